@@ -26,7 +26,6 @@ from scipy import sparse
 from scipy.stats import norm
 
 from estimators import crossfit
-from estimators.documents import folded_in
 from estimators.model import expected_error
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
 from kbpo.evaluation.data import Data
@@ -36,7 +35,8 @@ from kbpo.pool.pool import Pool as ServicePool
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.poisson import CLOSE, FIRST, STAGES
 from kbpo.sampling.designs.state import worth
-from kbpo.sampling.inclusion import Inclusion, either
+from kbpo.inclusion.combine import Chances, any_of
+from kbpo.inclusion.read import Inclusion
 
 LEVEL = 0.8
 FOLDS: list[Any] = []
@@ -89,17 +89,13 @@ class Board:
         )
         drawn = self.u < self.pi
         chance = Inclusion(
-            pi=folded_in(self.pi, self.beta) if self.documents.size else self.pi,
-            by_threshold=self.pi,
-            by_draw=np.zeros(t),
+            chances=Chances(self.pi, np.zeros(t), np.full(t, self.beta), np.zeros(t)),
             drawn=drawn,
             counts=drawn | (cluster >= 0),
             cluster=cluster,
-            beta=np.full(t, self.beta),
             of_document=self.beta,
             n_clusters=self.documents.size,
             threshold=self.pi,
-            before=np.zeros(t),
             released=1.0,
         )
         columns = sorted(arrived)
@@ -171,7 +167,7 @@ class Board:
 
     def chance(self, own: Array, by_document: Array) -> Array:
         """(t',) what a raise starts from: asked so far, or in a document that is read."""
-        return either(self.pi[own], by_document) if self.beta else self.pi[own]
+        return any_of(self.pi[own], by_document) if self.beta else self.pi[own]
 
     def raise_to(
         self, run: int, goal: float, own: Array, row: Array, p: Array, v: Array, by_document: Array

@@ -33,15 +33,15 @@ django.setup()
 
 from scipy import sparse  # noqa: E402
 
-from estimators.documents import folded_in  # noqa: E402
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
 from kbpo.evaluation.score import Score, default_estimates, scores  # noqa: E402
+from kbpo.inclusion.annotated import Annotated  # noqa: E402
+from kbpo.inclusion.combine import Chances  # noqa: E402
+from kbpo.inclusion.documents import KnownDocuments  # noqa: E402
+from kbpo.inclusion.read import Inclusion  # noqa: E402
 from kbpo.pool.pool import Pool as ServicePool  # noqa: E402
-from kbpo.sampling.annotated import Annotated  # noqa: E402
-from kbpo.sampling.fold_in import FoldIn  # noqa: E402
 from kbpo.sampling.guess import guess  # noqa: E402
-from kbpo.sampling.inclusion import Inclusion  # noqa: E402
 from kbpo.tracks.recall import Facts  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "out"
@@ -111,18 +111,15 @@ def data_of(
     cluster = np.full(whole.target_id.size, -1, dtype=np.int64)
     inside = np.isin(whole.document, documents)
     cluster[whole.target[inside]] = np.searchsorted(documents, whole.document[inside])
+    nothing = np.zeros(whole.target_id.size)
     chance = Inclusion(
-        pi=folded_in(1 - missed, beta),
-        by_threshold=np.zeros(whole.target_id.size),
-        by_draw=1 - missed,
+        chances=Chances(nothing, 1 - missed, np.full(whole.target_id.size, beta), nothing),
         drawn=counts,
         counts=counts | (cluster >= 0),
         cluster=cluster,
-        beta=np.full(whole.target_id.size, beta),
         of_document=beta,
         n_clusters=documents.size,
-        threshold=np.zeros(whole.target_id.size),
-        before=np.zeros(whole.target_id.size),
+        threshold=nothing,
         released=1.0,
     )
     judged = np.flatnonzero(chance.counts[whole.target])
@@ -178,9 +175,9 @@ def read_documents(documents: Any) -> Annotated:
     return Annotated(list(range(documents.size)), list(range(documents.size)))
 
 
-def folding(documents: Any) -> FoldIn:
+def folding(documents: Any) -> KnownDocuments:
     """What they bring in: all of them, since they are closed; nothing without two of them."""
-    return FoldIn(list(range(documents.size)), closed=True) if documents.size > 1 else FoldIn()
+    return KnownDocuments(list(range(documents.size)), closed=True) if documents.size > 1 else KnownDocuments()
 
 
 def truths(pool: Pool) -> dict[tuple[str, str], Any]:

@@ -25,7 +25,13 @@ DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "
 BELOW = {"kbpo.clock", "kbpo.queue", "kbpo.environment"}
 _NOUNS = {"kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.tracks"}
 _PAID = _NOUNS | {"kbpo.money", "kbpo.submissions"}
-_DRAWN = _PAID | {"estimators", "kbpo.pool", "kbpo.sampling"}
+_DRAWN = _PAID | {
+    "estimators",
+    "kbpo.inclusion",
+    "kbpo.pool",
+    "kbpo.sampling",
+    "kbpo.sampling.models",
+}
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "estimators": (set(), {"numpy", "scipy"}),
     "formats": (set(), {"yaml"}),
@@ -50,10 +56,24 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         DJANGO | {"numpy"},
     ),
     "kbpo.pool": (
-        {"estimators", "kbpo.corpus", "kbpo.sampling", "kbpo.tracks"},
+        {
+            "estimators",
+            "kbpo.corpus",
+            "kbpo.sampling.models",
+            "kbpo.submissions",
+            "kbpo.tracks",
+        },
         DJANGO | {"numpy", "scipy"},
     ),
-    "kbpo.sampling": (_PAID | {"estimators", "kbpo.pool"}, DJANGO | {"numpy", "scipy"}),
+    "kbpo.sampling.models": (_NOUNS | {"kbpo.submissions"}, DJANGO),
+    "kbpo.inclusion": (
+        _NOUNS | {"estimators", "kbpo.pool", "kbpo.sampling.models", "kbpo.submissions"},
+        DJANGO | {"numpy"},
+    ),
+    "kbpo.sampling": (
+        _PAID | {"estimators", "kbpo.inclusion", "kbpo.pool", "kbpo.sampling.models"},
+        DJANGO | {"numpy", "scipy"},
+    ),
     "kbpo.experts": (_DRAWN, DJANGO | {"numpy"}),
     "kbpo.evaluation": (_DRAWN | {"kbpo.experts"}, DJANGO | {"numpy", "scipy"}),
     "annotation": (

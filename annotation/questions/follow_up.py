@@ -3,7 +3,7 @@ or judged.
 
 Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it:
 then everything that was stated in these documents when it was ordered has a label, and the
-documents are a second way in (for what, is said in `kbpo.sampling.fold_in`). Its money is set aside
+documents are a route of their own (for what, is said in `kbpo.inclusion.documents`). Its money is set aside
 with the order; where a sweep is follows from its targets, their labels and their questions alone,
 so that this step may be killed anywhere and does each thing once.
 """
@@ -27,13 +27,12 @@ from annotation.questions.order import CannotOrder
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.annotated import LEAST, annotated
+from kbpo.inclusion.documents import covering, known_documents
 from kbpo.money.models import Price
 from kbpo.money.spend import ZERO, Balance, balance, release, reserve
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge
-from kbpo.sampling.annotated import annotated
-from kbpo.sampling.documents.draw import LEAST
-from kbpo.sampling.fold_in import covering, fold_in
 from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -89,7 +88,7 @@ def plan_sweep(track: Track) -> SweepPlan:
     reads = annotated(track)
     if not reads.documents:
         raise CannotOrder("No document counts as read yet. Order some documents first.")
-    if fold_in(track, reads).closed:
+    if known_documents(track, reads).closed:
         raise CannotOrder(
             "What is not marked in these documents is false, as their annotation says: nothing is"
             " open."
@@ -305,7 +304,7 @@ def sweeps(track: Track) -> list[SweepState]:
     reads = annotated(track)
     holding = covering(track, reads.documents)
     if (
-        reads.inclusion is None and not fold_in(track, reads).documents
+        reads.inclusion is None and not known_documents(track, reads).documents
     ):  # too little of it was answered
         holding = None
     rows = Sweep.objects.filter(track=track).select_related("who").order_by("-pk")

@@ -22,8 +22,8 @@ from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred, effective
-from kbpo.sampling.inclusion import Inclusion
-from kbpo.sampling.probabilities import Floats
+from kbpo.inclusion.read import Inclusion
+from kbpo.pool.probabilities import Floats
 
 NOBODY_KNOWS = 0.5
 """A guess that says nothing: with it the centred difference is Hájek's estimator"""
@@ -183,13 +183,15 @@ def own_sample(data: Data, column: int, threshold: Floats) -> Data:
         inside = data.pool.u < threshold  # nothing of it waits
         return replace(
             now,
-            pi=threshold,
-            by_threshold=threshold,
-            by_draw=np.zeros(threshold.size),
+            chances=replace(
+                now.chances,
+                threshold=threshold,
+                draw=np.zeros(threshold.size),
+                before=np.minimum(now.chances.before, threshold),
+            ),
             drawn=inside,
             counts=inside,
             threshold=threshold,
-            before=np.minimum(now.before, threshold),
         )
 
     seen = {column: data.seen[column]} if column in data.seen else {}

@@ -14,17 +14,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kbpo.inclusion.annotated import Annotated, annotated
+from kbpo.inclusion.disclosure import Disclosed, aware
+from kbpo.inclusion.documents import KnownDocuments
+from kbpo.inclusion.marks import InDocuments, in_documents
+from kbpo.inclusion.own_thresholds import own_thresholds
+from kbpo.inclusion.read import Inclusion
+from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import Pool, read_pool
-from kbpo.sampling.annotated import Annotated, annotated
-from kbpo.sampling.fold_in import FoldIn, aware, fold_in, in_scope
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.guess import Guess, guess, one_verdict
-from kbpo.sampling.in_documents import InDocuments, in_documents, labelled_before
-from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import Sample
-from kbpo.sampling.own import own_thresholds
-from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Noise
 from kbpo.tracks.base import Track as Kind
@@ -87,19 +88,19 @@ class Data:
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
     """The annotated documents that count, in the order of the facts' codes"""
-    seen: dict[int, Seen] = field(default_factory=dict)
+    seen: dict[int, Disclosed] = field(default_factory=dict)
     """column -> what its team could see of the pool when it confirmed, where that is anything;
     what is judged now in documents that it could know of then is among what counts for itself"""
     own: dict[int, Inclusion] = field(default_factory=dict)
     """the same columns -> inclusion with what was asked for it alone, before what its team could
     see"""
-    fold: FoldIn = field(default_factory=FoldIn)
+    fold: KnownDocuments = field(default_factory=KnownDocuments)
     """What the annotated documents bring in"""
     swept: Swept | None = None
     """What is judged in them whatever was drawn; None if no sweep covers them"""
     in_documents: InDocuments | None = None
     """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
-    seen_drawn: dict[int, Seen] = field(default_factory=dict)
+    seen_drawn: dict[int, Disclosed] = field(default_factory=dict)
     """`seen` if documents brought in nothing"""
     alone: dict[int, Floats] = field(default_factory=dict)
     """column -> (t,) below which u a target is in the system's own sample and judged; where that
@@ -126,7 +127,7 @@ class Data:
             inclusion=self.inclusion.without_documents(),
             own=own,
             seen=self.seen_drawn,
-            fold=FoldIn(),
+            fold=KnownDocuments(),
         )
 
 
@@ -144,31 +145,20 @@ def read(track: Track) -> Data:
     waiting = set().union(*kind.unanswered(drawn).values())
     recall = recall_of(track)
     facts = recall.facts(pool.instance, systems, documents.documents) if recall else None
-    fold, scope = fold_in(track, documents), in_scope(pool, facts)
-    found = all_seen(pool, fold.documents)
-
-    eligible = fold.eligible(
-        pool, scope, aware(found)
-    )  # for all the same: a run alone would have no clusters
-    by_document = eligible if fold.documents else None
-
-    before = labelled_before(track, pool)
-
-    def included(but: int | None = None) -> Inclusion:
-        return inclusion(
-            track, pool, waiting, fold.documents, private(pool, found, but=but), by_document, before
-        )
-
-    chance, own = included(), {at: included(at) for at in found}
-    seen = {at: one.folded(own[at], fold.unasked(pool, at)) for at, one in found.items()}
+    routes = read_routes(track, pool, documents, facts, waiting)
+    found, fold, chance = routes.disclosed, routes.known, routes.everybody
+    own = {column: routes.own(column) for column in found}
+    seen = {}
+    for column, one in found.items():
+        by_document = own[column].chances.document
+        seen[column] = one.with_documents(by_document, fold.unasked(pool, column))
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
-    swept = (
-        _swept(kind, pool, facts, fold, scope[pool.target] & fold.stated(pool, aware(found)))
-        if facts
-        else None
-    )
+    swept = None
+    if facts:
+        covered = routes.in_scope[pool.target] & fold.stated(pool, aware(found))
+        swept = _swept(kind, pool, facts, fold, covered)
     f = kind.judge(pool.instance[judged], systems)
     guesses = {
         criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()
@@ -188,7 +178,7 @@ def read(track: Track) -> Data:
         own=own,
         fold=fold,
         swept=swept,
-        in_documents=in_documents(track, pool, scope),
+        in_documents=in_documents(track, pool, routes.in_scope, routes.follow_ups),
         seen_drawn=found,
         alone=own_thresholds(track, pool, waiting),
         noise=dict(kind.noise(pool.instance[judged])),
@@ -207,15 +197,19 @@ def _drawn(track: Track) -> dict[int, list[int]]:
     return found
 
 
-def _swept(kind: Kind, pool: Pool, facts: Facts, fold: FoldIn, covered: Bools) -> Swept | None:
+def _swept(
+    kind: Kind, pool: Pool, facts: Facts, fold: KnownDocuments, covered: Bools
+) -> Swept | None:
     """What is judged in annotated documents whatever was drawn: what a sweep covers."""
-    if fold.swept is None:
+    if fold.followed is None:
         return None
     row = np.flatnonzero(covered & (facts.inside >= 0))
     return Swept(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
 
 
-def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Seen]) -> Guess:
+def _guess(
+    track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Disclosed]
+) -> Guess:
     label = np.full(pool.instance.size, np.nan)
     label[judged] = one_verdict(verdicts, pool.member[judged])
     return guess(pool, label, key=track.corpus.hash_key, seen=seen)

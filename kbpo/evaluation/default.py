@@ -23,11 +23,12 @@ from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.seen import on_common_design
 from estimators.sums import by_code
-from kbpo.evaluation.answered import share_answered
 from kbpo.evaluation.data import Data, Swept
+from kbpo.inclusion.combine import Response, combine
+from kbpo.inclusion.marks import NEVER, NO_MARK
+from kbpo.inclusion.response import Answers, of_follow_ups, of_samples
 from kbpo.pool.pool import Matrix
-from kbpo.sampling.in_documents import NEVER, NO_MARK
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.recall import Facts
 
 SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
@@ -93,27 +94,32 @@ class Centred:
         that is said of a target (the first of several); those of which too little was asked to
         tell, or of which nothing was answered, are one together.
         """
-        return self._share_answered(self.counts & (self._row_cluster < 0) & ~self._row_swept)
+        return of_samples(self._answers)
 
     @cached_property
     def answered_inside(self) -> Floats:
-        """(t,) the same of what sweeps asked: in their documents nothing else is asked any more."""
-        return self._share_answered(self._row_swept, self.data.fold.answered)
+        """(t,) the same of what follow-ups asked: in their documents nothing else is asked any
+        more.
+        """
+        return of_follow_ups(self._answers, self.data.fold.answered)
+
+    @cached_property
+    def response(self) -> Response:
+        """What samples and follow-ups got answers to."""
+        inside = self.data.in_documents
+        return Response(
+            self.answered,
+            self.answered_inside,
+            closed=self.data.fold.closed,
+            covered=None if inside is None else inside.covered,
+        )
 
     @cached_property
     def given_document(self) -> Floats:
         """(t,) probability that a target is judged if its document is annotated, and brings it
         in.
         """
-        return self._by_document(self.data.inclusion.before)
-
-    def _by_document(self, before: Floats) -> Floats:
-        """(t,) the same, from the probability that it was drawn before a sweep asked about what had
-        no label.
-        """
-        if self.data.fold.closed:  # what is not marked is judged, too
-            return np.ones(before.size)
-        return before * self.answered + (1 - before) * self.answered_inside
+        return self.response.in_document(self.data.inclusion.chances.before)
 
     @cached_property
     def _row_target(self) -> Ids:
@@ -169,15 +175,18 @@ class Centred:
         share = np.where(self.data.in_documents.covered, self.answered_inside, self.answered)
         return self._row_mark >= share[self._row_target]
 
-    def _share_answered(self, some: NDArray[np.bool_], untold: float = 1.0) -> Floats:
-        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1
-        without any such row,
-        `untold` if there are some and none did. What nobody had to be asked about says nothing."""
-        pool = self.data.pool
-        some = some & ~((self._row_mark >= 0) & (self._row_mark < NEVER))
-        asked, mark = self.row[some], self._row_mark[some]
-        known = ~np.isnan(self.data.f[self.criterion][self.at[some], 0]) & (mark < 0)
-        return share_answered(self.stratum, pool.target[asked], known, untold)
+    @cached_property
+    def _answers(self) -> Answers:
+        """Which rows were asked about, and which of these got an answer: a mark is none."""
+        known = ~np.isnan(self.data.f[self.criterion][self.at, 0])
+        return Answers(
+            stratum=self.stratum,
+            target=self._row_target,
+            known=known & (self._row_mark < 0),
+            not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),
+            sampled=self.counts & (self._row_cluster < 0) & ~self._row_swept,
+            followed_up=self._row_swept,
+        )
 
     @cached_property
     def stratum(self) -> Ids:
@@ -195,22 +204,7 @@ class Centred:
         """(u,) probability that each instance counts: that of being asked, or of coming in by an
         annotated document, each times the share of its questions that got an answer.
         """
-        chance = self.data.inclusion
-        return self._with_answers(chance.asked, chance.beta, chance.before)[self.data.pool.target]
-
-    def _with_answers(self, asked: Floats, beta: Floats, before: Floats) -> Floats:
-        """(t,) the probability of a judgment, from those of the two ways in, and of the first
-        before a sweep.
-        """
-        alone = asked * self.answered
-        if (
-            self.data.in_documents is not None
-        ):  # where a swept document is no way in, it has answered all the same
-            late = np.maximum(asked - before, 0) * self.answered_inside
-            alone = np.where(
-                self.data.in_documents.covered & (beta == 0), before * self.answered + late, alone
-            )
-        return (1 - beta) * alone + beta * self._by_document(before)
+        return combine(self.data.inclusion.chances, self.response)[self.data.pool.target]
 
     @cached_property
     def row_pi(self) -> Floats:
@@ -297,8 +291,8 @@ class Centred:
         is one term of variance p² f (1 − f), as if it were known with one half.
         """
         seen, now = self.data.seen[column], self.data.own[column]
-        own = self._with_answers(*seen.ways(now), seen.before(now))
-        found = np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
+        own = combine(seen.given(now.chances), self.response, seen.exact)
+        found = own[self.data.pool.target]
         stated = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
         lost = stated & seen.exact[self._row_target] & np.isnan(self.said_of(column))
         found[np.isin(self.data.pool.target, self._row_target[lost])] = (

@@ -18,7 +18,7 @@ from estimators.estimate import Estimate
 from estimators.misses import with_misses
 from kbpo.evaluation.default import Centred
 from kbpo.pool.pool import Matrix
-from kbpo.sampling.probabilities import Floats
+from kbpo.pool.probabilities import Floats
 
 
 @dataclass(frozen=True)

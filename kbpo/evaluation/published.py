@@ -11,7 +11,7 @@ import numpy as np
 from estimators.estimate import Estimate
 from estimators.joint import joint_precision, joint_recall, simple_precision
 from kbpo.evaluation.data import Data, Draws
-from kbpo.sampling.probabilities import Floats
+from kbpo.pool.probabilities import Floats
 
 ROUNDING = 1e-12
 """A variance below this is none: sums of equal labels differ in their last digits."""

@@ -16,7 +16,7 @@ from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred, where_known
 from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.rated import with_noise
-from kbpo.sampling.probabilities import Ids
+from kbpo.pool.probabilities import Ids
 
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")

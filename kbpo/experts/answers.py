@@ -17,10 +17,10 @@ from django.db.models import Min
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.thresholds import spread
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.pool.random_numbers import numbers
-from kbpo.sampling.inclusion import spread
 from kbpo.sampling.models import ExpertCheck, ExpertRound
-from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 
 Bools = NDArray[np.bool_]

@@ -23,10 +23,10 @@ from estimators.noise import expert_probabilities
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
-from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.interest import has_stake
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from kbpo.corpus.fetch import fetch
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 

@@ -5,8 +5,8 @@ every other use.
 from __future__ import annotations
 
 from estimators.poisson import uniforms
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import TrackKey
-from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 
 

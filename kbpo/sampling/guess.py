@@ -14,9 +14,9 @@ from scipy import sparse
 from estimators import model
 from estimators.crossfit import folds
 from estimators.features import Claims
+from kbpo.inclusion.disclosure import Disclosed
 from kbpo.pool.pool import Matrix, Pool
-from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.sampling.seen import Seen
+from kbpo.pool.probabilities import Floats, Ids
 
 VERSION = 4
 FOLDS = 5
@@ -37,7 +37,7 @@ class Guess:
     """Labels that it was learnt from; 0: there were too few, and it says ½ of everything"""
 
 
-def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> Guess:
+def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Disclosed]) -> Guess:
     """The model's guess of every instance: cross-fitted in folds by target, so that no label
     predicts itself.
 
@@ -76,7 +76,7 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
     )
 
 
-def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Seen]) -> Matrix:
+def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Disclosed]) -> Matrix:
     """(u, m) entries without those of systems whose team had seen the target."""
     if not seen:
         return entries

@@ -19,11 +19,11 @@ from annotation.models import Assignment, Payment, Question
 from annotation.questions import ask, follow_up
 from annotation.questions.order import CannotOrder
 from kbpo.accounts.models import Audit
+from kbpo.inclusion.documents import covering
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance, reserve
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.fold_in import covering
 from kbpo.sampling.models import Sweep, SweepTarget
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission

@@ -15,10 +15,11 @@ from estimators.estimate import Estimate
 from kbpo.evaluation.by_thresholds import ByThresholds, floored
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.score import published_scores
+from kbpo.inclusion.annotated import Annotated
+from kbpo.inclusion.combine import Chances
+from kbpo.inclusion.documents import KnownDocuments
+from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool
-from kbpo.sampling.annotated import Annotated
-from kbpo.sampling.fold_in import FoldIn
-from kbpo.sampling.inclusion import Inclusion
 from kbpo.tracks.recall import Facts
 
 STATED = (range(220), range(120, 420))
@@ -63,17 +64,13 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
         confidence=sparse.csr_array(member.astype(float)),
     )
     chance = Inclusion(
-        pi=pi,
-        by_threshold=pi,
-        by_draw=nothing,
+        chances=Chances(pi, nothing, nothing, nothing),
         drawn=drawn,
         counts=drawn,
         cluster=np.full(N, -1),
-        beta=nothing,
         of_document=0.0,
         n_clusters=0,
         threshold=pi,
-        before=nothing,
         released=1.0,
     )
     documents = np.sort(rng.choice(DOCUMENTS, READ, replace=False))
@@ -200,7 +197,7 @@ def test_what_documents_carry_is_not_printed_of_the_draws_alone() -> None:
     f = {"relation": np.tile(true[:N][judged].astype(float)[:, None], 2)}
     folded = ByThresholds(
         replace(
-            data, inclusion=chance, judged=judged, f=f, fold=FoldIn(list(range(READ)), closed=True)
+            data, inclusion=chance, judged=judged, f=f, fold=KnownDocuments(list(range(READ)), closed=True)
         )
     )
     for method in ("simple", "joint"):

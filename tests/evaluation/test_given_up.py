@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.answered import LEAST_ASKED
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.score import default_estimates
+from kbpo.inclusion.response import LEAST_ASKED
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents.draw import settle_documents

@@ -14,9 +14,10 @@ from scipy import sparse
 from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred
+from kbpo.inclusion.combine import Chances
+from kbpo.inclusion.disclosure import Disclosed
+from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool
-from kbpo.sampling.inclusion import Inclusion
-from kbpo.sampling.seen import Seen
 
 N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400
 Array = np.ndarray[Any, Any]
@@ -55,26 +56,22 @@ def happen(
         confidence=p,
     )
     chance = Inclusion(
-        pi=now,
-        by_threshold=now,
-        by_draw=nothing,
+        chances=Chances(now, nothing, nothing, nothing),
         drawn=drawn,
         counts=drawn,
         cluster=nowhere,
-        beta=nothing,
         of_document=0.0,
         n_clusters=0,
         threshold=now,
-        before=nothing,
         released=1.0,
     )
-    seen = Seen(
+    seen = Disclosed(
         exact=of_stated & (u < early),
         unjudged=of_stated & (u >= early),
         threshold=np.full(t, early),
         drawn=nothing,
         inside=nothing > 0,
-        beta=0.0,
+        document=nothing,
     )
     data = Data(
         pool=pool,
@@ -119,7 +116,7 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
         data, f={"relation": np.ones_like(data.f["relation"])}, seen={}, own={}, seen_drawn={}
     )
     data = replace(data, alone={1: np.where(np.arange(N) < STATED, 0.2, 0.0)})
-    for method, pi in (("joint", data.inclusion.pi), ("simple", data.alone[1])):
+    for method, pi in (("joint", data.inclusion.chances.threshold), ("simple", data.alone[1])):
         found = ByThresholds(data).precision("instance", "relation", method)
         n = int((data.pool.u < pi)[:STATED].sum())
         p, a = 1 - 0.5 / n, 1 / STATED / pi[0]

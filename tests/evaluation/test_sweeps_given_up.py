@@ -14,11 +14,12 @@ from annotation.questions import follow_up
 from kbpo.evaluation.data import read
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.run import evaluate
+from kbpo.inclusion.follow_ups import FollowUps
+from kbpo.inclusion.marks import NEVER, NO_MARK, in_documents
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.in_documents import NEVER, NO_MARK, in_documents, labelled_before
 from tests.conftest import Toy
 from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked
 from tests.evaluation.world import World
@@ -49,7 +50,7 @@ def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) ->
     follow_up.tick()
     inclusion = read(swept.world.track).inclusion
     assert inclusion.n_clusters == 0
-    np.testing.assert_allclose(inclusion.pi, PI)
+    np.testing.assert_allclose(inclusion.chances.threshold, PI)
 
 
 def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for_it(
@@ -95,7 +96,7 @@ def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_
     data = read(swept.world.track)
     assert data.in_documents is not None and not data.in_documents.covered.any()
     assert data.inclusion.n_clusters == 0
-    np.testing.assert_allclose(data.inclusion.pi, PI)
+    np.testing.assert_allclose(data.inclusion.chances.threshold, PI)
     second = follow_up.order_sweep(swept.world.track, MOST)
     assert sorted(second.targets.values_list("target", flat=True)) == asked[::3]
     swept.answer(second, but=asked[::6])
@@ -124,7 +125,7 @@ def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_s
     arranged, beta = Centred(data), READ / DOCUMENTS
     q = arranged.answered_inside
     assert q.max() < 0.8 and set(arranged.answered) == {1.0}
-    np.testing.assert_allclose(data.inclusion.before, PI)
+    np.testing.assert_allclose(data.inclusion.chances.before, PI)
     inside = PI + (1 - PI) * q
     np.testing.assert_allclose(arranged.pi, ((1 - beta) * higher + beta * inside)[data.pool.target])
     assert data.in_documents is not None
@@ -151,7 +152,11 @@ def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swe
     swept.sweep()
     pool = read_pool(swept.world.track, [swept.first.pk, row.pk])
     before = dict(
-        zip(pool.target_id.tolist(), labelled_before(swept.world.track, pool).tolist(), strict=True)
+        zip(
+            pool.target_id.tolist(),
+            FollowUps(swept.world.track, pool).labelled_before().tolist(),
+            strict=True,
+        )
     )
     first, second = swept.targets(early), swept.targets(late) - swept.targets(early)
     both = (READ * PI + 3 * higher) / (READ + 3)
@@ -213,7 +218,12 @@ def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answe
     world.answer([one for at, one in enumerate(later) if at % 3])
     data = read(world.track)
     told, arranged = (
-        in_documents(world.track, data.pool, np.ones(data.pool.target_id.size, dtype=bool)),
+        in_documents(
+            world.track,
+            data.pool,
+            np.ones(data.pool.target_id.size, dtype=bool),
+            FollowUps(world.track, data.pool),
+        ),
         Centred(data),
     )
     by_target = dict(zip(data.pool.target_id.tolist(), told.mark.tolist(), strict=True))

@@ -7,14 +7,16 @@ import pytest
 
 from annotation.questions import follow_up
 from kbpo.evaluation.data import read
+from kbpo.inclusion.disclosure import disclosed
 from kbpo.instances.models import Target
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.seen import seen
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked, of_targets
 from tests.evaluation.world import World
+from tests.sampling.ways import own as own_of
+from tests.sampling.ways import pi_of
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +35,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     at, there = (data.systems.index(row.pk) for row in (again, other))
     assert at in data.seen and there not in data.seen
     exact, own = (
-        of_targets(data, one) for one in (data.seen[at].exact, data.seen[at].own(data.own[at]))
+        of_targets(data, one) for one in (data.seen[at].exact, own_of(data.seen[at], data.own[at]))
     )
     u = dict(Target.objects.values_list("pk", "u"))
     old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
@@ -43,7 +45,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
             assert own[target] == pytest.approx((0.7 - PI) / (1 - PI)), "no document brings it in"
     for target in new:
         assert own[target] == pytest.approx(0.7) and not exact[target]
-    pi = of_targets(data, data.inclusion.pi)
+    pi = of_targets(data, pi_of(data.inclusion.chances))
     assert {round(pi[target], 9) for target in old} == {
         round(1 - (1 - PI) * (1 - READ / DOCUMENTS), 9)
     }
@@ -51,12 +53,12 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     swept.read_whole(world.documents[READ : READ + 3])
     swept.sweep()
     data = read(world.track)
-    own = of_targets(data, data.seen[at].own(data.own[at]))
+    own = of_targets(data, own_of(data.seen[at], data.own[at]))
     later = 3 / (DOCUMENTS - READ)
     for target in new - swept.inside:
         assert own[target] == pytest.approx(1 - 0.3 * (1 - later)), "for itself it was swept"
     only = new - swept.targets(lambda one: False)
-    pi = of_targets(data, data.inclusion.pi)
+    pi = of_targets(data, pi_of(data.inclusion.chances))
     beta = (READ + 3) / DOCUMENTS
     for target in only:  # the other team stated it too before the second sweep
         assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
@@ -69,7 +71,7 @@ def test_what_only_a_team_that_knew_the_documents_states_has_no_second_way_in(sw
     swept.sweep()
     data = read(swept.world.track)
     at = data.systems.index(again.pk)
-    common, own = (of_targets(data, one.beta) for one in (data.inclusion, data.own[at]))
+    common, own = (of_targets(data, one.chances.document) for one in (data.inclusion, data.own[at]))
     for target in swept.targets(late) - swept.targets(early):
         assert common[target] == own[target] == 0, "its variance would have no clusters"
 
@@ -84,7 +86,9 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
     that is not true.
     """
     swept.sweep()
-    before = of_targets(swept_data := read(swept.world.track), swept_data.inclusion.beta)
+    before = of_targets(
+        swept_data := read(swept.world.track), swept_data.inclusion.chances.document
+    )
     said = {
         one.pk
         for one in swept.world.also_said([one for one in swept.world.instances if early(one)][::4])
@@ -94,7 +98,10 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
     )
     swept.world.answer(swept.world.sample(row, PI))
     data = read(swept.world.track)
-    after, cluster = of_targets(data, data.inclusion.beta), of_targets(data, data.inclusion.cluster)
+    after, cluster = (
+        of_targets(data, data.inclusion.chances.document),
+        of_targets(data, data.inclusion.cluster),
+    )
     pairs = swept.targets(lambda one: one.pk in said)
     assert all(before[target] > 0 for target in pairs)
     if knows:
@@ -119,7 +126,9 @@ def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> Non
     )
     Submission.objects.filter(pk=draft.pk).update(read_at=stranger.confirmed_at)
     data = read(swept.world.track)
-    assert data.seen_drawn[data.systems.index(stranger.pk)].beta == pytest.approx(READ / DOCUMENTS)
+    assert data.seen_drawn[data.systems.index(stranger.pk)].document[0] == pytest.approx(
+        READ / DOCUMENTS
+    )
 
 
 def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> None:
@@ -142,8 +151,7 @@ def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> 
 
     def known(systems: list[int]) -> dict[int, bool]:
         pool = read_pool(world.track, systems)
-        found = seen(pool, again)
-        assert found is not None
+        found = disclosed(pool)[systems.index(again.pk)]
         exact = dict(zip(pool.target_id.tolist(), found.exact.tolist(), strict=True))
         return {one.pk: exact[one.target_id] for one in world.instances if one.pk in states}
 
@@ -167,7 +175,7 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     follow_up.tick()
     data = read(world.track)
     at = data.systems.index(again.pk)
-    seen, own = data.seen[at], data.seen[at].own(data.own[at])
+    seen, own = data.seen[at], own_of(data.seen[at], data.own[at])
     assert seen.unjudged.any() and not seen.inside.any()
     np.testing.assert_allclose(
         own[seen.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS)

@@ -18,11 +18,12 @@ from scipy import sparse
 
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred
+from kbpo.inclusion.annotated import Annotated
+from kbpo.inclusion.combine import Chances
+from kbpo.inclusion.documents import KnownDocuments
+from kbpo.inclusion.marks import NEVER, NO_MARK, InDocuments
+from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool
-from kbpo.sampling.annotated import Annotated
-from kbpo.sampling.fold_in import FoldIn
-from kbpo.sampling.in_documents import NEVER, NO_MARK, InDocuments
-from kbpo.sampling.inclusion import Inclusion
 
 N, DOCUMENTS, READ = 3000, 150, 60
 TRUE, MARKED, STATED_EARLY = (0.75, 0.45), 0.7, 0.7
@@ -84,7 +85,7 @@ class World:
             rho={"relation": 0.0},
             facts=None,
             documents=Annotated(documents.tolist(), documents.tolist()),
-            fold=FoldIn(documents.tolist() if self.fold else [], swept=frozenset({1})),
+            fold=KnownDocuments(documents.tolist() if self.fold else [], followed=frozenset({1})),
             in_documents=InDocuments(marked, mark, covered, swept),
         )
         return data, np.array([true.mean(), true[stated].mean()])
@@ -95,17 +96,13 @@ class World:
         share = READ / DOCUMENTS if self.fold else 0.0
         beta = np.where(eligible, share, 0.0)
         return Inclusion(
-            pi=1 - (1 - pi) * (1 - beta),
-            by_threshold=pi,
-            by_draw=np.zeros(N),
+            chances=Chances(pi, np.zeros(N), beta, before),
             drawn=drawn,
             counts=counts,
             cluster=cluster,
-            beta=beta,
             of_document=share,
             n_clusters=READ if self.fold else 0,
             threshold=pi,
-            before=before,
             released=1.0,
         )
 

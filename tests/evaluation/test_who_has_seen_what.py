@@ -15,6 +15,7 @@ from django.utils import timezone
 from kbpo.evaluation.data import read
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Estimate
+from kbpo.inclusion.disclosure import disclosed, earlier
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.pool.pool import read_pool
@@ -22,13 +23,13 @@ from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.disclosure_control import STEP
 from kbpo.sampling.open_track import close_track
-from kbpo.sampling.seen import earlier, seen
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.sampling.ways import by_threshold
+from tests.sampling.ways import own as own_of
 
 pytestmark = pytest.mark.django_db
 N, SHARE = 500, 0.4
@@ -53,7 +54,9 @@ def seen_by(world: Replay, row: Submission) -> Any:
         *Submission.objects.filter(sampled_at__isnull=False).values_list("pk", flat=True),
         row.pk,
     ]
-    return seen(read_pool(world.toy.track, list(dict.fromkeys(systems))), row)
+    systems = list(dict.fromkeys(systems))
+    found = disclosed(read_pool(world.toy.track, systems))
+    return found.get(systems.index(row.pk))
 
 
 @pytest.mark.statistical
@@ -86,8 +89,7 @@ def test_a_draft_that_waited_for_the_judgments_gains_nothing(toy: Toy) -> None:
 def test_without_the_rule_the_second_upload_would_be_printed_near_one(
     toy: Toy, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("kbpo.sampling.designs.state.all_seen", lambda *_: {})
-    monkeypatch.setattr("kbpo.evaluation.data.all_seen", lambda *_: {})
+    monkeypatch.setattr("kbpo.inclusion.read.disclosed", lambda *_: {})
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", EVERYTHING))
     kept = cleaned(world)
@@ -119,11 +121,13 @@ def test_what_was_seen_counts_for_itself_and_the_rest_is_asked_anew(toy: Toy) ->
     rest = found.unjudged
     assert (found.threshold[rest] > 0).all()
     now = by_threshold(found.threshold)
-    assert np.allclose(found.own(now)[rest], 0)
-    assert (found.own(now)[found.exact] == 1).all()
+    assert np.allclose(own_of(found, now)[rest], 0)
+    assert (own_of(found, now)[found.exact] == 1).all()
     higher = found.threshold + 0.5 * (1 - found.threshold)
-    assert np.allclose(found.own(by_threshold(higher))[rest], 0.5)
-    assert np.allclose(found.raised(found.start(higher), found.threshold)[rest], higher[rest])
+    assert np.allclose(own_of(found, by_threshold(higher))[rest], 0.5)
+    assert np.allclose(
+        found.raised(found.given_threshold(higher), found.threshold)[rest], higher[rest]
+    )
 
 
 def _target_ids(world: Replay, row: Submission) -> Any:
@@ -257,7 +261,7 @@ def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> N
     asked = first.batches.get().samples.count()
     threshold = first.batches.get().samples.first().probability
     assert np.allclose(found.threshold, threshold * 10 / asked)
-    assert (found.own(by_threshold(np.full(N, threshold)))[found.unjudged] > 0).all()
+    assert (own_of(found, by_threshold(np.full(N, threshold)))[found.unjudged] > 0).all()
 
 
 def mark(world: Replay, documents: list[int]) -> None:

@@ -301,7 +301,9 @@ def half_asked(data: Data, rng: np.random.Generator, *, chance: float = 0.5, u: 
     return replace(
         data,
         inclusion=replace(
-            data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)
+            data.inclusion,
+            counts=counts,
+            chances=replace(data.inclusion.chances, threshold=pi, draw=np.zeros(pi.size)),
         ),
         judged=data.judged[kept],
         f={name: f[kept] for name, f in data.f.items()},

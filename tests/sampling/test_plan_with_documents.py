@@ -13,14 +13,15 @@ from django.utils import timezone
 from estimators.poisson import planned_variance
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, finished
+from kbpo.inclusion.combine import any_of
 from kbpo.sampling import draw
 from kbpo.sampling.designs.state import TOGETHER, State, worth
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.inclusion import either
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.swept import Swept
 from tests.evaluation.world import World
+from tests.sampling.ways import pi_of
 
 pytestmark = pytest.mark.django_db
 DOCUMENTS, READ, PI = 12, 4, 0.3
@@ -72,7 +73,7 @@ def test_a_plan_reckons_with_either_way_and_reaches_its_goal_by_both_together(to
     goal = state.planned / 3
     raised = state.raised(goal)
     assert (raised >= state.start).all() and (raised > state.start).any()
-    both = either(raised, state.by_document)
+    both = any_of(raised, state.by_document)
     assert planned_variance(state.p, both[state.row], state.v, target=state.row) == pytest.approx(
         goal
     )
@@ -119,9 +120,11 @@ def test_a_plan_starts_from_the_probabilities_that_its_estimates_take(toy: Toy) 
     )
     evaluate(made.world.track)
     data = read(made.world.track)
-    now = dict(zip(data.pool.target_id.tolist(), data.inclusion.pi.tolist(), strict=True))
+    now = dict(
+        zip(data.pool.target_id.tolist(), pi_of(data.inclusion.chances).tolist(), strict=True)
+    )
     np.testing.assert_allclose(
-        either(state.start, np.full(state.start.size, BETA)), [now[t] for t in state.target_id]
+        any_of(state.start, np.full(state.start.size, BETA)), [now[t] for t in state.target_id]
     )
     np.testing.assert_allclose(state.chances(), state.chance)
 
@@ -149,7 +152,7 @@ def test_a_worth_is_right_where_errors_go_together_as_much_as_it_supposes(asked:
     for _ in range(4000):
         read_whole = np.isin(np.arange(D), rng.permutation(D)[:n])[:, None]
         totals.append((error * (read_whole | (rng.random((D, size)) < asked))).sum() / pi)
-    chance = either(np.array(asked), worth(np.array(n / D)))
+    chance = any_of(np.array(asked), worth(np.array(n / D)))
     assert np.var(totals) == pytest.approx((error**2).sum() * (1 / chance - 1), rel=0.2)
 
 
@@ -179,7 +182,9 @@ def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> No
     late = swept.add_late()
     state = State(late)
     data = read(swept.world.track)
-    beta = dict(zip(data.pool.target_id.tolist(), data.inclusion.beta.tolist(), strict=True))
+    beta = dict(
+        zip(data.pool.target_id.tolist(), data.inclusion.chances.document.tolist(), strict=True)
+    )
     expected = [beta[one] for one in state.target_id.tolist()]
     np.testing.assert_allclose(state.by_document, worth(np.array(expected)))
     assert len(set(np.round(expected, 9))) == 2, (

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from kbpo.inclusion.annotated import Annotated
+from kbpo.inclusion.read import Inclusion
+from kbpo.inclusion.read import read as read_routes
 from kbpo.instances.models import Target
 from kbpo.pool.pool import Pool, read_pool
-from kbpo.sampling.inclusion import inclusion
 from kbpo.sampling.models import SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -64,16 +67,21 @@ def pool_of(world: Replay, row: Submission) -> Pool:
     return pool
 
 
+def inclusion(track: Track, pool: Pool, waiting: set[int]) -> Inclusion:
+    """How the targets came in, for everybody."""
+    return read_routes(track, pool, Annotated([], []), None, waiting).everybody
+
+
 def test_one_that_waits_scales_all_probabilities_by_its_own_depth(world: Replay) -> None:
     row = world.store("Patterns", range(len(U)), status="judging")
     stage(row, world, PI, 1, settled=False)
     found = inclusion(world.toy.track, pool_of(world, row), {world.target[2]})
     assert found.released == pytest.approx(0.75)
-    np.testing.assert_allclose(found.by_threshold, 0.75 * np.array(PI))
+    np.testing.assert_allclose(found.chances.threshold, 0.75 * np.array(PI))
     assert found.counts.tolist() == [False, True, False, False, False], (
         "the answered ones beyond the gap do not, yet"
     )
-    np.testing.assert_allclose(found.pi[found.counts], 0.75 * 0.90)
+    np.testing.assert_allclose(found.chances.threshold[found.counts], 0.75 * 0.90)
 
 
 def test_the_least_deep_of_several_that_wait_decides_and_unasked_targets_never_do(
@@ -87,7 +95,7 @@ def test_the_least_deep_of_several_that_wait_decides_and_unasked_targets_never_d
     assert found.counts.tolist() == [False, True, True, False, False]
     everything = inclusion(world.toy.track, pool, {world.target[4]})
     assert everything.released == 1.0
-    np.testing.assert_allclose(everything.by_threshold, PI)
+    np.testing.assert_allclose(everything.chances.threshold, PI)
     assert everything.counts.tolist() == [True, True, True, True, False]
 
 
@@ -98,5 +106,5 @@ def test_what_was_settled_before_counts_whatever_waits_in_a_later_stage(world: R
     stage(row, world, PI, 2, settled=False)
     found = inclusion(world.toy.track, pool_of(world, row), {world.target[1]})
     assert found.released == pytest.approx(1 / 3)
-    np.testing.assert_allclose(found.by_threshold, np.maximum(settled, np.array(PI) / 3))
+    np.testing.assert_allclose(found.chances.threshold, np.maximum(settled, np.array(PI) / 3))
     assert found.counts.tolist() == [True, False, False, False, False]

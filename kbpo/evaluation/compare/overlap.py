@@ -12,7 +12,7 @@ import numpy as np
 from estimators.horvitz_thompson import hajek
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 
 KEY = "parts"
 """Where the parts of all pairs stand among an evaluation's comparisons."""

@@ -14,7 +14,7 @@ from estimators.estimate import Estimate
 from estimators.multiple import rank_intervals, simultaneous_intervals, tie_groups
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.score import Key
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Track as Kind
 
 LEVEL = 0.95

@@ -9,9 +9,9 @@ from kbpo.evaluation.data import Bools, Data
 from kbpo.evaluation.default import Centred
 from kbpo.experts.answers import read_checks
 from kbpo.experts.draw import Frame
+from kbpo.inclusion.marks import NEVER
 from kbpo.instances.models import Label
-from kbpo.sampling.in_documents import NEVER
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 
 
@@ -42,12 +42,12 @@ def frame_of(track: Track, data: Data) -> Frame:
     n, disagreement = votes_of(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
     doubt = _doubt(arranged, data, verdicts, n, disagreement)
-    checks = read_checks(track, ids, data.inclusion.asked[codes])
+    checks = read_checks(track, ids, data.inclusion.chances.asked[codes])
     return Frame(
         target_id=ids[able],
         a=a[able],
         doubt=doubt[able],
-        inclusion=np.where(data.inclusion.drawn, data.inclusion.asked, 0.0)[codes][able],
+        inclusion=np.where(data.inclusion.drawn, data.inclusion.chances.asked, 0.0)[codes][able],
         checked=checks.alone[able] if checks else np.zeros(int(able.sum())),
     )
 

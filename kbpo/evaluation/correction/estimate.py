@@ -25,8 +25,8 @@ from kbpo.evaluation.correction.checkable import votes_of
 from kbpo.evaluation.data import Bools, Data
 from kbpo.evaluation.default import Centred
 from kbpo.experts.answers import Checks, read_checks
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import SampleBatch
-from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -68,7 +68,7 @@ class Corrected:
         data = data.drawn_alone()
         arranged = Centred(data)
         codes = arranged.targets[0]
-        checks = read_checks(track, data.pool.target_id[codes], data.inclusion.asked[codes])
+        checks = read_checks(track, data.pool.target_id[codes], data.inclusion.chances.asked[codes])
         return None if checks is None or not checks.checked.any() else cls(track, arranged, checks)
 
     @property

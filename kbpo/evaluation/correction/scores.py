@@ -22,7 +22,7 @@ from estimators.recall import Recall, f1
 from kbpo.evaluation.correction.estimate import LEAST, Corrected, Repaired
 from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.score import Score, rows
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of

@@ -29,7 +29,7 @@ from kbpo.evaluation.rated import with_noise
 from kbpo.evaluation.score import DEFAULT, Score, rows
 from kbpo.evaluation.slices.rule import CONFIDENCE, BadRule, Rule, Table, read
 from kbpo.pool.pool import Matrix, Pool
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Group
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Facts, recall_criteria

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from estimators.pooling import METRICS, PoolingBias, Scores, largest_gap, pooling_bias
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.data import Bools, Data, read
-from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 

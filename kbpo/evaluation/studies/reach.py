@@ -20,10 +20,10 @@ from kbpo.corpus.frequency import FREQUENCIES, HIGH, MEDIUM
 from kbpo.corpus.models import Predicate
 from kbpo.corpus.names import entity_types, occurrences
 from kbpo.pool.pool import Matrix, read_pool
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.documents.draw import first_stage
 from kbpo.sampling.documents.second_stage import UNIFORM_SHARE, entities_found
 from kbpo.sampling.models import DocumentSample
-from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

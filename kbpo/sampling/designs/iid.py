@@ -12,7 +12,10 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
+from kbpo.inclusion.combine import any_of, repeated
+from kbpo.inclusion.disclosure import earlier
 from kbpo.pool.overlap import overlaps
+from kbpo.pool.probabilities import Floats, Ids, matrix, support
 from kbpo.sampling.designs.base import (
     Design,
     Realised,
@@ -23,8 +26,6 @@ from kbpo.sampling.designs.base import (
 )
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
-from kbpo.sampling.probabilities import Floats, Ids, matrix, support
-from kbpo.sampling.seen import earlier
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -224,7 +225,7 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
     now, one = state.chances(), np.bincount(state.row, weights=state.p)
 
     def planned(n: int) -> float:
-        chance = 1 - (1 - now) * (1 - np.minimum(one, 1.0)) ** n
+        chance = any_of(now, repeated(np.minimum(one, 1.0), n))
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
     before, goal = planned(0), target

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from kbpo.corpus.copy import copy
+from kbpo.inclusion import own_thresholds
 from kbpo.money.spend import balance
-from kbpo.sampling import own
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.designs.base import Design, Realised, last_batch, price_of, target_variance
 from kbpo.sampling.designs.state import BOLD, State
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
-from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 
 FIRST = 4.0
@@ -94,7 +94,7 @@ class Poisson(Design):
                 for t, x in zip(state.target_id[higher], pi[higher], strict=True)
             ),
         )
-        own.keep(batch, state.alone(goal))
+        own_thresholds.keep(batch, state.alone(goal))
         return _store(batch, state, state.asked(pi), pi)
 
     def enough(self, submission: Submission, variance: float | None) -> str:

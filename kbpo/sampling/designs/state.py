@@ -11,15 +11,17 @@ from django.db.models import Q
 
 from estimators.model import expected_error
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
+from kbpo.inclusion.annotated import annotated
+from kbpo.inclusion.combine import any_of, besides
+from kbpo.inclusion.disclosure import Disclosed
+from kbpo.inclusion.documents import known_documents
+from kbpo.inclusion.read import Routes
+from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.pool import Pool, read_pool
-from kbpo.sampling.annotated import Annotated, annotated
+from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.designs.base import Realised
-from kbpo.sampling.fold_in import Bools, FoldIn, aware, fold_in, in_scope
 from kbpo.sampling.guess import Guess, guess, one_verdict
-from kbpo.sampling.inclusion import either, inclusion, thresholds
 from kbpo.sampling.models import Sample
-from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
@@ -47,17 +49,17 @@ class State:
         systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
-        documents = annotated(self.track)
-        fold = fold_in(self.track, documents)
-        found = all_seen(pool, fold.documents)
-        self.guess = self._guess(pool, found)
+        routes = _routes(self.track, pool)
+        self.guess = self._guess(pool, routes.disclosed)
         code = pool.target[mine]
         own, self.row = np.unique(code, return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
-        self.seen = found[len(systems) - 1].of(own) if len(systems) - 1 in found else None
-        others = private(pool, found, but=len(systems) - 1)
-        self.old: Floats = thresholds(self.track, self.target_id, private=others)
+        now = routes.own(len(systems) - 1).chances.of(own)
+        self.old: Floats = now.threshold
+        saw = routes.disclosed.get(len(systems) - 1)
+        self.seen = saw.of(own) if saw is not None else None
+        self._now = self.seen.given(now) if self.seen else now
         self.p: Floats = (
             pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
         )
@@ -67,13 +69,9 @@ class State:
         if self.guess.labels:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
         self.submission = submission
-        self._pool, self._own, self._others = pool, own, others
-        self._seen = found.get(len(systems) - 1)
-        share = self.track.corpus.share(len(fold.documents))
-        beta = np.where(_eligible(self.track, pool, documents, fold, found), share, 0.0)[own]
-        self.by_document: Floats = worth(self.seen.by_document(beta) if self.seen else beta)
+        self.by_document: Floats = worth(self._now.document)
 
-    def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> Guess:
+    def _guess(self, pool: Pool, found: Mapping[int, Disclosed]) -> Guess:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
         return guess(
             pool, one_verdict(verdicts, pool.member), key=self.track.corpus.hash_key, seen=found
@@ -92,10 +90,7 @@ class State:
         )
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
-        closed = 1 - self.by_document
-        alone = np.divide(
-            by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0
-        )
+        alone = besides(by_target, self.by_document)
         raised = np.where(by_target > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.seen.raised(raised, self.old) if self.seen else raised
 
@@ -106,11 +101,7 @@ class State:
         """
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = alone(self.p, self.v, self.multiplier(goal), target=self.row)
-        closed = 1 - self.by_document
-        own = np.divide(
-            by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0
-        )
-        own = np.clip(own, 0.0, 1.0)
+        own = np.clip(besides(by_target, self.by_document), 0.0, 1.0)
         own = self.seen.raised(own, np.zeros(own.size)) if self.seen else own
         return np.asarray(np.minimum(own, self.raised(goal)))
 
@@ -127,14 +118,18 @@ class State:
         """Probabilities of the submission's own (per target) of being asked, before it raises
         any.
         """
-        return self.seen.start(self.old) if self.seen else self.old
+        return self._certain(self._now.threshold)
+
+    def _certain(self, chance: Floats) -> Floats:
+        """The same with the certainty units: what was disclosed is judged."""
+        return np.where(self.seen.exact, 1.0, chance) if self.seen else chance
 
     @property
     def chance(self) -> Floats:
         """The same of being judged, by its worth: asked, or in a document that is annotated
         whole.
         """
-        return np.where(self.by_document > 0, either(self.start, self.by_document), self.start)
+        return np.where(self.by_document > 0, any_of(self.start, self.by_document), self.start)
 
     @property
     def planned(self) -> float:
@@ -161,8 +156,7 @@ class State:
 
     def chances(self) -> Floats:
         """The submission's own probability (per target) that it is judged, by any way so far."""
-        now = inclusion(self.track, self._pool, set(), private=self._others)
-        return either((self._seen.own(now) if self._seen else now.pi)[self._own], self.by_document)
+        return any_of(self._certain(self._now.asked), self.by_document)
 
     def asked(self, pi: Floats) -> Ids:
         """Targets below their thresholds."""
@@ -187,17 +181,10 @@ def worth(beta: Floats) -> Floats:
     return np.asarray(beta / (beta + TOGETHER * (1 - beta)))
 
 
-def _eligible(
-    track: Track, pool: Pool, documents: Annotated, fold: FoldIn, found: Mapping[int, Seen]
-) -> Bools:
-    """(t,) the targets for which annotated documents are a second way in, as estimates will take
-    it.
-    """
-    if not fold.documents:
-        return np.zeros(pool.target_id.size, dtype=np.bool_)
-    facts = (
-        None
-        if fold.closed
-        else kind_with_recall(track).facts(pool.instance, pool.systems, documents.documents)
-    )
-    return fold.eligible(pool, in_scope(pool, facts), aware(found))
+def _routes(track: Track, pool: Pool) -> Routes:
+    """How the pool's targets came in, as if all that was asked were answered."""
+    documents, facts = annotated(track), None
+    known = known_documents(track, documents)
+    if known.documents and not known.closed:
+        facts = kind_with_recall(track).facts(pool.instance, pool.systems, documents.documents)
+    return read_routes(track, pool, documents, facts)

@@ -18,6 +18,7 @@ from django.utils import timezone
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
+from kbpo.inclusion.annotated import LEAST
 from kbpo.queue import nudge
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
@@ -25,8 +26,6 @@ from kbpo.tracks.models import Track
 UNIFORM, TWO_STAGE = DocumentBatch.Design.UNIFORM, DocumentBatch.Design.TWO_STAGE
 FIRST_SHARE = 0.2
 """Share of the documents that the first of two stages draws."""
-LEAST = 2
-"""Fewer documents than this in a stage have no variance."""
 
 
 class CannotDraw(ValueError):

@@ -23,13 +23,13 @@ from django.utils import timezone
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.names import entity_types, occurrences
+from kbpo.inclusion.annotated import LEAST, given_up
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.pool.probabilities import Floats
 from kbpo.queue import nudge
-from kbpo.sampling.annotated import given_up
-from kbpo.sampling.documents.draw import LEAST, TWO_STAGE
+from kbpo.sampling.documents.draw import TWO_STAGE
 from kbpo.sampling.models import DocumentBatch, DocumentSample
-from kbpo.sampling.probabilities import Floats
 from kbpo.tracks.models import Track
 
 UNIFORM_SHARE = 0.5

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from kbpo.accounts.models import User
-from kbpo.sampling.annotated import annotated
+from kbpo.inclusion.annotated import annotated
 from kbpo.sampling.documents.draw import CannotDraw, in_two_stages, order_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbpo.instances.models import Label
+from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import DocumentSample
-from kbpo.sampling.probabilities import Floats
 from kbpo.tracks.models import Track
+
+LEAST = 2
+"""Fewer documents than this in a stage have no variance."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from collections.abc import Collection
 import numpy as np
 
 from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import OwnThresholds, SampleBatch
-from kbpo.sampling.probabilities import Floats
 from kbpo.tracks.models import Track
 
 FORMAT = "<f8"

@@ -1,0 +1,282 @@
+"""What was disclosed to a team: which targets of a submission it knew of when it decided on it, and
+what that leaves to chance.
+
+A team that deletes what it was shown to be wrong and uploads the rest would be scored on its own
+key. So a target that an earlier submission of the team states is split by its state at that moment:
+with a judgment it is a certainty unit, and counts for the team alone; without one it is known that
+no route had brought it in, so that each route has the chance that it did so since. That holds for
+every route by itself, for they are independent.
+
+Documents say more than their single judgments do: from what a team sees marked in one it knows that
+all of it was read. So for a team that could see any judgment of its own, the documents that were
+read by then are no chance, whatever it states in them: what is judged there now counts for itself
+alone, and other targets come in with documents that were read since, or not with documents at all.
+
+All of these follow from conditioning on the state at that moment, which is right whatever the team
+looked at; what is left to others' judgments is only what the team could know nothing of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+from django.db.models import Q
+from django.utils import timezone
+
+from kbpo.accounts.models import Team
+from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.combine import Bools, Chances, any_of, raised, since
+from kbpo.inclusion.documents import Documents, annotated_by, inside
+from kbpo.inclusion.draws import Draws
+from kbpo.inclusion.moment import moment_of, with_label
+from kbpo.inclusion.route import Private
+from kbpo.inclusion.thresholds import Thresholds
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats, Ids
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True)
+class Disclosed:
+    """What the team of one submission could see of a pool's targets when it decided, shape (t,)."""
+
+    exact: Bools
+    """Certainty units: judged (or given up) by then, and stated by the team before"""
+    unjudged: Bools
+    """Stated by the team before, and not judged by then"""
+    threshold: Floats
+    """Design poisson: below this number all u were judged by then (in an open batch: the share that
+    was answered)"""
+    drawn: Floats
+    """Design iid: the probability that a target would have been drawn, for anybody whose draws
+    count, and judged"""
+    inside: Bools
+    """In a document that had been annotated by then"""
+    document: Floats
+    """The probability with which its document had been annotated by then, if the team could know"""
+
+    @property
+    def known(self) -> Bools:
+        """Stated by the team before, or public: it could see whether they were judged."""
+        return self.exact | self.unjudged
+
+    def of(self, targets: Ids) -> Disclosed:
+        """Return the same of some of the targets."""
+        return Disclosed(
+            self.exact[targets],
+            self.unjudged[targets],
+            self.threshold[targets],
+            self.drawn[targets],
+            self.inside[targets],
+            self.document[targets],
+        )
+
+    def with_documents(self, by_document: Floats, unasked: Bools) -> Disclosed:
+        """Return the same with what documents that were annotated by then bring in now: that is
+        certain too. Not so the targets of which the submission states something that nobody was
+        asked there.
+
+        A plan must not be made with these: thresholds would depend on which documents were drawn.
+        """
+        certain = self.inside & (by_document > 0) & ~unasked
+        return replace(self, exact=self.exact | certain, unjudged=self.unjudged & ~certain)
+
+    def given(self, now: Chances) -> Chances:
+        """Return the chances of targets that are not certain, each route given that it had not
+        brought them in by then.
+        """
+        asked_then = any_of(self.threshold, self.drawn)
+        return Chances(
+            threshold=self.given_threshold(now.threshold),
+            draw=np.where(self.unjudged, since(now.draw, self.drawn), now.draw),
+            document=self.given_document(now.document),
+            before=np.where(self.unjudged, since(now.before, asked_then), now.before),
+        )
+
+    def given_threshold(self, now: Floats) -> Floats:
+        """Return thresholds given that the unjudged targets lie above those of then; or random
+        numbers, which are uniform again.
+        """
+        return np.where(self.unjudged, since(now, self.threshold), now)
+
+    def given_document(self, now: Floats) -> Floats:
+        """Return the chances of documents given that those of then are known."""
+        return since(now, np.where(now > 0, self.document, 0.0))
+
+    def raised(self, own: Floats, thresholds: Floats) -> Floats:
+        """Return the thresholds that give the submission these probabilities of its own: nowhere
+        below what they are.
+        """
+        base = np.where(self.unjudged, self.threshold, 0.0)
+        return np.where(self.exact, thresholds, np.maximum(thresholds, raised(own, base)))
+
+
+def decided(submission: Submission) -> datetime:
+    """When the team decided on a submission: at its confirmation, not at its upload.
+
+    Else a team could leave drafts lying, wait for the judgments of one, and confirm the draft that
+    has least of what is wrong.
+    """
+    return submission.confirmed_at or timezone.now()
+
+
+def earlier(submission: Submission) -> list[int]:
+    """The submissions whose judgments this one's team could see when it decided on it, in the order
+    of upload.
+
+    Those of its own team, of teams that share a member with it or whose run one of its members
+    uploaded, and of closed tracks; each only if its sample was drawn by then. What became of it
+    later does not matter: a withdrawn one was seen, and a draft shows nothing.
+    """
+    when = decided(submission)
+    of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
+    return _sampled(submission, when, _of_its_people(submission) | of_all)
+
+
+def _of_its_people(submission: Submission) -> Q:
+    people = set(submission.team.members.values_list("pk", flat=True)) | {submission.user_id}
+    teams = {
+        submission.team_id,
+        *Team.objects.filter(members__in=people - {None}).values_list("pk", flat=True),
+    }
+    return Q(team__in=teams) | Q(user__in=people - {None})
+
+
+def _planned_before(submission: Submission, when: datetime) -> bool:
+    """Whether the team had another submission by then of which it was told anything, if only what
+    it would cost.
+    """
+    others = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
+        pk=submission.pk
+    )
+    return others.filter(_of_its_people(submission), read_at__lte=when).exists()
+
+
+def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
+    known = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
+        pk=submission.pk
+    )
+    shown = known.filter(sampled_at__lte=when).filter(which)
+    return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
+
+
+def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]:
+    """Return column of the pool -> what its team could see, for every submission that states
+    something that its team had seen.
+
+    `documents` are those that are a route.
+    """
+    rows = (
+        Submission.objects.filter(pk__in=pool.systems)
+        .select_related("track__corpus", "team")
+        .in_bulk()
+    )
+    known: dict[int, Bools] = {}
+    read: dict[int, list[int]] = {}
+    for column, pk in enumerate(pool.systems):
+        targets = _known(pool, rows[pk])
+        could_know = _could_know(rows[pk], documents, targets)
+        if targets.any() or could_know:
+            known[column], read[column] = targets, could_know
+    hidden = {pool.systems[column]: pool.target_id[targets] for column, targets in known.items()}
+    return {
+        column: _disclosed(pool, rows[pool.systems[column]], targets, read[column], hidden)
+        for column, targets in known.items()
+    }
+
+
+def _could_know(submission: Submission, documents: Sequence[int], known: Bools) -> list[int]:
+    """Those of the documents that were annotated when the team decided, if it could see any
+    judgment by then.
+
+    Or what a plan tells of them: a draft that states things of one document alone is told how many
+    are judged there.
+    """
+    when = decided(submission)
+    if not documents or not (known.any() or _planned_before(submission, when)):
+        return []
+    return annotated_by(submission.track, documents, when)
+
+
+def _known(pool: Pool, submission: Submission) -> Bools:
+    """The targets that a submission states and whose state its team could see when it decided."""
+    shown = np.isin(pool.target_id, _targets(earlier(submission))) | _public(
+        pool, decided(submission)
+    )
+    return _stated(pool, submission) & shown
+
+
+def _disclosed(
+    pool: Pool, submission: Submission, known: Bools, read: Sequence[int], hidden: Private
+) -> Disclosed:
+    track, when = submission.track, decided(submission)
+    moment = moment_of(pool, track, when, _stated_by(pool, submission, when))
+    others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
+    nothing = np.zeros(pool.target_id.size, dtype=np.bool_)
+    return Disclosed(
+        exact=known & moment.judged,
+        unjudged=known & ~moment.judged,
+        threshold=Thresholds(track, pool, nothing, others).at(moment),
+        drawn=Draws(track, pool, nothing, others).at(moment),
+        inside=inside(pool, read),
+        document=Documents(track, pool, read, ~nothing).at(moment),
+    )
+
+
+def aware(found: Mapping[int, Disclosed]) -> set[int]:
+    """Return the columns whose teams could know which documents were read when they decided."""
+    return {column for column, one in found.items() if one.document.any()}
+
+
+def private(pool: Pool, found: Mapping[int, Disclosed], *, but: int | None = None) -> Private:
+    """Submission -> the targets that its team had seen: what was asked of them for it counts for it
+    alone.
+
+    Whether it asked depends on what was known of each target, by what the team deleted: for others
+    that is no sample.
+    `but` is a column that is left out: of the submission for which it does count.
+    """
+    return {pool.systems[at]: pool.target_id[one.known] for at, one in found.items() if at != but}
+
+
+def _stated(pool: Pool, submission: Submission) -> Bools:
+    """Whether the submission states something on each target."""
+    rows = pool.member[:, [pool.systems.index(submission.pk)]].toarray().ravel() > 0
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    found[pool.target[rows]] = True
+    return found
+
+
+def _targets(submissions: Sequence[int]) -> Ids:
+    """The targets on which some submissions state anything."""
+    if not submissions:
+        return np.zeros(0, dtype=np.int64)
+    rows = fetch(
+        "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON"
+        " i.id = p.instance_id WHERE p.submission_id = ANY(%s)",
+        [list(submissions)],
+    )
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _stated_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
+    """The targets of the pool when a submission was decided on: what came since must not change
+    what was known.
+    """
+    sampled = Submission.objects.filter(pk__in=pool.systems).filter(
+        Q(sampled_at__lte=when) | Q(pk=submission.pk)
+    )
+    columns = [pool.systems.index(pk) for pk in sampled.values_list("pk", flat=True)]
+    rows = np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    found[pool.target[rows]] = True
+    return found
+
+
+def _public(pool: Pool, when: datetime) -> Bools:
+    """Whether everybody could see a judgment of each target by then."""
+    return with_label(pool, "value <> '{}'::jsonb AND public_at <= %s", when)

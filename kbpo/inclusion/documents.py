@@ -1,0 +1,189 @@
+"""The route by documents that were drawn uniformly and annotated whole.
+
+It is one only where all predictions of a document get a label, whatever is true: where what is not
+marked is false (closed annotation), or where all that was not marked is asked about (an exhaustive
+follow-up). Of a follow-up that holds for what was stated when it was ordered: whatever document it
+lies in, since otherwise the documents that were drawn would decide which targets have this route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+
+from kbpo.inclusion.annotated import LEAST, Annotated
+from kbpo.inclusion.route import Bools, Moment, Route
+from kbpo.instances.models import Label
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats, Ids
+from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
+from kbpo.tracks.models import Track
+
+LEAST_ANSWERED = 0.5
+"""If less of a follow-up was answered, what is known in the documents is mostly what was marked, and
+true: nothing comes in with them."""
+
+
+@dataclass(frozen=True)
+class KnownDocuments:
+    """The documents that are a route, and what of them is known."""
+
+    documents: list[int] = field(default_factory=list)
+    """All annotated documents that count, or none"""
+    closed: bool = False
+    """What is not marked in them is false: nobody misses anything, and everything has this route"""
+    followed: frozenset[int] | None = None
+    """Submissions all of whose predictions in the annotated documents were asked about, also where
+    documents are no route, since they were drawn with unequal probabilities; None: no follow-up
+    covers the documents"""
+    answered: float = 1.0
+    """The share of what follow-ups asked that got an answer"""
+
+    def stated(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
+        """(u,) the instances of a pool that were asked about wherever they lie in annotated
+        documents: those that submissions of the follow-up state, of columns that are not `aware`.
+        """
+        return _stated_by(pool, self._columns(pool, aware, followed=True))
+
+    def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
+        """The columns of submissions that the follow-up asked for, or of the others."""
+        asked = self.followed or frozenset()
+        found = []
+        for column, system in enumerate(pool.systems):
+            if (system in asked) == followed and column not in aware:
+                found.append(column)
+        return found
+
+    def unasked(self, pool: Pool, column: int) -> Bools:
+        """(t,) the targets of which a column states something that no submission of the
+        follow-up states.
+        """
+        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        if not self.closed:
+            found[pool.target[_stated_by(pool, [column]) & ~self.stated(pool)]] = True
+        return found
+
+    def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
+        """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
+
+        Everything that is stated of such a target was asked about: if a later submission states
+        another relation of a pair, that is known just where readers marked no other, and so the
+        target has no such route.
+        `aware` are columns whose teams could know, when they decided, which documents were read:
+        what they state makes nothing eligible for others, and nothing ineligible, since it may
+        depend on that.
+        """
+        if self.closed:
+            return np.ones(pool.target_id.size, dtype=np.bool_)
+        asked = self.stated(pool, aware)
+        later = _stated_by(pool, self._columns(pool, aware, followed=False))
+        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        found[pool.target[asked]] = True
+        found[pool.target[later & ~asked]] = False
+        return found & in_scope
+
+
+def _stated_by(pool: Pool, columns: list[int]) -> Bools:
+    """(u,) whether one of some columns states each instance."""
+    return np.asarray(np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0)
+
+
+def known_documents(track: Track, documents: Annotated) -> KnownDocuments:
+    """Return what the annotated documents that count bring in, as everything stands now."""
+    uniform = documents.documents if documents.inclusion is None else []
+    enough = uniform if len(uniform) >= LEAST else []
+    if uniform and _closed(uniform):
+        return KnownDocuments(enough, closed=True)
+    follow_up = covering(track, documents.documents)
+    if follow_up is None:
+        return KnownDocuments()
+    share = share_answered(track)
+    followed = frozenset(follow_up.submissions.values_list("pk", flat=True))
+    kept = enough if share >= LEAST_ANSWERED else []
+    return KnownDocuments(kept, followed=followed, answered=share)
+
+
+@dataclass(frozen=True, eq=False)
+class Documents(Route):
+    """The route by the documents of a track that are one, for the `eligible` targets of a pool."""
+
+    track: Track
+    pool: Pool
+    documents: Sequence[int]
+    eligible: Bools
+
+    @property
+    def share(self) -> float:
+        """The probability with which each of the documents was annotated."""
+        return self.track.corpus.share(len(self.documents))
+
+    @cached_property
+    def cluster(self) -> Ids:
+        """(t,) Position of each target's document among `documents`; −1: in none of them, or they
+        are no route for it.
+        """
+        place = {document: at for at, document in enumerate(self.documents)}
+        found = np.full(self.pool.target_id.size, -1, dtype=np.int64)
+        found[self.pool.target] = [place.get(one, -1) for one in self.pool.document.tolist()]
+        return np.where(self.eligible, found, -1)
+
+    def chance(self) -> Floats:
+        return np.where(self.eligible, self.share, 0.0)
+
+    def at(self, moment: Moment) -> Floats:
+        read = annotated_by(self.track, self.documents, moment.when)
+        return np.where(self.eligible, self.track.corpus.share(len(read)), 0.0)
+
+    def realised(self) -> Bools:
+        return np.asarray(self.cluster >= 0)
+
+
+def annotated_by(track: Track, documents: Sequence[int], when: datetime) -> list[int]:
+    """Return those of the documents whose annotation was complete by a moment."""
+    rows = DocumentSample.objects.filter(track=track, document__in=documents, settled_at__lte=when)
+    return list(rows.values_list("document_id", flat=True))
+
+
+def inside(pool: Pool, documents: Collection[int]) -> Bools:
+    """Return (t,) whether each target lies in one of some documents."""
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    found[pool.target[np.isin(pool.document, list(documents))]] = True
+    return found
+
+
+def share_answered(track: Track) -> float:
+    """Return the share of what follow-ups of a track asked, and are done with, that got an answer;
+    1 if that is nothing. What was stopped was not asked.
+    """
+    asked = SweepTarget.objects.filter(sweep__track=track, done_at__isnull=False).values("target")
+    labels = Label.objects.filter(target__in=asked).exclude(source__in=Label.OF_DOCUMENTS)
+    n = labels.values("target").distinct().count()
+    answers = labels.exclude(value={}).values("target").distinct().count()
+    return answers / n if n else 1.0
+
+
+def covering(track: Track, documents: Collection[int]) -> Sweep | None:
+    """Return the last settled follow-up of a track that nobody stopped, if it covers just these
+    documents.
+    """
+    last = (
+        Sweep.objects.filter(track=track, settled_at__isnull=False, stopped_at=None)
+        .order_by("-pk")
+        .first()
+    )
+    if last is None or not documents:
+        return None
+    covered = set(last.documents.values_list("document", flat=True))
+    return last if covered == set(documents) else None
+
+
+def _closed(documents: list[int]) -> bool:
+    """Whether in all of the documents what is not marked is false; people miss facts."""
+    rows = Label.objects.filter(
+        target__kind="document", target__document__in=documents, value__closed=True
+    )
+    return set(rows.values_list("target__document", flat=True)) == set(documents)

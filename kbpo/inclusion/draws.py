@@ -1,0 +1,97 @@
+"""The route of design iid: a target is asked if one of the draws with replacement holds it.
+
+Over all settled batches j that is the case with 1 − Π_j (1 − p_j(τ))^n_j. Of an open batch, what is
+drawn is answered in the order of u: it counts if u lies below the least u that waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from django.db.models import QuerySet
+
+from estimators.horvitz_thompson import inclusion_iid
+from kbpo.inclusion.combine import any_of
+from kbpo.inclusion.route import Bools, Moment, Private, Route
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats
+from kbpo.sampling.models import Sample, SampleBatch
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True, eq=False)
+class Draws(Route):
+    """Draws of a track's submissions on the targets of a pool, but for those that are `private`."""
+
+    track: Track
+    pool: Pool
+    waiting: Bools
+    """(t,) drawn, by any design, and without a judgment"""
+    private: Private
+
+    def chance(self) -> Floats:
+        settled = self._chance(self._batches.filter(settled_at__isnull=False))
+        still = self._chance(self._batches.filter(settled_at__isnull=True))
+        return any_of(settled, still * self.released)
+
+    @cached_property
+    def released(self) -> float:
+        """The least random number that waits, of what open batches drew; 1 where nothing waits."""
+        gaps = self.pool.u[self.waiting & self._open]
+        return float(gaps.min()) if gaps.size else 1.0
+
+    def realised(self) -> Bools:
+        settled = self._drawn(self._batches.filter(settled_at__isnull=False))
+        return np.asarray(settled | (self._open & (self.pool.u < self.released)))
+
+    def at(self, moment: Moment) -> Floats:
+        """The probability that each target was drawn and judged by then.
+
+        What was drawn for others that it is private to is no route, now or then; it says nothing of
+        the draws that are.
+        """
+        drawn = self._batches.filter(drawn_at__lte=moment.when)
+        settled = drawn.filter(settled_at__lte=moment.when)
+        still = drawn.exclude(settled_at__lte=moment.when)
+        open_samples = Sample.objects.filter(batch__in=still).values_list("target_id", flat=True)
+        asked = np.isin(self.pool.target_id, list(open_samples.distinct()))
+        return any_of(self._chance(settled), moment.share(asked) * self._chance(still))
+
+    @property
+    def _batches(self) -> QuerySet[SampleBatch]:
+        return SampleBatch.objects.filter(
+            submission__track=self.track, submission__in=self.pool.systems, design="iid"
+        )
+
+    @cached_property
+    def _open(self) -> Bools:
+        return self._drawn(self._batches.filter(settled_at__isnull=True))
+
+    def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
+        """(t,) whether a target was drawn by some batches, for somebody it is not private to."""
+        hidden = set[tuple[int, int]]()
+        for owner, targets in self.private.items():
+            hidden.update((owner, target) for target in targets.tolist())
+        rows = Sample.objects.filter(batch__in=batches)
+        pairs = rows.values_list("batch__submission_id", "target_id").distinct()
+        return np.isin(self.pool.target_id, [pair[1] for pair in pairs if pair not in hidden])
+
+    def _chance(self, batches: QuerySet[SampleBatch]) -> Floats:
+        """(t,) the probability that each target is drawn at least once by some batches, for none
+        that it is private to.
+        """
+        pool, missed = self.pool, np.ones(self.pool.target_id.size)
+        sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
+        kinds = {kind for kind, _, _ in sizes}
+        for kind in sorted(kinds):  # in one order: rounding is the same in every process
+            n = np.zeros(len(pool.systems), dtype=np.int64)
+            for name, submission, size in sizes:
+                n[pool.systems.index(submission)] += size if name == kind else 0
+            p = pool.by_target(kind).toarray()
+            for submission in set(self.private) & set(pool.systems):
+                hidden = np.isin(pool.target_id, self.private[submission])
+                p[hidden, pool.systems.index(submission)] = 0
+            missed = missed * (1 - inclusion_iid(p, n))
+        return np.asarray(1 - missed)

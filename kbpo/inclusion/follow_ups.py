@@ -1,0 +1,105 @@
+"""What exhaustive follow-ups of annotated documents did: what they covered, and the chance that a
+target had been asked and labelled before one would have asked about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kbpo.inclusion.combine import any_of
+from kbpo.inclusion.documents import inside
+from kbpo.inclusion.draws import Draws
+from kbpo.inclusion.moment import moment_of
+from kbpo.inclusion.route import NOTHING, Bools
+from kbpo.inclusion.thresholds import Thresholds
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats
+from kbpo.sampling.models import Sweep
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True, eq=False)
+class FollowUps:
+    """The settled follow-ups of a track, in their order, over the targets of a pool."""
+
+    track: Track
+    pool: Pool
+
+    @cached_property
+    def rows(self) -> list[Sweep]:
+        settled = Sweep.objects.filter(track=self.track, settled_at__isnull=False)
+        return list(settled.order_by("pk"))
+
+    @cached_property
+    def covered(self) -> Bools:
+        """(t,) What one that nobody stopped covers: what its submissions state, in its documents."""
+        found = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+        for row, stated, documents in zip(self.rows, self._stated, self._documents, strict=True):
+            if row.stopped_at is None:
+                found |= stated & inside(self.pool, documents)
+        return found
+
+    def labelled_before(self, but: Collection[int] = ()) -> Floats:
+        """Return (t,) the probability that a target was drawn and labelled (or given up) before a
+        follow-up would have asked about it, if it lies in a document that was followed up: that
+        asks only about the others, and what is drawn of those later is not asked.
+
+        Which follow-up that is depends on the document, drawn from those that each was the first to
+        cover, and on when the target was first stated: none before that asked about it. `but` are
+        documents that are left out.
+        """
+        known = set(but)
+        total, n = np.zeros(self.pool.target_id.size), 0
+        for at, documents in enumerate(self._documents):
+            first = documents - known
+            known |= first
+            total, n = total + self._by_first(at) * len(first), n + len(first)
+        return np.asarray(total / max(n, 1))
+
+    def _by_first(self, at: int) -> Floats:
+        """(t,) the same of a document that this follow-up was the first to cover."""
+        found = self._labelled[-1].copy()
+        left = np.ones(self.pool.target_id.size, dtype=np.bool_)
+        for stated, chance in zip(self._stated[at:], self._labelled[at:], strict=True):
+            found = np.where(left & stated, chance, found)
+            left &= ~stated
+        return found
+
+    @cached_property
+    def _documents(self) -> list[set[int]]:
+        return [set(row.documents.values_list("document", flat=True)) for row in self.rows]
+
+    @cached_property
+    def _stated(self) -> list[Bools]:
+        """(t,) for each the targets on which its submissions state anything."""
+        found = []
+        for row in self.rows:
+            submissions = set(row.submissions.values_list("pk", flat=True))
+            columns = [
+                column for column, system in enumerate(self.pool.systems) if system in submissions
+            ]
+            rows = np.asarray(self.pool.member[:, columns].sum(axis=1)).ravel() > 0
+            stated = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+            stated[self.pool.target[rows]] = True
+            found.append(stated)
+        return found
+
+    @cached_property
+    def _labelled(self) -> list[Floats]:
+        """(t,) for each the probability that a target had a label of its own when it was ordered.
+
+        Of what readers marked it is the same as of the others: it may depend on nothing that is
+        true.
+        """
+        nothing = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+        thresholds = Thresholds(self.track, self.pool, nothing, NOTHING)
+        draws = Draws(self.track, self.pool, nothing, NOTHING)
+        found = []
+        for row, stated in zip(self.rows, self._stated, strict=True):
+            moment = moment_of(self.pool, self.track, row.ordered_at, stated).without_marks()
+            found.append(any_of(thresholds.at(moment), draws.at(moment)))
+        return found

@@ -1,0 +1,99 @@
+"""What reading whole documents and following them up did to a pool's targets: which were annotated,
+asked, or labelled before.
+
+People mark what is true, so that a mark must not make a target known more often than a question
+would have: each has a random number, by which it counts as often as questions beside it got an
+answer (`kbpo.evaluation.default`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.documents import inside
+from kbpo.inclusion.follow_ups import FollowUps
+from kbpo.inclusion.route import Bools
+from kbpo.instances.merge import IN_PLACE
+from kbpo.instances.models import Label
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats
+from kbpo.pool.random_numbers import numbers
+from kbpo.sampling.models import SweepTarget
+from kbpo.tracks.models import Track
+
+NO_MARK, NEVER = -1.0, 2.0
+
+
+@dataclass(frozen=True)
+class InDocuments:
+    """Of every target of a pool, shape (t,)."""
+
+    marked: Bools
+    """Readers marked it, in a document where what they did not mark may be true all the same"""
+    mark: Floats
+    """A random number in [0, 1) where only readers judged it; NEVER where somebody had been
+    asked in vain besides; else NO_MARK"""
+    covered: Bools
+    """A settled follow-up that nobody stopped covers it: it was asked, or marked, or labelled before"""
+    asked: Bools
+    """Of these, what was asked by a follow-up"""
+
+    @property
+    def spared(self) -> Bools:
+        """Nobody had to be asked about it."""
+        return (self.mark >= 0) & (self.mark < NEVER)
+
+
+def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUps) -> InDocuments:
+    """Return what reading and following up did to each target of a pool; (t,) follow-ups ask about
+    what is in the scope.
+    """
+    marked, mark = _marks(track, pool)
+    asked = SweepTarget.objects.filter(sweep__track=track, sweep__settled_at__isnull=False)
+    covered = follow_ups.covered & in_scope
+    was_asked = _among(pool, asked.values_list("target_id", flat=True))
+    return InDocuments(marked, mark, covered, covered & was_asked)
+
+
+def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
+    rows = fetch(
+        "SELECT target_id, bool_or(source <> ALL(%s) AND value <> '{}'::jsonb),"
+        " bool_or(source <> ALL(%s) AND value = '{}'::jsonb)"
+        f" FROM instances_label l WHERE target_id = ANY(%s) AND {IN_PLACE} GROUP BY target_id"
+        " HAVING bool_or(source = ANY(%s) AND value <> '{}'::jsonb)",
+        [
+            list(Label.OF_DOCUMENTS),
+            list(Label.OF_DOCUMENTS),
+            pool.target_id.tolist(),
+            list(Label.OF_DOCUMENTS),
+        ],
+    )
+    open_ones = _not_closed(pool)
+    rows = [row for row in rows if open_ones[np.searchsorted(pool.target_id, row[0])]]
+    alone = np.array(sorted(target for target, judged, _ in rows if not judged), dtype=np.int64)
+    mark = np.full(pool.target_id.size, NO_MARK)
+    if alone.size:
+        mark[np.searchsorted(pool.target_id, alone)] = numbers(track, "mark", alone)
+    mark[_among(pool, [target for target, judged, in_vain in rows if in_vain and not judged])] = (
+        NEVER
+    )
+    return _among(pool, [row[0] for row in rows]), mark
+
+
+def _not_closed(pool: Pool) -> Bools:
+    """(t,) whether a target lies in no document where what is not marked is false: there no mark
+    says more.
+    """
+    documents = np.unique(pool.document).tolist()
+    rows = Label.objects.filter(
+        target__kind="document", target__document__in=documents, value__closed=True
+    )
+    return ~inside(pool, set(rows.values_list("target__document", flat=True)))
+
+
+def _among(pool: Pool, targets: Collection[int]) -> Bools:
+    return np.isin(pool.target_id, list(targets))

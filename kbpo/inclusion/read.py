@@ -1,0 +1,143 @@
+"""Reads how a pool's targets came in: the only place where the routes are put together.
+
+Scoring reads it with what waits for an answer; a plan reads it as if all that was asked were
+answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from kbpo.inclusion.annotated import Annotated
+from kbpo.inclusion.combine import Chances
+from kbpo.inclusion.disclosure import Disclosed, aware, disclosed, private
+from kbpo.inclusion.documents import Documents, KnownDocuments, known_documents
+from kbpo.inclusion.draws import Draws
+from kbpo.inclusion.follow_ups import FollowUps
+from kbpo.inclusion.route import Bools
+from kbpo.inclusion.thresholds import Thresholds
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Facts
+
+
+@dataclass(frozen=True)
+class Inclusion:
+    """How the targets of a pool came in, for everybody or for one team, shape (t,)."""
+
+    chances: Chances
+    drawn: Bools
+    """A sample holds it, and its judgment counts now"""
+    counts: Bools
+    """That, or it came in with its document"""
+    cluster: Ids
+    """Position of its document among those that are a route; −1: in none of them, or they are no
+    route for it"""
+    of_document: float
+    """Probability with which each of the documents was annotated"""
+    n_clusters: int
+    threshold: Floats
+    """Highest threshold so far (poisson), answered or not; 0: never considered"""
+    released: float
+    """Share of the open batches that is released: 1 when everything drawn is answered"""
+
+    def without_documents(self) -> Inclusion:
+        """Return the same if no document brought anything in."""
+        return replace(
+            self,
+            chances=self.chances.without_documents(),
+            counts=self.drawn,
+            cluster=np.full(self.drawn.size, -1),
+            of_document=0.0,
+            n_clusters=0,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Routes:
+    """The routes by which a pool's targets came in, and what of that was disclosed to whom."""
+
+    track: Track
+    pool: Pool
+    waiting: Bools
+    """(t,) drawn, and without a judgment"""
+    known: KnownDocuments
+    """The documents that are a route"""
+    in_scope: Bools
+    """(t,) recall asks for relations of it"""
+    follow_ups: FollowUps
+    disclosed: dict[int, Disclosed]
+    """Column -> what its team could see when it decided, where that is anything"""
+
+    @cached_property
+    def everybody(self) -> Inclusion:
+        """How targets came in for whoever saw nothing."""
+        return self._inclusion(None)
+
+    def own(self, column: int) -> Inclusion:
+        """Return the same with what was asked for a submission alone, before what its team could
+        see.
+        """
+        return self._inclusion(column)
+
+    @cached_property
+    def _documents(self) -> Documents:
+        eligible = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+        if self.known.documents:
+            eligible = self.known.eligible(self.pool, self.in_scope, aware(self.disclosed))
+        return Documents(self.track, self.pool, self.known.documents, eligible)
+
+    @cached_property
+    def _before(self) -> Floats:
+        return self.follow_ups.labelled_before()
+
+    def _inclusion(self, column: int | None) -> Inclusion:
+        hidden = private(self.pool, self.disclosed, but=column)
+        thresholds = Thresholds(self.track, self.pool, self.waiting, hidden)
+        draws = Draws(self.track, self.pool, self.waiting, hidden)
+        drawn = (thresholds.realised() | draws.realised()) & ~self.waiting
+        return Inclusion(
+            chances=Chances(
+                thresholds.chance(), draws.chance(), self._documents.chance(), self._before
+            ),
+            drawn=drawn,
+            counts=drawn | self._documents.realised(),
+            cluster=self._documents.cluster,
+            of_document=self._documents.share,
+            n_clusters=len(self.known.documents),
+            threshold=thresholds.highest,
+            released=min(thresholds.released, draws.released),
+        )
+
+
+def read(
+    track: Track,
+    pool: Pool,
+    documents: Annotated,
+    facts: Facts | None,
+    waiting: Collection[int] = (),
+) -> Routes:
+    """Return the routes of a pool as everything stands now.
+
+    `documents` are the annotated ones that count; `facts` of the pool tell what is in the scope of
+    recall; `waiting` are drawn targets without a judgment.
+    """
+    known = known_documents(track, documents)
+    in_scope = np.zeros(pool.target_id.size, dtype=np.bool_)
+    if facts is not None:
+        in_scope[pool.target] = facts.in_scope
+    still = np.fromiter(waiting, dtype=np.int64, count=len(waiting))
+    return Routes(
+        track=track,
+        pool=pool,
+        waiting=np.isin(pool.target_id, still),
+        known=known,
+        in_scope=in_scope,
+        follow_ups=FollowUps(track, pool),
+        disclosed=disclosed(pool, known.documents),
+    )

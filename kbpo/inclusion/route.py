@@ -1,0 +1,63 @@
+"""What a route is: one way in which targets get labels, independent of the other ways."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbpo.pool.probabilities import Floats, Ids
+
+Bools = NDArray[np.bool_]
+Private: TypeAlias = Mapping[int, Ids]
+"""Submission -> targets that it was asked about for itself alone: for others they are no sample,
+since what it asked may depend on judgments that its team was shown."""
+NOTHING: Private = {}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment in the past, and what had been judged by then, shape (t,)."""
+
+    when: datetime
+    judged: Bools
+    """It had a label, or was given up"""
+    marked: Bools
+    """Only readers of its document had judged it, and not all that is stated there was judged"""
+    inside: Bools
+    """In documents that had been annotated whole: people may have been asked for their sake"""
+    then: Bools
+    """Some system stated it by then"""
+
+    def without_marks(self) -> Moment:
+        """Return the same as if readers had marked nothing."""
+        return replace(self, marked=np.zeros_like(self.marked), then=self.then & ~self.marked)
+
+    def share(self, asked: Bools) -> Floats:
+        """Return the share of what open batches had asked that was answered; 0 for what readers
+        marked, which is not asked.
+        """
+        asked = asked & ~self.marked & self.then
+        among = asked & ~self.inside if (asked & ~self.inside).any() else asked
+        return np.where(self.marked, 0.0, self.judged[among].mean() if among.any() else 1.0)
+
+
+class Route(ABC):
+    """One way in which the targets of a pool get labels; every array is (t,)."""
+
+    @abstractmethod
+    def chance(self) -> Floats:
+        """Return the probability that each target has come in by now."""
+
+    @abstractmethod
+    def at(self, moment: Moment) -> Floats:
+        """Return the probability that each target had come in, and was judged, by a moment."""
+
+    @abstractmethod
+    def realised(self) -> Bools:
+        """Return whether each target has come in by now."""

@@ -1,0 +1,119 @@
+"""The route of design poisson: a target is asked iff its random number u lies below its threshold.
+
+The threshold of a target is the highest that any batch set. Questions go out in the order of u/π,
+so what is answered at any moment is a sample too: with r the smallest u/π among targets that still
+wait, a target counts iff u < max(π of settled batches, r π). A judgment beyond that is not lost: it
+counts as soon as the gap before it closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.route import NOTHING, Bools, Moment, Private, Route
+from kbpo.pool.pool import Pool
+from kbpo.pool.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds(Route):
+    """Thresholds of a track on the targets of a pool, but for those that are `private`."""
+
+    track: Track
+    pool: Pool
+    waiting: Bools
+    """(t,) drawn, by any design, and without a judgment"""
+    private: Private
+
+    @cached_property
+    def highest(self) -> Floats:
+        """(t,) The highest threshold so far, answered or not; 0: never considered."""
+        return thresholds(self.track, self.pool.target_id, private=self.private)
+
+    @cached_property
+    def released(self) -> float:
+        """Share of the open batches that is released: 1 when everything drawn is answered."""
+        above = np.full(self.pool.u.size, np.inf)
+        ratio = np.divide(self.pool.u, self.highest, out=above, where=self.highest > 0)
+        gaps = ratio[self.waiting & (ratio < 1)]
+        return float(gaps.min()) if gaps.size else 1.0
+
+    def chance(self) -> Floats:
+        settled = thresholds(self.track, self.pool.target_id, settled=True, private=self.private)
+        return np.maximum(settled, self.highest * self.released)
+
+    def realised(self) -> Bools:
+        return np.asarray(self.pool.u < self.chance())
+
+    def at(self, moment: Moment) -> Floats:
+        """The threshold up to which everything was judged by then, on any track of the corpus: they
+        share the u.
+
+        Of what open batches had asked, only a share was answered. Where between the two thresholds
+        it lies does not matter: of the u in between, just that share is known not to be among the
+        unjudged. What was marked is not asked, and so is in none of them.
+        """
+        rows = fetch(
+            "SELECT h.target_id, max(h.pi),"
+            " coalesce(max(h.pi) FILTER (WHERE b.settled_at <= %(when)s), 0)"
+            " FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
+            " JOIN submissions_submission s ON s.id = b.submission_id"
+            " JOIN tracks_track t ON t.id = s.track_id"
+            " WHERE t.corpus_id = %(corpus)s AND b.drawn_at <= %(when)s"
+            " AND h.target_id = ANY(%(targets)s) GROUP BY h.target_id",
+            {
+                "when": moment.when,
+                "corpus": self.track.corpus_id,
+                "targets": self.pool.target_id.tolist(),
+            },
+        )
+        highest = spread([(target, pi) for target, pi, _ in rows], self.pool.target_id)
+        settled = spread([(target, pi) for target, _, pi in rows], self.pool.target_id)
+        asked = (settled <= self.pool.u) & (self.pool.u < highest)
+        return settled + (highest - settled) * moment.share(asked)
+
+
+def thresholds(
+    track: Track, target_ids: Ids, *, settled: bool = False, private: Private = NOTHING
+) -> Floats:
+    """Return the highest threshold of each target on a track (0: none); only of settled batches if
+    asked. Raises of a submission on its `private` targets are left out.
+    """
+    condition = " AND b.settled_at IS NOT NULL" if settled else ""
+    owners, targets = _pairs(private)
+    rows = fetch(
+        "SELECT h.target_id, max(h.pi) FROM sampling_threshold h"
+        " JOIN sampling_samplebatch b ON b.id = h.batch_id"
+        " JOIN submissions_submission s ON s.id = b.submission_id"
+        f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition}"
+        " AND (s.id, h.target_id) NOT IN"
+        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",
+        [track.pk, target_ids.tolist(), owners, targets],
+    )
+    return spread(rows, target_ids)
+
+
+def _pairs(private: Private) -> tuple[list[int], list[int]]:
+    owners: list[int] = []
+    targets: list[int] = []
+    for owner, hidden in private.items():
+        owners += [owner] * hidden.size
+        targets += hidden.tolist()
+    return owners, targets
+
+
+def spread(rows: Collection[tuple[int, float]], target_ids: Ids) -> Floats:
+    """Return the values of (target, value) rows over ascending `target_ids`; 0 where there is
+    none.
+    """
+    values = np.zeros(target_ids.size)
+    if rows:
+        target, pi = (np.array(column) for column in zip(*rows, strict=True))
+        values[np.searchsorted(target_ids, target.astype(np.int64))] = pi
+    return values

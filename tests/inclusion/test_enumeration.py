@@ -1,0 +1,215 @@
+"""Every probability is the frequency with which things happen, and every estimate is right on average: all that may
+happen in some small worlds is played out through the database.
+
+What is checked of each system and each target that it states: the mean of 1/π over the outcomes in which the target
+counts is one, for a team that saw judgments given all that it saw. Then the mean of every sum Σ a (f − g)/π is that of
+the whole, whatever f is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.horvitz_thompson import difference
+from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.default import Centred
+from tests.conftest import Toy
+from tests.inclusion.chance import Fate, fates
+from tests.inclusion.small_world import Play, SmallWorld
+
+pytestmark = pytest.mark.django_db
+TRUE = [True, False, True, False]
+SURE = 1e-12
+Told = dict[str, tuple[Any, dict[int, float], float]]
+"""System -> what its team had seen, 1/π of each target that counts for it and 0 of the others, its estimate"""
+
+
+@dataclass(frozen=True)
+class Story:
+    """A world, and what happens in it; the play's systems and what the team of each had seen."""
+
+    documents: int
+    happens: Callable[[Play], dict[str, Any]]
+    never: frozenset[str] = frozenset()
+    """Systems whose targets cannot all be asked: only those that can are checked"""
+
+
+def by_thresholds(play: Play) -> dict[str, Any]:
+    play.numbers({0: [0.4], 1: [0.4, 0.7], 2: [0.4, 0.7], 3: [0.7]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
+    play.upload("second", "Neural", [1, 2, 3])
+    play.ask("second", dict.fromkeys([1, 2, 3], 0.7))
+    return {"first": None, "second": None}
+
+
+def by_draws(play: Play) -> dict[str, Any]:
+    play.numbers({0: []})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.draw("first", [0, 1, 2], 2)
+    play.upload("second", "Neural", [1, 2, 3])
+    play.draw("second", [1, 2, 3], 2)
+    return {"first": None, "second": None}
+
+
+def by_documents(play: Play) -> dict[str, Any]:
+    play.numbers({0: [0.4], 1: [0.4, 0.7], 2: [0.7], 3: [0.7]})
+    play.upload("first", "Patterns", [0, 1])
+    play.ask("first", dict.fromkeys([0, 1], 0.4))
+    play.read(play.fate.sample(range(3), 2), closed=True)
+    play.upload("second", "Neural", [1, 2, 3])
+    play.ask("second", dict.fromkeys([1, 2, 3], 0.7))
+    return {"first": None, "second": None}
+
+
+def by_follow_up(play: Play) -> dict[str, Any]:
+    play.numbers({0: [0.4], 1: [0.4, 0.7], 2: [0.4, 0.7], 3: [0.7]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
+    play.read(play.fate.sample(range(3), 2), closed=False, finds={0})
+    play.follow_up()
+    play.upload("second", "Neural", [1, 2, 3])
+    play.ask("second", dict.fromkeys([1, 2, 3], 0.7))
+    return {"first": None, "second": None}
+
+
+def again_by_thresholds(play: Play) -> dict[str, Any]:
+    play.numbers({0: [0.4, 0.8], 1: [0.4, 0.6, 0.8], 2: [0.4, 0.6, 0.8], 3: [0.6, 0.8]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
+    play.upload("other", "Neural", [1, 2, 3])
+    play.ask("other", dict.fromkeys([1, 2, 3], 0.6))
+    saw = play.labelled() & {0, 1, 2}
+    states = [k for k in range(4) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", states)
+    play.ask("again", dict.fromkeys(states, 0.8))
+    return {"first": None, "other": None, "again": frozenset(saw)}
+
+
+def again_by_draws(play: Play) -> dict[str, Any]:
+    play.numbers({0: []})
+    play.upload("first", "Patterns", [0, 1])
+    play.draw("first", [0, 1], 2)
+    play.upload("other", "Neural", [1, 2])
+    play.draw("other", [1, 2], 1)
+    saw = play.labelled() & {0, 1}
+    states = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", states)
+    play.draw("again", states, 2)
+    return {"first": None, "other": None, "again": frozenset(saw)}
+
+
+def again_with_documents(play: Play, *, closed: bool = True) -> dict[str, Any]:
+    play.numbers({0: [0.4, 0.8], 1: [0.4, 0.6, 0.8], 2: [0.6, 0.8]})
+    play.upload("first", "Patterns", [0, 1])
+    play.ask("first", dict.fromkeys([0, 1], 0.4))
+    play.upload("other", "Neural", [1, 2])
+    play.ask("other", dict.fromkeys([1, 2], 0.6))
+    before = play.fate.sample(range(3), 1)
+    play.read(before, closed=True)
+    saw = play.labelled() & {0, 1}
+    states = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", states)
+    play.ask("again", dict.fromkeys(states, 0.8))
+    left = [at for at in range(3) if at not in before]
+    play.read(play.fate.sample(left, 1), closed=True)
+    return {"first": None, "other": None, "again": (frozenset(saw), tuple(before))}
+
+
+def again_with_follow_ups(play: Play) -> dict[str, Any]:
+    play.numbers({0: [0.4, 0.8], 1: [0.4, 0.8], 2: [0.8]})
+    play.upload("first", "Patterns", [0, 1])
+    play.ask("first", dict.fromkeys([0, 1], 0.4))
+    before = play.fate.sample(range(4), 2)
+    play.read(before, closed=False, finds={0})
+    play.follow_up()
+    saw = play.labelled() & {0, 1}
+    states = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", states)
+    play.ask("again", dict.fromkeys(states, 0.8))
+    left = [at for at in range(4) if at not in before]
+    play.read(play.fate.sample(left, 1), closed=False, finds={0})
+    play.follow_up()
+    return {"first": None, "again": (frozenset(saw), tuple(before))}
+
+
+STORIES = {
+    "thresholds": Story(2, by_thresholds),
+    "draws": Story(2, by_draws),
+    "documents in which what is not marked is false": Story(3, by_documents),
+    "an exhaustive follow-up": Story(3, by_follow_up),
+    "a second run by thresholds": Story(2, again_by_thresholds),
+    "a second run by draws": Story(2, again_by_draws),
+    "a second run, documents before and after": Story(3, again_with_documents),
+    "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_every_probability_is_a_frequency_and_every_estimate_is_right_on_average(
+    name: str, toy: Toy
+) -> None:
+    story = STORIES[name]
+    world = SmallWorld(toy, TRUE, story.documents)
+
+    def play(fate: Fate) -> Told:
+        return world.tell(fate, lambda some: told(some, story.happens(some)))
+
+    mass: dict[tuple[str, Any], float] = defaultdict(float)
+    mean: dict[tuple[str, Any, int], float] = defaultdict(float)
+    value: dict[tuple[str, Any], float] = defaultdict(float)
+    total = 0.0
+    for p, outcome in fates(play):
+        total += p
+        for system, (saw, weights, estimate) in outcome.items():
+            mass[system, saw] += p
+            value[system, saw] += p * estimate
+            for k, weight in weights.items():
+                mean[system, saw, k] += p * weight
+    assert total == pytest.approx(1, abs=SURE)
+    wrong = [
+        f"{system}, of target {k}, having seen {saw}: {mean[system, saw, k] / mass[system, saw]!r}"
+        for system, saw, k in mean
+        if abs(mean[system, saw, k] / mass[system, saw] - 1) > SURE
+    ]
+    assert not wrong, "\n".join(wrong)
+    for (system, saw), some in mass.items():
+        stated = [k for one, seen, k in mean if (one, seen) == (system, saw)]
+        truth = np.mean([TRUE[k] for k in stated])
+        assert value[system, saw] / some == pytest.approx(truth, abs=SURE), (system, saw)
+
+
+def told(play: Play, seen: dict[str, Any]) -> Told:
+    """What the code makes of an outcome, for each system."""
+    data = read(play.world.track)
+    number = {pk: k for k, pk in enumerate(play.world.target)}
+    arranged, found = Centred(data), {}
+    for name, saw in seen.items():
+        column = data.systems.index(play.rows[name].pk)
+        used, pi, f = of_system(data, arranged, column)
+        p = data.pool.p["instance"][:, [column]].toarray().ravel()
+        weights = {
+            number[int(data.pool.target_id[t])]: 0.0 for t in np.unique(data.pool.target[p > 0])
+        }
+        for row, mine, chance, verdict in zip(arranged.row, used, pi, f, strict=True):
+            k = number[int(data.pool.target_id[data.pool.target[row]])]
+            if mine and k in weights and not np.isnan(verdict):
+                weights[k] = 1 / float(chance)
+        g = np.full(p.size, 0.3)
+        estimate = difference(p[arranged.row] * used, pi, f, g[arranged.row], float(p @ g))
+        found[name] = saw, weights, float(estimate.value)
+    return found
+
+
+def of_system(data: Data, arranged: Centred, column: int) -> tuple[Any, Any, Any]:
+    """Which rows count for a system, with which probability, and its verdicts."""
+    if column in data.seen:
+        used, pi = arranged.own(column)
+        return used, pi, arranged.verdicts_of(column)
+    return arranged.counts, arranged.row_pi, arranged.verdicts[:, column]
