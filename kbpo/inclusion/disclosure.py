@@ -30,7 +30,7 @@ from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.combine import Bools, Chances, any_of, raised, since
 from kbpo.inclusion.documents import Documents, annotated_by, inside
-from kbpo.inclusion.draws import Draws
+from kbpo.inclusion.draws import Draws, History
 from kbpo.inclusion.moment import moment_of, with_label
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
@@ -58,6 +58,11 @@ class Disclosed:
     """In a document that had been annotated by then"""
     document: Floats
     """The probability with which its document had been annotated by then, if the team could know"""
+    history: History | None = None
+    """When it decided, and the state of which targets it could see, whether or not it states them
+    still"""
+    read: tuple[int, ...] = ()
+    """The documents that had been annotated by then, if the team could know"""
 
     @property
     def known(self) -> Bools:
@@ -73,6 +78,8 @@ class Disclosed:
             self.drawn[targets],
             self.inside[targets],
             self.document[targets],
+            self.history,
+            self.read,
         )
 
     def with_documents(self, by_document: Floats, unasked: Bools) -> Disclosed:
@@ -175,16 +182,20 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
         .select_related("track__corpus", "team")
         .in_bulk()
     )
+    shown: dict[int, Bools] = {}
     known: dict[int, Bools] = {}
     read: dict[int, list[int]] = {}
     for column, pk in enumerate(pool.systems):
-        targets = _known(pool, rows[pk])
+        could_see = _shown(pool, rows[pk])
+        targets = could_see & _stated(pool, rows[pk])
         could_know = _could_know(rows[pk], documents, targets)
         if targets.any() or could_know:
-            known[column], read[column] = targets, could_know
+            shown[column], known[column], read[column] = could_see, targets, could_know
     hidden = {pool.systems[column]: pool.target_id[targets] for column, targets in known.items()}
     return {
-        column: _disclosed(pool, rows[pool.systems[column]], targets, read[column], hidden)
+        column: _disclosed(
+            pool, rows[pool.systems[column]], shown[column], targets, read[column], hidden
+        )
         for column, targets in known.items()
     }
 
@@ -202,16 +213,19 @@ def _could_know(submission: Submission, documents: Sequence[int], known: Bools) 
     return annotated_by(submission.track, documents, when)
 
 
-def _known(pool: Pool, submission: Submission) -> Bools:
-    """The targets that a submission states and whose state its team could see when it decided."""
-    shown = np.isin(pool.target_id, _targets(earlier(submission))) | _public(
-        pool, decided(submission)
-    )
-    return _stated(pool, submission) & shown
+def _shown(pool: Pool, submission: Submission) -> Bools:
+    """The targets whose state its team could see when it decided on a submission."""
+    stated_before = np.isin(pool.target_id, _targets(earlier(submission)))
+    return stated_before | _public(pool, decided(submission))
 
 
 def _disclosed(
-    pool: Pool, submission: Submission, known: Bools, read: Sequence[int], hidden: Private
+    pool: Pool,
+    submission: Submission,
+    shown: Bools,
+    known: Bools,
+    read: Sequence[int],
+    hidden: Private,
 ) -> Disclosed:
     track, when = submission.track, decided(submission)
     moment = moment_of(pool, track, when, _stated_by(pool, submission, when))
@@ -224,6 +238,8 @@ def _disclosed(
         drawn=Draws(track, pool, nothing, others).at(moment),
         inside=inside(pool, read),
         document=Documents(track, pool, read, ~nothing).at(moment),
+        history=History(when, shown),
+        read=tuple(read),
     )
 
 

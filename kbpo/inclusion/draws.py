@@ -2,23 +2,37 @@
 
 Over all settled batches j that is the case with 1 − Π_j (1 − p_j(τ))^n_j. Of an open batch, what is
 drawn is answered in the order of u: it counts if u lies below the least u that waits.
+
+The draws of a batch are a fixed number: what a team could see of some targets says how many of them
+are left for the others. So for its submission a batch of then has n − m draws from the rest of p_j,
+m those that hold what the team had stated before.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from estimators.horvitz_thompson import inclusion_iid
-from kbpo.inclusion.combine import any_of
+from kbpo.inclusion.combine import TINY, any_of
 from kbpo.inclusion.route import Bools, Moment, Private, Route
 from kbpo.pool.pool import Pool
 from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The state of which targets a team could see, and when."""
+
+    when: datetime
+    known: Bools
+    """(t,) stated by an earlier submission of the team, or public"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +44,8 @@ class Draws(Route):
     waiting: Bools
     """(t,) drawn, by any design, and without a judgment"""
     private: Private
+    history: History | None = None
+    """What a team could see, for its own submission"""
 
     def chance(self) -> Floats:
         settled = self._chance(self._batches.filter(settled_at__isnull=False))
@@ -82,6 +98,39 @@ class Draws(Route):
         """(t,) the probability that each target is drawn at least once by some batches, for none
         that it is private to.
         """
+        if self.history is None:
+            return np.asarray(1 - self._missed(batches))
+        then = batches.filter(drawn_at__lte=self.history.when)
+        missed = np.where(
+            self.history.known, self._missed(then), self._missed_besides(then, self.history.known)
+        )
+        later = self._missed(batches.exclude(drawn_at__lte=self.history.when))
+        return np.asarray(1 - missed * later)
+
+    def _missed_besides(self, batches: QuerySet[SampleBatch], known: Bools) -> Floats:
+        """(t,) the probability that no draw of some batches holds a target that is not known, given
+        how many of them hold one that is.
+        """
+        pool, missed = self.pool, np.ones(self.pool.target_id.size)
+        holds_known = Sample.objects.filter(
+            batch__in=batches, target__in=pool.target_id[known].tolist()
+        )
+        hits = dict(holds_known.values_list("batch").annotate(Sum("multiplicity")))
+        rows = batches.order_by("pk").values_list(
+            "pk", "distribution__kind", "submission_id", "size"
+        )
+        for pk, kind, submission, size in rows:
+            column = pool.systems.index(submission)
+            p = pool.by_target(kind)[:, [column]].toarray().ravel()
+            rest = 1 - float(p[known].sum())
+            if rest <= TINY:
+                continue
+            p[known | np.isin(pool.target_id, self.private.get(submission, []))] = 0
+            missed = missed * (1 - np.minimum(p / rest, 1.0)) ** (size - hits.get(pk, 0))
+        return missed
+
+    def _missed(self, batches: QuerySet[SampleBatch]) -> Floats:
+        """(t,) the probability that no draw of some batches holds each target."""
         pool, missed = self.pool, np.ones(self.pool.target_id.size)
         sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
         kinds = {kind for kind, _, _ in sizes}
@@ -94,4 +143,4 @@ class Draws(Route):
                 hidden = np.isin(pool.target_id, self.private[submission])
                 p[hidden, pool.systems.index(submission)] = 0
             missed = missed * (1 - inclusion_iid(p, n))
-        return np.asarray(1 - missed)
+        return missed

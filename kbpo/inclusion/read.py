@@ -96,14 +96,26 @@ class Routes:
     def _before(self) -> Floats:
         return self.follow_ups.labelled_before()
 
+    def _before_of(self, saw: Disclosed | None) -> Floats:
+        """(t,) the same for a team: where the document is chance for it, it is one of those that it
+        could not know.
+        """
+        if saw is None or not saw.read:
+            return self._before
+        return np.where(saw.inside, self._before, self.follow_ups.labelled_before(saw.read))
+
     def _inclusion(self, column: int | None) -> Inclusion:
         hidden = private(self.pool, self.disclosed, but=column)
+        saw = None if column is None else self.disclosed.get(column)
         thresholds = Thresholds(self.track, self.pool, self.waiting, hidden)
-        draws = Draws(self.track, self.pool, self.waiting, hidden)
+        draws = Draws(self.track, self.pool, self.waiting, hidden, saw.history if saw else None)
         drawn = (thresholds.realised() | draws.realised()) & ~self.waiting
         return Inclusion(
             chances=Chances(
-                thresholds.chance(), draws.chance(), self._documents.chance(), self._before
+                thresholds.chance(),
+                draws.chance(),
+                self._documents.chance(),
+                self._before_of(saw),
             ),
             drawn=drawn,
             counts=drawn | self._documents.realised(),

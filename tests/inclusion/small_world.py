@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -215,8 +215,10 @@ class Play:
             ))  # fmt: skip
         Label.objects.bulk_create(labels)
 
-    def read(self, documents: list[int], *, closed: bool, finds: set[int] = frozenset()) -> None:  # type: ignore[assignment]
-        """Documents are read whole. Closed, everything true is marked, and the rest is false; else what readers find."""
+    def read(self, documents: list[int], *, closed: bool, finds: Set[int] = frozenset()) -> None:
+        """Documents are read whole. Closed, everything true is marked, and the rest is false; else
+        what readers find.
+        """
         world, known = self.world, self.labelled()
         inside = [k for k in range(len(world.true)) if k % world.n_documents in documents]
         marked = [k for k in inside if world.true[k] and (closed or k in finds)]

@@ -36,8 +36,8 @@ class Story:
 
     documents: int
     happens: Callable[[Play], dict[str, Any]]
-    never: frozenset[str] = frozenset()
-    """Systems whose targets cannot all be asked: only those that can are checked"""
+    off: float = SURE
+    """How far the mean may be from one for a team that saw nothing"""
 
 
 def by_thresholds(play: Play) -> dict[str, Any]:
@@ -145,7 +145,9 @@ STORIES = {
     "documents in which what is not marked is false": Story(3, by_documents),
     "an exhaustive follow-up": Story(3, by_follow_up),
     "a second run by thresholds": Story(2, again_by_thresholds),
-    "a second run by draws": Story(2, again_by_draws),
+    # How much of its draws a second run spends on what others state depends on what its team saw, and
+    # so on where the draws of others fell: of n draws that is of the order of 1/n. Here n is one.
+    "a second run by draws": Story(2, again_by_draws, off=0.02),
     "a second run, documents before and after": Story(3, again_with_documents),
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }
@@ -176,13 +178,14 @@ def test_every_probability_is_a_frequency_and_every_estimate_is_right_on_average
     wrong = [
         f"{system}, of target {k}, having seen {saw}: {mean[system, saw, k] / mass[system, saw]!r}"
         for system, saw, k in mean
-        if abs(mean[system, saw, k] / mass[system, saw] - 1) > SURE
+        if abs(mean[system, saw, k] / mass[system, saw] - 1) > (story.off if saw is None else SURE)
     ]
     assert not wrong, "\n".join(wrong)
     for (system, saw), some in mass.items():
         stated = [k for one, seen, k in mean if (one, seen) == (system, saw)]
         truth = np.mean([TRUE[k] for k in stated])
-        assert value[system, saw] / some == pytest.approx(truth, abs=SURE), (system, saw)
+        off = story.off if saw is None else SURE
+        assert value[system, saw] / some == pytest.approx(truth, abs=off), (system, saw)
 
 
 def told(play: Play, seen: dict[str, Any]) -> Told:

@@ -61,9 +61,7 @@ def play(fate: Fate, target: Target, rates: tuple[float, float]) -> tuple[str, b
     """
     rho, follow_up = rates
     u = fate.number([target.first, target.second, target.third])
-    read = fate.one_of(
-        [(1, READ_FIRST), (2, READ_SECOND), (0, 1 - READ_FIRST - READ_SECOND)]
-    )
+    read = fate.one_of([(1, READ_FIRST), (2, READ_SECOND), (0, 1 - READ_FIRST - READ_SECOND)])
     state = Known()
     _sample(fate, state, u < target.first, rho)
     judged = state.asked
