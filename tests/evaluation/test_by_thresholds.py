@@ -181,7 +181,7 @@ def test_of_an_open_stage_counts_what_is_answered(toy: Toy) -> None:
     inside = data.pool.u < own
     assert 0 < inside.sum() <= 12
     np.testing.assert_array_equal(
-        own, data.inclusion.by_threshold
+        own, data.inclusion.chances.threshold
     )  # nobody else has asked anything
     world.answer()
     [whole] = read(toy.track).alone.values()

@@ -26,18 +26,21 @@ from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
 from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked, of_targets
 from tests.evaluation.world import World
+from tests.sampling.ways import pi_of
 
 pytestmark = pytest.mark.django_db
 
 
 def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -> None:
     before = read(swept.world.track).inclusion
-    assert before.n_clusters == 0 and (before.beta == 0).all()
-    swept.sweep()
+    assert before.n_clusters == 0 and (before.chances.document == 0).all()
+    swept.follow_up()
     swept.add_late()
     data = read(swept.world.track)
     now, beta = data.inclusion, READ / DOCUMENTS
-    pi, cluster, counts = (of_targets(data, one) for one in (now.pi, now.cluster, now.counts))
+    pi, cluster, counts = (
+        of_targets(data, one) for one in (pi_of(now.chances), now.cluster, now.counts)
+    )
     old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
     assert new & swept.inside and new - swept.inside
     for target in old:
@@ -55,17 +58,17 @@ def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -
 
 def test_what_a_withdrawn_submission_stated_stays_eligible(swept: Swept) -> None:
     """Else a team could choose by what it saw which targets have two ways in."""
-    swept.sweep()
+    swept.follow_up()
     swept.add_late()
     before = read(swept.world.track).inclusion
     Submission.objects.filter(pk=swept.first.pk).update(status="withdrawn")
     after = read(swept.world.track).inclusion
-    np.testing.assert_array_equal(after.pi, before.pi)
+    np.testing.assert_array_equal(pi_of(after.chances), pi_of(before.chances))
     np.testing.assert_array_equal(after.cluster, before.cluster)
 
 
 def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
-    swept.sweep()
+    swept.follow_up()
     swept.add_late()
     world, beta = swept.world, READ / DOCUMENTS
     data = read(world.track)
@@ -153,14 +156,14 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
 
 
 def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept) -> None:
-    swept.sweep()
+    swept.follow_up()
     swept.add_late()
     assert read(swept.world.track).inclusion.n_clusters == READ
     newer = swept.world.documents[READ : READ + 2]
     swept.read_whole(newer)
     data = read(swept.world.track)
     assert data.inclusion.n_clusters == 0 and data.swept is None
-    assert set(data.inclusion.pi.round(9)) == {PI}
+    assert set(pi_of(data.inclusion.chances).round(9)) == {PI}
     state = state_of(swept.world.track)
     plan = follow_up.plan_sweep(swept.world.track)
     docs = {one.pk for one in newer}
@@ -171,12 +174,14 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept
     assert set(plan.targets) == set().union(
         *kind_of(swept.world.track).unanswered(answered).values()
     )
-    swept.sweep()
+    swept.follow_up()
     assert state_of(swept.world.track) != state
     data = read(swept.world.track)
     beta = (READ + 2) / DOCUMENTS
     assert data.inclusion.n_clusters == READ + 2
-    np.testing.assert_allclose(data.inclusion.pi, 1 - (1 - PI) * (1 - beta))  # the late one's too
+    np.testing.assert_allclose(
+        pi_of(data.inclusion.chances), 1 - (1 - PI) * (1 - beta)
+    )  # the late one's too
 
 
 def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force(
@@ -205,7 +210,7 @@ def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force
     swept.answer(second)
     follow_up.tick()
     assert set(read(swept.world.track).inclusion.cluster >= 0) == {True, False}
-    np.testing.assert_allclose(read(swept.world.track).inclusion.beta, READ / DOCUMENTS)
+    np.testing.assert_allclose(read(swept.world.track).inclusion.chances.document, READ / DOCUMENTS)
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -216,7 +221,7 @@ def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
     world.read_in_full(world.documents[:1], marked, closed=closed)
     settle_documents(world.track, [world.documents[0].pk])
     inclusion = read(world.track).inclusion
-    assert inclusion.n_clusters == 0 and (inclusion.beta == 0).all()
+    assert inclusion.n_clusters == 0 and (inclusion.chances.document == 0).all()
     with pytest.raises(
         follow_up.CannotOrder,
         match="false, as" if closed else "takes 2 documents that count as read; 1",
@@ -249,7 +254,7 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
     follow_up.tick()
     data = read(world.track)
     assert data.documents.inclusion is not None and data.inclusion.n_clusters == 0
-    np.testing.assert_allclose(data.inclusion.pi, PI)
+    np.testing.assert_allclose(pi_of(data.inclusion.chances), PI)
     weight = dict(
         zip(data.documents.documents, (1 / data.documents.inclusion).tolist(), strict=True)
     )
@@ -275,7 +280,7 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
 def test_experts_check_what_was_drawn(swept: Swept) -> None:
     """What counts only by its document could not have been checked by a round before the sweep."""
     before = frame_of(swept.world.track, read(swept.world.track))
-    swept.sweep()
+    swept.follow_up()
     after = frame_of(swept.world.track, read(swept.world.track))
     assert after.target_id.tolist() == before.target_id.tolist()
     np.testing.assert_allclose(after.inclusion, PI)

@@ -141,7 +141,7 @@ def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_s
 
 
 def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swept: Swept) -> None:
-    swept.sweep()
+    swept.follow_up()
     higher = 0.6
     swept.world.answer(
         [one for one in swept.world.sample(swept.first, higher) if not one.labels.exists()]
@@ -149,7 +149,7 @@ def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swe
     newer = swept.world.documents[READ : READ + 3]
     swept.read_whole(newer)
     row = swept.add_late()
-    swept.sweep()
+    swept.follow_up()
     pool = read_pool(swept.world.track, [swept.first.pk, row.pk])
     before = dict(
         zip(

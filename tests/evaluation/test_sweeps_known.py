@@ -25,7 +25,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     """Its second run knows which documents were read: in them what it states is known, elsewhere it
     must be drawn.
     """
-    swept.sweep()
+    swept.follow_up()
     world = swept.world
     again = world.system("again", lambda one: early(one) or late(one))
     asked = world.sample(again, 0.7)
@@ -51,7 +51,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     }
     # documents read since then are chance for it as well
     swept.read_whole(world.documents[READ : READ + 3])
-    swept.sweep()
+    swept.follow_up()
     data = read(world.track)
     own = of_targets(data, own_of(data.seen[at], data.own[at]))
     later = 3 / (DOCUMENTS - READ)
@@ -65,10 +65,10 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
 
 
 def test_what_only_a_team_that_knew_the_documents_states_has_no_second_way_in(swept: Swept) -> None:
-    swept.sweep()
+    swept.follow_up()
     again = swept.world.system("again", lambda one: early(one) or late(one))
     swept.world.answer(swept.world.sample(again, 0.7))
-    swept.sweep()
+    swept.follow_up()
     data = read(swept.world.track)
     at = data.systems.index(again.pk)
     common, own = (of_targets(data, one.chances.document) for one in (data.inclusion, data.own[at]))
@@ -85,7 +85,7 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
     """Nobody was asked about it where readers had marked the first: it would be known just where
     that is not true.
     """
-    swept.sweep()
+    swept.follow_up()
     before = of_targets(
         swept_data := read(swept.world.track), swept_data.inclusion.chances.document
     )
@@ -114,7 +114,7 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
 
 
 def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> None:
-    swept.sweep()
+    swept.follow_up()
     stranger = swept.world.system("one", late, team="Neural")
     draft = Submission.objects.get(pk=swept.world.system("two", late, team="Neural").pk)
     Submission.objects.filter(pk=draft.pk).update(

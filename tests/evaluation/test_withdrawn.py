@@ -60,7 +60,7 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
     gone, others = rows[which], [row for at, row in enumerate(rows) if at != which]
     evaluate(toy.track)
-    before, pi = {row.pk: told(row) for row in rows}, read(toy.track).inclusion.pi
+    before, pi = {row.pk: told(row) for row in rows}, read(toy.track).inclusion.chances.threshold
     raised = Threshold.objects.filter(batch__submission=gone).count()
     assert {key[3] for key in before[gone.pk]} == {"centred", "simple", "joint"}
     taken_back(toy, gone)
@@ -68,7 +68,7 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     assert told(gone) == {}
     for row in others:
         assert before[row.pk] and same(before[row.pk], told(row))
-    assert np.array_equal(read(toy.track).inclusion.pi, pi)
+    assert np.array_equal(read(toy.track).inclusion.chances.threshold, pi)
     assert Threshold.objects.filter(batch__submission=gone).count() == raised
 
 

@@ -178,7 +178,7 @@ def test_where_documents_tell_enough_nothing_is_asked_and_it_is_scored(toy: Toy)
 
 
 def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> None:
-    swept.sweep()
+    swept.follow_up()
     late = swept.add_late()
     state = State(late)
     data = read(swept.world.track)
