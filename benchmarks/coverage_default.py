@@ -31,12 +31,12 @@ from estimators.poisson import alone, multiplier, next_goal, planned_variance, w
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.score import default_estimates, scores
+from kbpo.inclusion.combine import Chances, any_of
+from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool as ServicePool
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.poisson import CLOSE, FIRST, STAGES
 from kbpo.sampling.designs.state import worth
-from kbpo.inclusion.combine import Chances, any_of
-from kbpo.inclusion.read import Inclusion
 
 LEVEL = 0.8
 FOLDS: list[Any] = []

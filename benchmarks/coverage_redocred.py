@@ -177,7 +177,11 @@ def read_documents(documents: Any) -> Annotated:
 
 def folding(documents: Any) -> KnownDocuments:
     """What they bring in: all of them, since they are closed; nothing without two of them."""
-    return KnownDocuments(list(range(documents.size)), closed=True) if documents.size > 1 else KnownDocuments()
+    return (
+        KnownDocuments(list(range(documents.size)), closed=True)
+        if documents.size > 1
+        else KnownDocuments()
+    )
 
 
 def truths(pool: Pool) -> dict[tuple[str, str], Any]:

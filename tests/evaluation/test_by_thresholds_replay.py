@@ -197,7 +197,11 @@ def test_what_documents_carry_is_not_printed_of_the_draws_alone() -> None:
     f = {"relation": np.tile(true[:N][judged].astype(float)[:, None], 2)}
     folded = ByThresholds(
         replace(
-            data, inclusion=chance, judged=judged, f=f, fold=KnownDocuments(list(range(READ)), closed=True)
+            data,
+            inclusion=chance,
+            judged=judged,
+            f=f,
+            fold=KnownDocuments(list(range(READ)), closed=True),
         )
     )
     for method in ("simple", "joint"):
