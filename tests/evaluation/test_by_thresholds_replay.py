@@ -186,10 +186,9 @@ def test_what_documents_carry_is_not_printed_of_the_draws_alone() -> None:
     code = np.searchsorted(data.documents.documents, np.arange(N) % DOCUMENTS)
     chance = replace(
         data.inclusion,
-        pi=1 - (1 - data.inclusion.pi) * (1 - beta),
+        chances=replace(data.inclusion.chances, document=np.full(N, beta)),
         counts=data.inclusion.drawn | inside,
         cluster=np.where(inside, code, -1),
-        beta=np.full(N, beta),
         of_document=beta,
         n_clusters=READ,
     )
