@@ -76,3 +76,8 @@ def test_check_is_a_part_of_test_and_soak_is_the_rest() -> None:
 def test_the_makefile_runs_every_tier() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert set(re.findall(r"--tier (\w+)", makefile)) == set(TIERS)
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert [name for name in set(names) if names.count(name) > 1] == [], "pytest takes one of them"
