@@ -36,7 +36,7 @@ from estimators.rating_model import fit_ratings
 from estimators.ratings import judge_effect, with_judges, with_rating_noise
 
 LEVEL, FAMILY = 0.8, 0.95
-FOLDS, HALF = 5, 0.5
+FOLDS, HALF = 10, 0.5
 ORDERS, STEPS = 20, 10
 JUDGES, LEVELS = (5, 10), 0.1  # standard deviation of what judges differ by on average
 
@@ -107,7 +107,9 @@ def saved(judged, left_by_single, repeats, rng):
         left = y - start.g[rows]
         offset = np.array([start.g[judged.of(s)].mean() for s in range(m)])
         several = [
-            regression_mean(y[s], judged.features[rows[s]], judged.features[judged.of(s)])
+            regression_mean(
+                y[s], judged.features[rows[s]], judged.features[judged.of(s)], fold=fold[rows[s]]
+            )
             for s in range(m)
         ]
         n = y.shape[1]

@@ -5,10 +5,11 @@ One ridge regression for all systems of a track, which is Gaussian process regre
     a metrics · metrics′ + b (metrics · metrics′ if the system is the same)
     + c (1 if the input is the same) + d (similarity of the texts if the input is the same) + noise
 
-about a mean of each system. So a rating also tells of the other systems' outputs for its input: some
-inputs are hard for all, and summaries that say the same are as good as each other. The four scales are
-chosen by maximum likelihood, anew for each fold without that fold's ratings, and so is how far the
-guess is trusted for each system: no rating has a say in what is guessed of its output.
+about a mean of each system, with metrics weighted by what each says of ratings alone. So a rating
+also tells of the other systems' outputs for its input: some inputs are hard for all, and summaries
+that say the same are as good as each other. The weights, the four scales (by maximum likelihood) and
+how far the guess is trusted for each system are told anew for each fold without that fold's ratings:
+no rating has a say in what is guessed of its output.
 
 The level of a system, the same constant in all its guesses, is the mean of all its ratings. With a
 level a fold, each would be too low where the ratings left out are high, which widens every interval;
@@ -39,7 +40,9 @@ COMPONENTS = 5  # directions of the metrics in which systems may differ
 FREE = 1e4  # prior variance of a system's mean: none to speak of
 FEWEST = 10  # ratings; below, the guess is a mean
 LENT = 5.0  # ratings for which what holds of all systems counts in each
-CARE = 0.25  # standard errors that the trust in a guess is kept below what it seems to deserve
+CARE = 0.1  # standard errors that the trust in a guess is kept below what it seems to deserve
+LEAST = 0.1  # weight of a metric that seems to say nothing, over that of the one that says most
+WARY = 4.0  # what it costs to believe that an input's ratings go together, with little to show it
 FLAT = 1e-12
 
 
@@ -100,7 +103,7 @@ def fit_ratings(
     low, high : float
         The range of ratings; guesses are kept within.
     start : RatingModel, optional
-        An earlier fit with as many folds: its scales are where the search begins.
+        An earlier fit with the same folds: its scales are where the search begins.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def fit_ratings(
         raise ValueError(f"features must be ({n}, k), finite or NaN; got shape {metrics.shape}")
     folds = checks.codes("fold", fold, n)
     owner, source = checks.groups("system", system, n), checks.groups("input", input, n)
-    outputs = _Outputs.of(metrics, owner, source, _unit_rows(text, n))
+    outputs = _Outputs.of(_standardised(metrics, owner), owner, source, _unit_rows(text, n))
     n_folds, m = int(folds.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
     places = [_places(start, k, n_folds) for k in range(n_folds)]
     trust = np.zeros((n_folds, m))
@@ -151,11 +154,11 @@ def fit_ratings(
         learn = np.flatnonzero(~np.isnan(y) & (folds != k))
         here = np.flatnonzero(folds == k)
         if learn.size and here.size:
-            begin = places[k] if start is not None or k == 0 else places[k - 1]
-            fit = _learn(outputs, y, learn, begin)
-            places[k], scales[k] = fit.places, SCALES[list(fit.places)]
+            # Not where another fold's search ended: that has seen the ratings of this one.
+            fit = _learn(outputs, y, learn, places[k])
+            scales[k] = SCALES[list(fit.places)]
             trust[k] = fit.trust
-            g[here] += fit.guess(outputs, here)
+            g[here] += fit.guess(here)
     return RatingModel(np.clip(g, low, high), scales, trust)
 
 
@@ -190,15 +193,37 @@ class _Outputs(NamedTuple):
 
     @classmethod
     def of(
-        cls, raw: FloatArray, system: IntArray, source: IntArray, text: sparse.csr_array | None
+        cls, standard: FloatArray, system: IntArray, source: IntArray, text: sparse.csr_array | None
     ) -> _Outputs:
-        standard = _standardised(raw, system)
         k = max(standard.shape[1], 1)
         values, vectors = np.linalg.eigh(standard.T @ standard / max(len(standard), 1))
-        first = np.flatnonzero(values > 1e-6)[::-1][:COMPONENTS]
-        directions = standard @ (vectors[:, first] / np.sqrt(values[first]))
-        share = np.sqrt(max(first.size, 1))
+        leading = np.flatnonzero(values > 1e-6)[::-1][:COMPONENTS]
+        directions = standard @ (vectors[:, leading] / np.sqrt(values[leading]))
+        share = np.sqrt(max(leading.size, 1))
         return cls(standard / np.sqrt(k), directions / share, system, source, text)
+
+    def weighted(self, y: FloatArray, rows: IntArray) -> _Outputs:
+        """Return the outputs with each metric weighted by its correlation with the ratings alone.
+
+        Within systems, pooled, freed from what chance adds: ``w² = max(r² − 1/n, 0)``, mean 1. The
+        penalty then falls on metrics that say nothing, and not on the one that says most.
+        """
+        k, m, owner = self.metrics.shape[1], self.n_systems, self.system[rows]
+        count = np.maximum(np.bincount(owner, minlength=m), 1)
+        mean, size = _levels(y, owner, m)
+        scaled = (y - mean[owner]) / size[owner]
+        scaled = scaled - (by_code(scaled, owner, m) / count)[owner]
+        metrics = self.metrics[rows]
+        metrics = metrics - (by_code(metrics, owner, m) / count[:, None])[owner]
+        power = (metrics**2).sum(axis=0) * float(scaled @ scaled)
+        square = np.divide((metrics.T @ scaled) ** 2, power, out=np.zeros(k), where=power > 0)
+        weight = np.sqrt(np.maximum(square - 1 / rows.size, 0.0))
+        weight = np.maximum(weight, LEAST * weight.max(initial=0.0))
+        if not weight.any():
+            return self
+        weight *= np.sqrt(k) / np.linalg.norm(weight)
+        standard = self.metrics * (np.sqrt(k) * weight)
+        return _Outputs.of(standard, self.system, self.input, self.text)
 
     @property
     def n_systems(self) -> int:
@@ -322,11 +347,17 @@ class _Problem:
         return _Solved(beta, alpha, determinant, lower, weighted, diagonal)
 
     def loss(self, places: tuple[int, ...]) -> float:
-        """Return twice the negative log likelihood, the noise's variance profiled out."""
-        solved = self.solve(SCALES[list(places)])
+        """Return twice the negative log likelihood, the noise's variance profiled out.
+
+        Where few inputs have two ratings, what they share cannot be told from noise: believing that
+        most of it is shared costs more than believing that little is.
+        """
+        scales = SCALES[list(places)]
+        solved = self.solve(scales)
         n = self.y.size
         mean_square = max(float(self.y @ solved.alpha) / n, 1e-300)
-        return n * float(np.log(mean_square)) + solved.log_determinant
+        wary = WARY * float(np.log1p(scales[2] + scales[3]))
+        return n * float(np.log(mean_square)) + solved.log_determinant + wary
 
 
 def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatArray]:
@@ -373,6 +404,7 @@ def _along_axis(
 class _Fit:
     """What is learnt from the ratings of all folds but one."""
 
+    outputs: _Outputs
     rows: IntArray
     places: tuple[int, ...]
     trust: FloatArray
@@ -380,20 +412,22 @@ class _Fit:
     beta: FloatArray | None
     alpha: FloatArray
 
-    def guess(self, outputs: _Outputs, here: IntArray) -> FloatArray:
+    def guess(self, here: IntArray) -> FloatArray:
         """Return by how much some rows are guessed to differ from the mean of their system."""
+        outputs = self.outputs
         owner = outputs.system[here]
         if self.beta is None:
             return np.zeros(here.size)
         every, m = np.arange(outputs.system.size), outputs.n_systems
-        raw = outputs.along(every, self.beta) + self._from_the_input(outputs)
+        raw = outputs.along(every, self.beta) + self._from_the_input()
         centre = by_code(raw, outputs.system, m)
         centre /= np.maximum(np.bincount(outputs.system, minlength=m), 1)
         scaled: FloatArray = self.size[owner] * self.trust[owner] * (raw[here] - centre[owner])
         return scaled
 
-    def _from_the_input(self, outputs: _Outputs) -> FloatArray:
+    def _from_the_input(self) -> FloatArray:
         """Return what the ratings of other outputs for the same inputs add."""
+        outputs = self.outputs
         n_inputs = int(outputs.input.max(initial=-1)) + 1
         scales = SCALES[list(self.places)]
         rated = outputs.input[self.rows]
@@ -411,13 +445,14 @@ class _Fit:
 def _learn(outputs: _Outputs, y: FloatArray, rows: IntArray, begin: tuple[int, ...]) -> _Fit:
     m = outputs.n_systems
     if rows.size < FEWEST or np.ptp(y[rows]) == 0:
-        return _Fit(rows, begin, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
+        return _Fit(outputs, rows, begin, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
+    outputs = outputs.weighted(y[rows], rows)
     problem = _Problem(outputs, y, rows)
     places = _search(problem, begin)
     solved = problem.solve(SCALES[list(places)])
     without_itself = problem.y - solved.alpha / solved.precision()
     trust = _trust(problem.y, without_itself, outputs.system[rows], m)
-    return _Fit(rows, places, trust, problem.size, solved.beta, solved.alpha)
+    return _Fit(outputs, rows, places, trust, problem.size, solved.beta, solved.alpha)
 
 
 def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:

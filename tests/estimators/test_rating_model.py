@@ -27,12 +27,6 @@ def dense(metrics, system, source, words, rating, fold, k, model):
         own = metrics[system == code]
         standard[system == code] = (own - own.mean(axis=0)) / own.std(axis=0)
     same, together = system[:, None] == system, source[:, None] == source
-    unit = words / np.maximum(np.linalg.norm(words, axis=1), 1e-300)[:, None]
-    values, vectors = np.linalg.eigh(standard.T @ standard / len(standard))
-    white = standard @ vectors / np.sqrt(values)
-    a, b, c, d = model.scales[k]
-    covariance = a * standard @ standard.T / 3 + b * same * (white @ white.T) / 3
-    covariance += c * together + d * together * (unit @ unit.T) + 1e4 * same
     learn = np.flatnonzero(~np.isnan(rating) & (fold != k))
     mean = np.array([rating[learn][system[learn] == s].sum() for s in range(m)])
     count = np.bincount(system[learn], minlength=m)
@@ -41,6 +35,21 @@ def dense(metrics, system, source, words, rating, fold, k, model):
     squares = np.bincount(system[learn], deviation**2, m)
     size = np.sqrt((squares + 5 * squares.sum() / learn.size) / (count + 5))
     y = deviation / size[system[learn]]
+    centred_y, centred = y.copy(), standard[learn].copy()
+    for code in range(m):
+        own = system[learn] == code
+        centred_y[own] -= centred_y[own].mean()
+        centred[own] -= centred[own].mean(axis=0)
+    r = (centred.T @ centred_y) / np.linalg.norm(centred, axis=0) / np.linalg.norm(centred_y)
+    weight = np.sqrt(np.maximum(r**2 - 1 / learn.size, 0))
+    weight = np.maximum(weight, 0.1 * weight.max())
+    standard = standard * weight / np.sqrt((weight**2).mean())
+    unit = words / np.maximum(np.linalg.norm(words, axis=1), 1e-300)[:, None]
+    values, vectors = np.linalg.eigh(standard.T @ standard / len(standard))
+    white = standard @ vectors / np.sqrt(values)
+    a, b, c, d = model.scales[k]
+    covariance = a * standard @ standard.T / 3 + b * same * (white @ white.T) / 3
+    covariance += c * together + d * together * (unit @ unit.T) + 1e4 * same
     solved = np.linalg.solve(covariance[np.ix_(learn, learn)] + np.eye(learn.size), y)
     raw = covariance[:, learn] @ solved
     centre = np.bincount(system, raw, m) / np.bincount(system)
