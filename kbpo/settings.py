@@ -143,6 +143,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kbpo.web.policy.PolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",
@@ -365,6 +366,9 @@ MTURK_COUNTRIES = environment.items(
     "MTURK_COUNTRIES", [], "Countries that workers live in, e.g. US,GB; empty: any"
 )
 
+METRICS_TOKEN = environment.text(
+    "METRICS_TOKEN", "", "Whoever sends it as a bearer token reads /metrics; empty: nobody does"
+)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -17,10 +17,11 @@ from kbpo.web.desk import (
 )
 from kbpo.web.desk.people import accounts, platforms, workers
 from kbpo.web.desk.quality import adjudication, aggregation, checks, measures, pilots
-from kbpo.web.public import ask, board, compare, gallery, people, prose, track
+from kbpo.web.public import ask, board, compare, gallery, health, people, prose, track
 from kbpo.web.research import order, submissions, upload
 
 urlpatterns = [
+    *health.urlpatterns,
     *board.urlpatterns,
     *track.urlpatterns,
     *submissions.urlpatterns,

@@ -1,0 +1,73 @@
+"""Whether a container's process is alive, for its health check: `python -m kbpo.alive web`.
+
+Docker marks a container that fails its check, and leaves it as it is. So what does not answer three
+times in a row is asked to end, and `restart: unless-stopped` starts it anew. A site that answers
+that its database is away is unhealthy, and is left alone: a new start would not help.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+IN_A_ROW = 3
+FAILURES = Path(os.environ.get("KBPO_FAILURES", "/tmp/kbpo-failures"))
+SITE = os.environ.get("KBPO_HERE", "http://127.0.0.1:8000")
+BEAT_WRITES = 600.0
+"""Seconds within which the clock writes its schedule down: every three minutes"""
+HEALTHY, ILL, DEAD = 0, 1, 2
+
+
+def web() -> int:
+    """Return how the site is: it is asked as the proxy asks, over TLS."""
+    headers = {"Host": "localhost", "X-Forwarded-Proto": "https"}
+    try:
+        urllib.request.urlopen(
+            urllib.request.Request(f"{SITE}/healthz", headers=headers), timeout=8
+        )
+    except urllib.error.HTTPError:
+        return ILL
+    except OSError:
+        return DEAD
+    return HEALTHY
+
+
+def worker() -> int:
+    """Return whether the worker of this container answers."""
+    ping = ["celery", "-A", "kbpo.celery", "inspect", "ping", "--timeout", "8"]
+    asked = subprocess.run([*ping, "-d", f"celery@{socket.gethostname()}"], capture_output=True)
+    return HEALTHY if asked.returncode == 0 else DEAD
+
+
+def beat() -> int:
+    """Return whether the clock has written its schedule down of late."""
+    home = Path(os.environ.get("KBPO_VAR", "/var/lib/kbpo"))
+    written = [path.stat().st_mtime for path in home.glob("beat-schedule*")]
+    return HEALTHY if written and time.time() - max(written) < BEAT_WRITES else DEAD
+
+
+CHECKS: dict[str, Callable[[], int]] = {"web": web, "worker": worker, "beat": beat}
+
+
+def judge(state: int, end: Callable[[], None]) -> int:
+    """Return the exit status of the check; `end` is called when nothing answered three times."""
+    if state != DEAD:
+        FAILURES.unlink(missing_ok=True)
+        return state
+    failures = int(FAILURES.read_text() or 0) + 1 if FAILURES.exists() else 1
+    FAILURES.write_text(str(failures if failures < IN_A_ROW else 0))
+    if failures >= IN_A_ROW:
+        end()
+    return ILL
+
+
+if __name__ == "__main__":
+    sys.exit(judge(CHECKS[sys.argv[1]](), lambda: os.kill(1, signal.SIGTERM)))
