@@ -250,6 +250,13 @@ DEBOUNCE_SECONDS = environment.decimal(
     minimum=Decimal("0"),
 )
 
+BOARD_KEPT_SECONDS = environment.integer(
+    "BOARD_KEPT_SECONDS",
+    60,
+    "Seconds that readers without an account share a board before it is drawn anew; 0: never",
+    minimum=0,
+)
+
 # -- The API
 # ------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -52,8 +52,9 @@ def number_from(base: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_nudges(settings: Any) -> None:
-    """No step asks for the next one: a test runs the steps itself."""
+    """No step asks for the next one: a test runs the steps itself. Nor is a board kept for others."""
     settings.NUDGES = False
+    settings.BOARD_KEPT_SECONDS = 0
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ database.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 from collections.abc import Callable
@@ -287,3 +288,45 @@ def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_u
     assert text.count('class="corrected"') == 1 and "33.7" in text
     assert "“Corrected” is the same with what experts found" in text
     assert [row["figures"]["expert"].estimate for row in page.context["rows"]] == [0.337, None]
+
+
+@pytest.fixture
+def kept(settings: Any) -> None:
+    """Readers without an account share a board for a long while."""
+    settings.BOARD_KEPT_SECONDS = 100_000_000
+
+
+@pytest.mark.usefixtures("kept")
+def test_readers_who_are_nobody_in_particular_share_a_page(toy: Toy, as_user: As) -> None:
+    make_board(toy, 3)
+    address = reverse("board", args=["toy"])
+    first = Client().get(address, headers={"Accept-Encoding": "gzip"})
+    with CaptureQueriesContext(connection) as asked:
+        second = Client().get(address, headers={"Accept-Encoding": "gzip"})
+    assert len(asked) <= 3, [query["sql"] for query in asked]
+    assert second["Content-Encoding"] == "gzip" and "Cookie" in second["Vary"]
+    assert gzip.decompress(second.content) == gzip.decompress(first.content)
+    with CaptureQueriesContext(connection) as asked:
+        again = Client().get(address, headers={"If-None-Match": second["ETag"]})
+    assert again.status_code == 304 and len(asked) <= 3
+    other = Client().get(address, {"level": "95"})
+    assert other.status_code == 200 and other["ETag"] != second["ETag"]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_page_for_somebody_is_nobody_elses(toy: Toy, as_user: As) -> None:
+    make_board(toy, 2)
+    address = reverse("board", args=["toy"])
+    shared = as_user("").get(address).content.decode()
+    own = as_user("Rosa").get(address)
+    assert "rosa" in own.content.decode() and "rosa" not in shared
+    assert "rosa" not in as_user("").get(address).content.decode()
+    assert as_user("Rosa").get(address)["ETag"] != as_user("").get(address)["ETag"]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_new_evaluation_is_shown_at_once(toy: Toy, as_user: As) -> None:
+    address, before = reverse("board", args=["toy"]), make_board(toy, 2)
+    old = as_user("").get(address)
+    Evaluation.objects.filter(pk=before.pk).update(made_at=timezone.now())
+    assert as_user("").get(address)["ETag"] != old["ETag"]

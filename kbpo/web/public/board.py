@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
+from django.contrib.messages import get_messages
+from django.core.cache import cache
+from django.db.models import Count, Max
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
+from django.utils.cache import get_conditional_response
 from django.views.decorators.cache import cache_control
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
+from django.views.decorators.vary import vary_on_cookie
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
+from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Column
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -28,6 +40,7 @@ from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
 
 LEVELS = {"80": "80 %", "95": "95 %"}
+log = logging.getLogger(__name__)
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
 
@@ -62,16 +75,60 @@ def home(request: HttpRequest) -> HttpResponse:
     )
 
 
+@gzip_page
 @cache_control(no_cache=True)
+@vary_on_cookie
 @conditional_page
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """A track's board. It carries an ETag, so that a reader who comes back is answered without a
-    page.
+    page; and who is nobody in particular shares one with everybody else.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    somebody = settings.SESSION_COOKIE_NAME in request.COOKIES or get_messages(request)
+    if somebody or not settings.BOARD_KEPT_SECONDS:
+        return _drawn_for(request, track)
+    etag = _etag(request, track, read(request, track))
+    if (unchanged := get_conditional_response(request, etag=etag)) is not None:
+        return unchanged
+    content = _kept(etag)
+    if content is None:
+        content = _drawn_for(request, track).content
+        _keep(etag, content)
+    return HttpResponse(content, headers={"ETag": etag})
+
+
+def _drawn_for(request: HttpRequest, track: Track) -> HttpResponse:
     view = read(request, track)
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
     return render(request, "leaderboard.html", context(request, track, view, shown))
+
+
+def _etag(request: HttpRequest, track: Track, view: View) -> str:
+    """Return what a shared page depends on: its address, the scores, who takes part, the time.
+    What else it tells (labels that wait, names, money) is BOARD_KEPT_SECONDS old at most.
+    """
+    scored = Evaluation.objects.filter(track=track).order_by("-number").values("pk", "made_at")[:1]
+    parts = Submission.objects.filter(track=track).aggregate(n=Count("pk"), at=Max("status_since"))
+    turn = int(time.time() // settings.BOARD_KEPT_SECONDS)
+    address = request.build_absolute_uri(request.path)  # no more: nobody fills the cache by asking
+    told = [settings.VERSION, address, view, list(scored), parts, turn, track.status]
+    return f'W/"{sha256(repr(told).encode()).hexdigest()[:32]}"'
+
+
+def _kept(etag: str) -> bytes | None:
+    try:
+        content: bytes | None = cache.get(f"board:{etag}")
+    except Exception as error:  # without Redis a board is drawn anew for each reader
+        log.warning("No kept board: %s", error)
+        return None
+    return content
+
+
+def _keep(etag: str, content: bytes) -> None:
+    try:
+        cache.set(f"board:{etag}", content, timeout=settings.BOARD_KEPT_SECONDS)
+    except Exception as error:
+        log.warning("The board is not kept: %s", error)
 
 
 def read(request: HttpRequest, track: Track) -> View:
