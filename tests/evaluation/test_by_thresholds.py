@@ -150,7 +150,14 @@ def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> 
         set(data.pool.target_id[data.inclusion.drawn]),
         Client().get("/tracks/toy/?criterion=relation"),
     )
-    printed = {one["submission"].pk: one["n"] for one in page.context["rows"]}
+    printed = {
+        row["submission"].pk: {
+            figure["label"].removeprefix("P, "): figure["n"]
+            for figure in row["published"]
+            if figure["quantity"] == "precision"
+        }
+        for row in page.context["rows"]
+    }
     for column, (pk, (_, which)) in enumerate(zip(data.systems, RUNS, strict=True)):
         mine = {world.target[at] for at in which}
         below = set(data.pool.target_id[data.pool.u < data.alone[column]])

@@ -119,9 +119,10 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
     for method, pi in (("joint", data.inclusion.chances.threshold), ("simple", data.alone[1])):
         found = ByThresholds(data).precision("instance", "relation", method)
         n = int((data.pool.u < pi)[:STATED].sum())
-        p, a = 1 - 0.5 / n, 1 / STATED / pi[0]
+        n_effective = n / (1 - pi[0])  # all weigh the same
+        p = (n_effective + 0.5) / (n_effective + 1)
         assert found.value[1] == pytest.approx(1) and found.n[1] == n
-        assert found.anticipated[1] == pytest.approx(p * (1 - p) * n * a**2 * (1 - pi[0]))
+        assert found.anticipated[1] == pytest.approx(p * (1 - p) / n_effective)
 
 
 @pytest.mark.statistical
