@@ -128,7 +128,10 @@ def test_no_look_is_taken_at_a_guess(newcomer: Any) -> None:
     evaluate(world.track)
     assert not Look.objects.filter(submission=new).exists()
     new.refresh_from_db()
-    assert take_look(new, read(world.track), 0.5) is None
+    data, track = read(world.track), world.track
+    found = default_estimates(data, (track.criterion,), ())
+    guaranteed = found["precision", track.criterion, track.distribution][0]
+    assert take_look(new, data, guaranteed) is None
 
 
 def test_what_lies_outside_the_scope_finds_nothing_for_certain(toy: Toy) -> None:
