@@ -25,7 +25,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     """Commits of tests do not wait for the disk: no test cuts the power of this database."""
     for name in connections:
         options = connections[name].settings_dict.setdefault("OPTIONS", {})
-        options["options"] = "-c synchronous_commit=off"
+        asked = options.get("options", "")
+        options["options"] = f"{asked} -c synchronous_commit=off".strip()
 
 
 @pytest.fixture(scope="session", autouse=True)
