@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self, TypeVar
 from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, models, transaction
-from django.utils import timezone
 from django.utils.module_loading import import_string
 from psycopg2.errors import DeadlockDetected, LockNotAvailable
 
@@ -69,9 +68,9 @@ class Moving(models.Model):
     GIVEN_UP: ClassVar[str] = "failed"
 
     status = models.CharField(max_length=16, db_index=True)
-    status_since = models.DateTimeField(default=timezone.now)
+    status_since = models.DateTimeField(default=clock.now)
     attempts = models.PositiveSmallIntegerField(default=0)
-    next_try_at = models.DateTimeField(default=timezone.now)
+    next_try_at = models.DateTimeField(default=clock.now)
     reason = models.TextField(
         blank=True, default="", help_text="Why it waits or was given up, for its owner"
     )

@@ -372,6 +372,14 @@ def test_http_stays_in_the_web() -> None:
     assert users and all(module.startswith("kbpo.web") for module in users), users
 
 
+def test_no_module_asks_the_machine_for_the_time() -> None:
+    """What one machine writes another compares: the time is the database's (`kbpo.clock.now`)."""
+    asked = re.compile(r"timezone\.now\b|datetime\.now\(|\btime\.time\(\)")
+    own = {"kbpo.clock", "kbpo.alive"}  # the second compares with files of its own machine
+    rooms = [(module, path) for module, path in modules() if module.startswith(("kbpo", "annot"))]
+    assert [m for m, path in rooms if m not in own and asked.search(path.read_text())] == []
+
+
 def test_the_names_of_no_module_say_nothing() -> None:
     empty = {"utils", "helpers", "services", "managers", "misc", "common"}
     assert [m for m, _ in modules() if m.rsplit(".", 1)[-1] in empty] == []

@@ -10,10 +10,10 @@ from datetime import timedelta
 from decimal import Decimal
 
 from django.db.models import Sum
-from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Payment, Question
 from annotation.platforms.registry import platform_of
+from kbpo import clock
 from kbpo.money.spend import ZERO, Bill, spend_all
 from kbpo.tracks.models import Track
 
@@ -110,7 +110,7 @@ def _shares(hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
 def _wait(assignment: Assignment, refusal: str) -> None:
     assignment.attempts = 0
     assignment.reason = f"Not enough is reserved: {refusal}"
-    assignment.next_try_at = timezone.now() + PATIENCE
+    assignment.next_try_at = clock.now() + PATIENCE
     assignment.save(update_fields=["attempts", "reason", "next_try_at"])
 
 

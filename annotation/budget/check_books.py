@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import DatabaseError, connection, transaction
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.money.models import BooksCheck
@@ -137,7 +137,7 @@ class LastCheck:
 
     @property
     def age(self) -> timedelta | None:
-        return timezone.now() - self.row.finished_at if self.row and self.row.finished_at else None
+        return clock.now() - self.row.finished_at if self.row and self.row.finished_at else None
 
     @property
     def old(self) -> bool:
@@ -184,14 +184,14 @@ def last_check() -> LastCheck:
 def _is_due() -> bool:
     if BooksCheck.objects.filter(finished_at=None).exists():
         return True
-    return not BooksCheck.objects.filter(finished_at__gt=timezone.now() - EVERY).exists()
+    return not BooksCheck.objects.filter(finished_at__gt=clock.now() - EVERY).exists()
 
 
 def _check() -> int:
     """1: whoever asked has the result. Killed before its end, it is still asked for, and the next
     tick checks.
     """
-    begin = timezone.now()
+    begin = clock.now()
     found: list[Finding] = []
     trouble = ""
     try:
@@ -200,7 +200,7 @@ def _check() -> int:
     except DatabaseError as error:
         log.exception("The books could not be checked")
         trouble = f"The books could not be read ({type(error).__name__}). We were told."
-    now = timezone.now()
+    now = clock.now()
     BooksCheck.objects.get_or_create(finished_at=None)
     BooksCheck.objects.filter(finished_at=None).update(
         finished_at=now,

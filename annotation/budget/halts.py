@@ -6,9 +6,9 @@ import logging
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from annotation.models import HIT, Halt, Question
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
@@ -55,7 +55,7 @@ def resume(track: Track | None, who: User | None, why: str) -> int:
     if not why.strip():
         raise ValueError("Say why it may go on; it stands in the log.")
     lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(
-        lifted_at=timezone.now(), lifted_by=who
+        lifted_at=clock.now(), lifted_by=who
     )
     log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
     if lifted:

@@ -28,13 +28,13 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
-from django.utils import timezone
 
 from annotation.desk.reread import agrees as names_agree
 from annotation.desk.reread import said as names_said
 from annotation.interfaces.registry import interface_of
 from annotation.models import Adjudication, Question, Response
 from annotation.quality.judged import EXPERTS, PAIRS, READ, WORDS, Judged, judged, settled_of
+from kbpo import clock
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
@@ -281,7 +281,7 @@ def askable(track: Track, expert: User) -> QuerySet[Adjudication]:
 
 def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
     """What an expert may be asked now: what another has in hand is theirs for a while."""
-    others = Q(holder__isnull=False, held_until__gt=timezone.now()) & ~Q(holder=expert)
+    others = Q(holder__isnull=False, held_until__gt=clock.now()) & ~Q(holder=expert)
     return askable(track, expert).exclude(others)
 
 
@@ -289,7 +289,7 @@ def hold(row: Adjudication, expert: User, draft: dict[str, Any] | None = None) -
     """Whether an open entry is in this expert's hands now, with their draft of an answer if there
     is one.
     """
-    until: dict[str, Any] = {"holder": expert, "held_until": timezone.now() + HOLD}
+    until: dict[str, Any] = {"holder": expert, "held_until": clock.now() + HOLD}
     rows = open_to(row.track, expert).filter(pk=row.pk)
     if draft is None:  # who takes over what another left begins anew
         rows.exclude(holder=expert).update(draft=None)
@@ -332,7 +332,7 @@ def _close_with_known(row: Adjudication) -> bool:
 def _close(
     row: Adjudication, raw: dict[str, Any], values: Mapping[int, Any], expert: User | None
 ) -> None:
-    row.status, row.expert, row.raw, row.answered_at = "answered", expert, raw, timezone.now()
+    row.status, row.expert, row.raw, row.answered_at = "answered", expert, raw, clock.now()
     row.answer = {str(target): value for target, value in values.items()}
     row.agrees = agrees(row.question, values)
     row.draft = row.holder = row.held_until = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.desk.command import readmit_worker, undo_rejection
 from annotation.labels.reject import CannotReject
@@ -11,6 +10,7 @@ from annotation.models import WorkerIdentity
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Appeal, Message
 from annotation.workers.speak import LONGEST_OUT, CannotSay, clean, refusals
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -45,7 +45,7 @@ def _note_answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appe
     row.answer, row.readmitted, row.answered_at, row.answered_by = (
         said,
         readmit,
-        timezone.now(),
+        clock.now(),
         who,
     )
     row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])

@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.labels import exclude, reject
@@ -24,6 +23,7 @@ from annotation.models import (
     WorkerIdentity,
 )
 from annotation.workers import leave, speak
+from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget, balance
@@ -159,7 +159,7 @@ def _take_up_again(hit: HIT) -> None:
     )  # they are locked by whoever retries
     asked.update(
         status="published",
-        status_since=timezone.now(),
+        status_since=clock.now(),
         reason="",
         asked_again=False,
         ended_by="",
@@ -192,7 +192,7 @@ def _reopened(question: Question) -> str:
     """Answered if it has answers, else waiting for new HITs; the old ones are put away."""
     if question.responses.filter(excluded_reason="").exists():
         return "answered"
-    question.hits.update(status="disposed", status_since=timezone.now())
+    question.hits.update(status="disposed", status_since=clock.now())
     return "waiting"
 
 

@@ -16,11 +16,11 @@ import logging
 from datetime import timedelta
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.desk.adjudicate import MOST, CannotAsk, queue_divided, queue_random
 from annotation.models import Adjudication, Policy
 from annotation.quality.judged import MARKED, PAIRS, about
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import one_at_a_time
@@ -40,7 +40,7 @@ def tick() -> int:
     tracks = Track.objects.filter(
         status__in=["open", "frozen"], questions__status="settled"
     ).distinct()
-    looked_at = Policy.objects.filter(divided_at__gt=timezone.now() - LOOK).values("track")
+    looked_at = Policy.objects.filter(divided_at__gt=clock.now() - LOOK).values("track")
     queued = 0
     for track in tracks.exclude(pk__in=looked_at).order_by("pk"):
         try:
@@ -61,7 +61,7 @@ def _fill(track: Track) -> int:
         return 0
     # In a transaction of its own: whoever holds questions may come to the policy, and what was
     # queued takes the locks of its questions when it is committed.
-    Policy.objects.filter(track=track).update(divided_at=timezone.now())
+    Policy.objects.filter(track=track).update(divided_at=clock.now())
     return queued
 
 
@@ -70,7 +70,7 @@ def _queue(track: Track) -> int | None:
     """How many were queued; None if somebody looked a moment ago."""
     one_at_a_time("annotation.desk.disputed", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
-    if policy.divided_at is not None and policy.divided_at > timezone.now() - LOOK:
+    if policy.divided_at is not None and policy.divided_at > clock.now() - LOOK:
         return None
     waiting = Adjudication.objects.filter(track=track, kind="disagreement", status="open").count()
     room = min(MOST, policy.divided_limit - waiting)

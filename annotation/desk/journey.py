@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
-from django.utils import timezone
 
 from annotation.desk.command import can_retry
 from annotation.hits.batch import names_of
@@ -30,6 +29,7 @@ from annotation.models import (
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
+from kbpo import clock
 from kbpo.accounts.audit import dismissed
 
 ZERO = Decimal("0.00")
@@ -56,7 +56,7 @@ class Stage:
         return (
             self.limit is not None
             and self.oldest is not None
-            and timezone.now() - self.oldest > self.limit
+            and clock.now() - self.oldest > self.limit
         )
 
 
@@ -76,7 +76,7 @@ def _stages() -> Iterator[Spec]:
     A try to pay sets `status_since` anew, so payments wait since they were made; and a renewed
     lease does not, so that leases are late only once they have run out.
     """
-    local, now = local_names(), timezone.now()
+    local, now = local_names(), clock.now()
     # A HIT that expires is offered once more.
     twice_up = 2 * max(platform_of(name).capabilities.offered_for for name in other_names()) + HOUR
     published = Question.objects.filter(status="published")
@@ -251,7 +251,7 @@ def failures(limit: int = 100) -> list[Failure]:
     """Rows that need a person: money first, then the newest. What an admin stopped or dismissed
     does not, nor what is long past.
     """
-    since = timezone.now() - LISTED
+    since = clock.now() - LISTED
     given_up = Question.objects.filter(status="given_up", status_since__gte=since, ended_by="")
     hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
     stuck = Q(status="failed", status_since__gte=since) | (

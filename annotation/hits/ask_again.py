@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
 from annotation.budget.promises import committed
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import MOST_ANSWERS, MOST_IF_UNSURE
+from kbpo import clock
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
@@ -171,7 +171,7 @@ def take_back(questions: Collection[Question]) -> int:
     )
     shut = HIT.objects.filter(pk__in=hits).exclude(questions__in=needed)
     HIT.objects.filter(pk__in=list(shut.values_list("pk", flat=True))).update(
-        status="closed", status_since=timezone.now()
+        status="closed", status_since=clock.now()
     )
     given = answers_to(free)
     for question in free:
@@ -193,7 +193,7 @@ def use_again(questions: Collection[Question]) -> int:
     due = Question.objects.filter(
         pk__in=list(found.values_list("pk", flat=True)), status="given_up"
     )
-    n = due.update(next_try_at=timezone.now())
+    n = due.update(next_try_at=clock.now())
     if n:
         nudge("settle")
     return n

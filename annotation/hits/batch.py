@@ -11,11 +11,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.models import ANSWERABLE, HIT, Halt, Question
 from annotation.questions.limits import MOST_ANSWERS
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, OverBudget, balance, reserve
@@ -169,7 +169,7 @@ def resume_batch(payer: str, who: User, why: str) -> int:
     if not why.strip():
         raise CannotChange("Say why it may go on; it stands in the log.")
     rows = Halt.objects.filter(payer=payer, lifted_at=None)
-    lifted = rows.update(lifted_at=timezone.now(), lifted_by=who)
+    lifted = rows.update(lifted_at=clock.now(), lifted_by=who)
     if lifted:
         note("go on", payer, who=who, why=why.strip(), track=_track(payer).slug)
         nudge("publish")
@@ -237,7 +237,7 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
     questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
     one_more(questions)
     Question.objects.filter(pk__in=[question.pk for question in still_open]).update(
-        status_since=timezone.now()
+        status_since=clock.now()
     )
     note(
         "extend",
@@ -288,8 +288,8 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     for question in questions:
         question.move("given_up", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
     if questions and payer.startswith("sweep:"):
-        Sweep.objects.filter(pk=payer.split(":")[1]).update(stopped_at=timezone.now())
-    Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
+        Sweep.objects.filter(pk=payer.split(":")[1]).update(stopped_at=clock.now())
+    Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=clock.now(), lifted_by=who)
     note(
         "stop",
         payer,

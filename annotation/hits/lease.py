@@ -15,7 +15,6 @@ from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
 from django.db.models import Count, OuterRef, Q
-from django.utils import timezone
 
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Worker
@@ -23,6 +22,7 @@ from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead, gold_rate
 from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
+from kbpo import clock
 
 OPEN_TO = """
     FROM annotation_hit h
@@ -122,7 +122,7 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     """Whether to try again, and the assignment. The first try passes over HITs that others are just
     leasing.
     """
-    now = timezone.now()
+    now = clock.now()
     # The lock too: two windows of one worker get one lease.
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
     standing = standing_of(worker.pk)
@@ -217,7 +217,7 @@ def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dic
 
 def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
     """Whether the lease still held and was renewed; a draft is kept with it."""
-    now = timezone.now()
+    now = clock.now()
     fields: dict[str, object] = {"leased_until": now + lease_time_of(assignment.hit)}
     if draft is not None:
         fields["draft"] = draft
@@ -236,7 +236,7 @@ def revive(assignment: Assignment) -> bool:
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
     if row.status != "returned" or not is_free(hit, row):
         return False
-    row.move("leased", returned_by="", leased_until=timezone.now() + lease_time_of(hit))
+    row.move("leased", returned_by="", leased_until=clock.now() + lease_time_of(hit))
     assignment.refresh_from_db()
     return True
 
@@ -259,7 +259,7 @@ def give_back(assignment: Assignment) -> bool:
     rows = Assignment.objects.filter(pk=assignment.pk, status="leased")
     return (
         rows.update(
-            status="returned", status_since=timezone.now(), returned_by=Assignment.ReturnedBy.WORKER
+            status="returned", status_since=clock.now(), returned_by=Assignment.ReturnedBy.WORKER
         )
         == 1
     )

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Max, Min, QuerySet, Sum
-from django.utils import timezone
 
 from annotation.models import ANSWERED, Assignment, Question
+from kbpo import clock
 from kbpo.tracks.models import Track
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
@@ -86,7 +86,7 @@ def _rate(sent: QuerySet[Assignment]) -> float:
     """Answers an hour, from the last hour; over the time since its first answer if that is
     shorter.
     """
-    now = timezone.now()
+    now = clock.now()
     recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(
         n=Count("pk"), first=Min("submitted_at")
     )

@@ -12,7 +12,6 @@ import logging
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from annotation.budget.halts import halt_of, halted_hits
 from annotation.budget.promises import committed, one_publisher, room_on
@@ -22,6 +21,7 @@ from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutc
 from annotation.platforms.registry import platform_of
 from annotation.quality.gold import gold_among
 from annotation.workers.teach import tutorials
+from kbpo import clock
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
 
@@ -60,7 +60,7 @@ def tick() -> int:
 
 
 def _payers() -> list[str]:
-    waiting = Question.objects.filter(status="waiting", next_try_at__lte=timezone.now())
+    waiting = Question.objects.filter(status="waiting", next_try_at__lte=clock.now())
     return sorted(waiting.values_list("payer", flat=True).distinct())
 
 
@@ -76,7 +76,7 @@ def _make_batch(payer: str) -> int:
     """How many intents were committed for the payer's next questions in order."""
     if not one_publisher(payer, wait=False):
         return 0
-    due = Question.objects.filter(payer=payer, status="waiting", next_try_at__lte=timezone.now())
+    due = Question.objects.filter(payer=payer, status="waiting", next_try_at__lte=clock.now())
     if (halt := halt_of(due, payer)) is not None:
         _wait(payer, f"Publishing is stopped: {halt.why}")
         return 0
@@ -147,7 +147,7 @@ def _intend(questions: list[Question]) -> None:
     _put_refused_away(questions)
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
         status="published",
-        status_since=timezone.now(),
+        status_since=clock.now(),
         attempts=0,
         reason="",
         asked_again=False,
@@ -184,7 +184,7 @@ def _put_refused_away(questions: list[Question]) -> None:
     HIT.objects.filter(pk__in=pks, external_id="").update(
         platform_status="gone"
     )  # it never was there
-    HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=timezone.now())
+    HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=clock.now())
 
 
 def _groups(questions: list[Question]) -> list[list[Question]]:
@@ -239,7 +239,7 @@ def _put_up() -> int:
     for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():
         if platform_of(name).local:
             up += HIT.objects.filter(status="intent", platform=name).update(
-                status="open", status_since=timezone.now()
+                status="open", status_since=clock.now()
             )
         else:
             up += _put_up_elsewhere(name)
@@ -309,7 +309,7 @@ def _claim(platform: str, endpoint: str) -> HIT | None:
     takes it meanwhile. It belongs to the endpoint where it is first called.
     """
     rows = HIT.objects.select_for_update(skip_locked=True, of=("self",))
-    now = timezone.now()
+    now = clock.now()
     due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(
         pk__in=halted_hits()
     )
@@ -340,7 +340,7 @@ def _failed(hit: HIT, sentence: str) -> None:
     if row.status != "intent":
         return
     row.move("failed", sentence)
-    later = timezone.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
+    later = clock.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
     siblings = (
         HIT.objects.filter(status__in=["intent", "open"])
         .exclude(pk=row.pk)

@@ -8,11 +8,11 @@ from enum import Enum
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.hits.lease import is_free
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment
+from kbpo import clock
 from kbpo.queue import nudge
 
 
@@ -42,7 +42,7 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
         return Outcome.LOST
     for question in assignment.hit.questions.all():
         interface_of(question.interface).parse(question, raw)
-    now = timezone.now()
+    now = clock.now()
     row.move(
         "submitted",
         raw=raw,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from annotation.budget.halts import halted_hits, pause
 from annotation.budget.promises import committed, one_publisher
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.registry import local_names
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
@@ -36,8 +36,8 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
     rows = HIT.objects.filter(pk__in=hits.values("pk"))
     return rows.update(
         status="expired",
-        status_since=timezone.now(),
-        taken_down_at=timezone.now(),
+        status_since=clock.now(),
+        taken_down_at=clock.now(),
         reason="Taken down by an administrator.",
     )
 

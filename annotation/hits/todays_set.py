@@ -9,10 +9,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import Count, QuerySet, Sum
-from django.utils import timezone
 
 from annotation.hits.lease import open_to
 from annotation.models import ANSWERED, Assignment, Worker
+from kbpo import clock
 
 LENGTH = 20  # questions that make a set: progress that one can see the end of
 
@@ -47,4 +47,4 @@ def answered(worker: Worker) -> QuerySet[Assignment]:
 
 def midnight() -> datetime:
     """The beginning of the day, UTC."""
-    return timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return clock.now().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from annotation.hits.parts import part, speaks_of
 from annotation.interfaces.base import BadAnswer, ParsedResponse
@@ -17,6 +16,7 @@ from annotation.models import HIT, Assignment, Question, Response, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import asked_of, grade, is_gold
 from annotation.quality.signals import hold_against_reading, note_signals
+from kbpo import clock
 from kbpo.queue import nudge
 
 MET_BEFORE = "This worker had judged it before."
@@ -152,7 +152,7 @@ def _use_late_answers(questions: Iterable[Question]) -> None:
     (`settle.give_up`).
     """
     late = Question.objects.filter(pk__in=[question.pk for question in questions])
-    if late.filter(responses__excluded_reason="").update(next_try_at=timezone.now()):
+    if late.filter(responses__excluded_reason="").update(next_try_at=clock.now()):
         nudge("settle")
 
 

@@ -16,13 +16,13 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from annotation.hits.ask_again import unreplaced
 from annotation.labels.reaggregate import Again, lock, reaggregate
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of, flags_that_exclude
 from annotation.quality.warn import had_a_chance, warn
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Audit, User
 
@@ -112,7 +112,7 @@ class _Crowd:
 
     @classmethod
     def now(cls) -> _Crowd:
-        return cls(_active(), left_out_since(timezone.now() - A_DAY))
+        return cls(_active(), left_out_since(clock.now() - A_DAY))
 
     @property
     def most_a_day(self) -> int:
@@ -179,7 +179,7 @@ def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def _active() -> set[int]:
-    rows = Worker.objects.filter(excluded_at=None, last_seen_at__gt=timezone.now() - ACTIVE)
+    rows = Worker.objects.filter(excluded_at=None, last_seen_at__gt=clock.now() - ACTIVE)
     return set(rows.values_list("pk", flat=True))
 
 
@@ -196,7 +196,7 @@ def keep(worker: Worker, who: User, why: str) -> None:
     before = " ".join(
         flag.sentence for flag in flags_of([worker.pk]).get(worker.pk, []) if flag.beyond
     )
-    Worker.objects.filter(pk=worker.pk).update(readmitted_at=timezone.now())
+    Worker.objects.filter(pk=worker.pk).update(readmitted_at=clock.now())
     note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
 
@@ -212,7 +212,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     if not reason.strip():
         raise ValueError("Say why: the reason is recorded, and the worker may appeal.")
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
-    Worker.objects.filter(pk=worker.pk).update(excluded_at=timezone.now(), excluded_reason=reason)
+    Worker.objects.filter(pk=worker.pk).update(excluded_at=clock.now(), excluded_reason=reason)
     mine = Assignment.objects.filter(worker=worker)
     list(
         mine.filter(status__in=["leased", "submitted"])
@@ -221,7 +221,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
         .values_list("pk")
     )
     mine.filter(status="leased").update(
-        status="returned", status_since=timezone.now(), reason="Excluded."
+        status="returned", status_since=clock.now(), reason="Excluded."
     )
     rows = Response.objects.filter(assignment__in=mine, excluded_reason="")
     return _count_again(worker, rows, reason, LEAVE_OUT, who, reason)
@@ -238,7 +238,7 @@ def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
         .excluded_reason
     )
     Worker.objects.filter(pk=worker.pk).update(
-        excluded_at=None, excluded_reason="", readmitted_at=timezone.now()
+        excluded_at=None, excluded_reason="", readmitted_at=clock.now()
     )
     rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
     return _count_again(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from annotation.hits.ask_again import want_one_less
 from annotation.labels.reaggregate import lock, reaggregate
 from annotation.models import Assignment, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
@@ -57,7 +57,7 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     check(row, evidence)
     rejection = Rejection.objects.create(assignment=row, who=who, evidence=evidence, was=row.status)
     Payment.objects.filter(assignment=row, status="owed").update(
-        status="withheld", status_since=timezone.now(), reason=evidence
+        status="withheld", status_since=clock.now(), reason=evidence
     )
     row.move(
         "rejected", evidence
@@ -96,10 +96,10 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
     rejection = Rejection.objects.select_for_update().filter(assignment=row, undone_at=None).first()
     if row.status != "rejected" or rejection is None:
         raise CannotReject("This answer is not rejected.")
-    rejection.undone_at, rejection.undone_by = timezone.now(), who
+    rejection.undone_at, rejection.undone_by = clock.now(), who
     rejection.save(update_fields=["undone_at", "undone_by"])
     Payment.objects.filter(assignment=row, status="withheld").update(
-        status="owed", status_since=timezone.now(), reason=""
+        status="owed", status_since=clock.now(), reason=""
     )
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
     row.move(rejection.was)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 from django.db.models import Avg
-from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
@@ -30,6 +29,7 @@ from annotation.platforms.registry import local_names
 from annotation.questions.limits import MOST_IF_UNSURE
 from annotation.questions.order import round_up
 from estimators.agreement import dawid_skene
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.merge import AGAIN
@@ -208,7 +208,7 @@ def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
 
 def _apply(track: Track, policy: Policy, method: str) -> Revision:
     begun = (
-        timezone.now()
+        clock.now()
     )  # a question that is settled during the fit may not be in it: it is due for the next
     made = revision(track, method, policy.revision + 1)
     policy.revision += 1
@@ -241,7 +241,7 @@ def tick() -> int:
     """
     changed = 0
     due = Policy.objects.filter(
-        aggregation=MODEL, fitted_at__lt=timezone.now() - PAUSE
+        aggregation=MODEL, fitted_at__lt=clock.now() - PAUSE
     ).select_related("track")
     for policy in due:
         new = Question.objects.filter(
@@ -303,7 +303,7 @@ def somebody_else(question: Question) -> bool:
         return True
     met = Assignment.objects.filter(hit__questions=question).values("worker")
     here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
-    return here.filter(last_seen_at__gt=timezone.now() - LATELY).exclude(pk__in=met).exists()
+    return here.filter(last_seen_at__gt=clock.now() - LATELY).exclude(pk__in=met).exists()
 
 
 def _is_unsure(question: Question, model: dict[str, Any]) -> bool:

@@ -13,8 +13,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.utils import timezone
-
 from annotation.budget.accrue import approve
 from annotation.hits.ask_again import answers_to, first_places
 from annotation.interfaces.base import AggregatedLabel
@@ -27,6 +25,8 @@ from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Policy, Question
 from annotation.quality.signals import compare_with_majority
 from annotation.questions.limits import MOST_ANSWERS
+from kbpo import clock
+from kbpo.clock.served import beat, late_since
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.pool.visibility import seen_by_everybody
@@ -46,6 +46,7 @@ AT_ONCE = timedelta(seconds=5)
 
 def tick() -> int:
     """How many assignments and questions moved."""
+    beat()
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
     moved += _work_off(Question, "given_up", give_up)
@@ -87,7 +88,7 @@ def settle(questions: Sequence[Question]) -> None:
             ):
                 labels[question] = found
         except LockHeld:
-            _look_again(question, timezone.now() + AT_ONCE)
+            _look_again(question, clock.now() + AT_ONCE)
     before = _settled_before(labels)
     record(to_record(labels).labels)
     compare_with_majority({question: responses[question.pk] for question in labels})
@@ -154,7 +155,7 @@ def _close(questions: Iterable[Question], status: str) -> None:
         HIT.objects.select_for_update(of=("self",)).filter(pk__in=rows.values("pk")).order_by("pk")
     )
     pks = list(locked.values_list("pk", flat=True))
-    HIT.objects.filter(pk__in=pks).update(status=status, status_since=timezone.now())
+    HIT.objects.filter(pk__in=pks).update(status=status, status_since=clock.now())
 
 
 def give_up(question: Question) -> None:
@@ -194,8 +195,8 @@ def _in_hand(question: Question) -> datetime | None:
     """When to look again, since somebody has the question in hand or an answer is not read yet;
     None if not so.
     """
-    now = timezone.now()
-    if question.status_since < now - LONGEST:
+    now = clock.now()
+    if question.status_since < late_since(LONGEST, now):
         return None
     rows = Assignment.objects.filter(hit__questions=question)
     if rows.filter(status="submitted").exists():

@@ -13,7 +13,6 @@ from decimal import Decimal
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
-from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
@@ -21,6 +20,7 @@ from annotation.platforms.mturk.account import Account, account
 from annotation.platforms.mturk.amounts import fee
 from annotation.platforms.proof import hook_path
 from annotation.platforms.registry import other_names, platform_of
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -87,7 +87,7 @@ def claim(platform: str) -> bool:
     process alone does. It counts as looked at; whoever was killed while it looked holds it for some
     minutes.
     """
-    row, now = books_of(platform), timezone.now()
+    row, now = books_of(platform), clock.now()
     wait = platform_of(platform).capabilities.looked_at_every
     due = Q(polled_at=None) | Q(polled_at__lte=now - wait) | Q(hinted_at__gt=F("polled_at"))
     free = Q(held_until=None) | Q(held_until__lte=now)
@@ -97,7 +97,7 @@ def claim(platform: str) -> bool:
 
 def hold_longer(platform: str) -> None:
     """Nothing; who looks at a platform goes on, and nobody else does."""
-    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=timezone.now() + HELD)
+    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=clock.now() + HELD)
 
 
 def let_go(platform: str) -> None:
@@ -128,7 +128,7 @@ def read(platform: Platform, seen: Iterable[Seen]) -> None:
     if row.baseline is None and row.available is not None and row.on_hold is not None:
         row.baseline = row.available + row.on_hold + paid
     row.differences = list(_differences(platform.name, list(seen)))[:MOST_SENTENCES]
-    row.trouble, row.read_at = "", timezone.now()
+    row.trouble, row.read_at = "", clock.now()
     row.save()
 
 
@@ -229,7 +229,7 @@ def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
     for row in seen:
         if row.token and row.token not in tokens:
             yield f"HIT {row.external_id} carries our mark, but we do not know it."
-    late = timezone.now() - GRACE
+    late = clock.now() - GRACE
     here = platform_of(platform).endpoint
     paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
     for one in paid.exclude(assignment__platform_status="approved").select_related("assignment")[

@@ -12,11 +12,11 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from annotation.budget.halts import halted_tracks
 from annotation.models import Bonus, Halt
 from annotation.platforms.base import Lost, Offer, Platform, PlatformDown, Refused, UnknownOutcome
+from kbpo import clock
 from kbpo.money.models import Ledger
 from kbpo.money.spend import OverBudget, allowance, lock
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS
@@ -66,7 +66,7 @@ def _why_not(bonus: Bonus) -> tuple[str, str]:
     """
     if (stop := _stops(bonus).filter(scope=Halt.Scope.ALL).first()) is not None:
         return "stopped", f"Taken down: {stop.why}"
-    if bonus.offered_at is not None and timezone.now() - bonus.offered_at > OFFERED_FOR:
+    if bonus.offered_at is not None and clock.now() - bonus.offered_at > OFFERED_FOR:
         return "failed", NEVER_TAKEN
     return "", ""
 
@@ -91,7 +91,7 @@ def _taken_down(platform: Platform, bonus: Bonus, why: str) -> Offer:
 @transaction.atomic
 def give_back(bonus: Bonus, no: Withdrawn) -> int:
     """1: nobody is paid, and the money is its track's again."""
-    now = timezone.now()
+    now = clock.now()
     fields = {
         "status": no.status,
         "status_since": now,
@@ -130,7 +130,7 @@ def put_back(name: str) -> int:
     the caps allow.
     """
     rows = Bonus.objects.filter(
-        worker__platform=name, status="stopped", next_try_at__lte=timezone.now()
+        worker__platform=name, status="stopped", next_try_at__lte=clock.now()
     )
     return sum(
         _put_back(pk)
@@ -146,7 +146,7 @@ def _put_back(pk: int) -> int:
     try:
         accrue_again(row)
     except OverBudget as over:
-        Bonus.objects.filter(pk=pk).update(reason=str(over), next_try_at=timezone.now() + LATER)
+        Bonus.objects.filter(pk=pk).update(reason=str(over), next_try_at=clock.now() + LATER)
         return 0
     row.move("owed")
     return 1
@@ -160,7 +160,7 @@ def hurry(name: str) -> None:
     for stop in Halt.objects.filter(lifted_at=None, payer="", scope=Halt.Scope.ALL):
         rows = waiting.filter(status_since__lt=stop.since)  # not looked at since
         (rows if stop.track_id is None else rows.filter(track=stop.track_id)).update(
-            next_try_at=timezone.now()
+            next_try_at=clock.now()
         )
 
 
@@ -174,7 +174,7 @@ def clear_away(platform: Platform) -> int:
         assignment=None,
         cleared_at=None,
         status__in=["paid", "failed"],
-        next_try_at__lte=timezone.now(),
+        next_try_at__lte=clock.now(),
     )
     cleared = 0
     for bonus in rows.select_related("worker", "track").order_by("pk")[:BATCH]:
@@ -188,9 +188,9 @@ def clear_away(platform: Platform) -> int:
             Refused,
         ) as trouble:  # asked again, it ends where it would have ended
             log.warning("The HIT of %s could not be deleted: %s", bonus, trouble)
-            Bonus.objects.filter(pk=bonus.pk).update(next_try_at=timezone.now() + LATER)
+            Bonus.objects.filter(pk=bonus.pk).update(next_try_at=clock.now() + LATER)
             continue
-        cleared += Bonus.objects.filter(pk=bonus.pk).update(cleared_at=timezone.now())
+        cleared += Bonus.objects.filter(pk=bonus.pk).update(cleared_at=clock.now())
     return cleared
 
 
@@ -207,5 +207,5 @@ def _is_nobodys(platform: Platform, bonus: Bonus) -> bool:
             Ledger.objects.filter(purpose=bonus.purpose).update(state=Ledger.State.CONFIRMED)
             bonus.move("paid")
     elif became is Offer.WAITS:
-        Bonus.objects.filter(pk=bonus.pk).update(next_try_at=timezone.now() + LATER)
+        Bonus.objects.filter(pk=bonus.pk).update(next_try_at=clock.now() + LATER)
     return became is Offer.NOBODY

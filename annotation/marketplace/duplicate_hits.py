@@ -13,12 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils import timezone
-
 from annotation.marketplace.import_answer import import_answer
 from annotation.models import HIT
 from annotation.platforms.base import Platform, Seen
 from annotation.workers.worker import handle_of
+from kbpo import clock
 
 log = logging.getLogger(__name__)
 DECIDED = ("approved", "rejected")
@@ -54,7 +53,7 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
     is deleted.
     """
     twin = HIT(external_id=seen.external_id, platform=hit.platform, endpoint=hit.endpoint)
-    if seen.status in ("open", "busy") and seen.expires_at > timezone.now():
+    if seen.status in ("open", "busy") and seen.expires_at > clock.now():
         log.error("HIT %s is there twice; %s is taken down", hit.external_id, seen.external_id)
         platform.expire(twin)
     answers = list(platform.collect(twin))

@@ -10,12 +10,12 @@ from decimal import Decimal
 from hashlib import sha256
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
 from annotation.platforms.mturk.amounts import fee
 from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.worker import known
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget, reserve, spend
@@ -128,7 +128,7 @@ def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
     if not why.strip():
         raise ValueError("Nothing was changed: say why. It stands in the log.")
     Qualification.objects.update_or_create(
-        worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": timezone.now()}
+        worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": clock.now()}
     )
     note(
         "admit" if held else "admit no more",

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.hits.lease import lease_time
 from annotation.hits.parts import read
 from annotation.models import HIT, UNPROVEN, Assignment, Worker, WorkerIdentity
 from annotation.platforms.proof import proves
 from annotation.workers.worker import handle_of
+from kbpo import clock
 
 
 def import_answer(hit: HIT, answer: dict[str, Any]) -> int:
@@ -43,7 +43,7 @@ def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     WorkerIdentity.objects.get_or_create(
         worker=worker, defaults={"external_id": answer["worker_id"]}
     )
-    now = timezone.now()
+    now = clock.now()
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
     key = {"hit": hit, "worker": worker, "external_id": answer["external_id"]}
     row = Assignment.objects.select_for_update(of=("self",)).filter(**key).first()
@@ -80,7 +80,7 @@ def _let_go(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) 
     leased = hit.assignments.filter(status="leased").exclude(pk=row.pk if row else 0)
     fields = {
         "status": "returned",
-        "status_since": timezone.now(),
+        "status_since": clock.now(),
         "returned_by": Assignment.ReturnedBy.PLATFORM,
     }
     leased.filter(worker=worker).update(**fields)

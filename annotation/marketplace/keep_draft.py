@@ -10,11 +10,11 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils import timezone
 
 from annotation.hits.publish import lease_seconds_of
 from annotation.models import HIT, UNLISTED, Assignment, Worker, WorkerIdentity
 from annotation.workers.models import Consent
+from kbpo import clock
 
 MOST = 4
 """Drafts of a HIT for each of its places that are kept at once. Where strangers hold them all, a new
@@ -64,7 +64,7 @@ def keep_draft(
             return Kept(answer or {}, ended=True)
         if _is_full(hit) and not _make_room(hit):
             return Kept(answer or {})
-        now = timezone.now()
+        now = clock.now()
         returned = {
             "status": "returned",
             "status_since": now,
@@ -80,7 +80,7 @@ def keep_draft(
         row.status, row.status_since, row.accepted_at = "leased", now, now
     if row.status != "leased":
         return Kept(dict(row.raw or {}), begun=True, ended=True)
-    row.leased_until = timezone.now() + lease
+    row.leased_until = clock.now() + lease
     row.draft = answer if answer is not None else row.draft
     row.save()
     return Kept(dict(row.draft or {}), leased=True, begun=row.draft is not None)
@@ -91,7 +91,7 @@ def _is_full(hit: HIT) -> bool:
 
 
 def _held(hit: HIT) -> QuerySet[Assignment]:
-    return hit.assignments.filter(status="leased", leased_until__gt=timezone.now())
+    return hit.assignments.filter(status="leased", leased_until__gt=clock.now())
 
 
 def _make_room(hit: HIT) -> bool:

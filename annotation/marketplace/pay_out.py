@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from annotation.budget.accrue import owe
 from annotation.marketplace import compensations
@@ -23,6 +22,7 @@ from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, Unk
 from annotation.platforms.registry import other_names, platform_of
 from annotation.workers.deliver import deliver
 from annotation.workers.speak import tell_of_exclusions, tell_of_refusals
+from kbpo import clock
 from kbpo.money.models import Ledger
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
@@ -66,7 +66,7 @@ def _owe_unusable(name: str) -> int:
     a parser's.
     """
     rows = Assignment.objects.filter(
-        hit__platform=name, status="failed", payment=None, next_try_at__lte=timezone.now()
+        hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
     )
     owed = 0
     for pk in rows.exclude(platform_status__in=["", "rejected"]).values_list("pk", flat=True)[
@@ -90,7 +90,7 @@ def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
     """The next row to be paid, now "sent": the intent. What was sent before is "unknown": its
     outcome is asked for.
     """
-    now = timezone.now()
+    now = clock.now()
     slowest = max(platform_of(name).capabilities.answers_within for name in other_names())
     patience = CRASHED * slowest
     due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
@@ -133,14 +133,14 @@ def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
 def _later(row: Moving, status: str, sentence: str) -> int:
     wait = BACKOFF * 2 ** min(row.attempts, MOST_DOUBLINGS)
     type(row)._default_manager.filter(pk=row.pk, status="sent").update(
-        status=status, reason=sentence, next_try_at=timezone.now() + wait
+        status=status, reason=sentence, next_try_at=clock.now() + wait
     )
     return 0
 
 
 @transaction.atomic
 def _paid(row: Moving) -> int:
-    now = timezone.now()
+    now = clock.now()
     if (
         not type(row)
         ._default_manager.filter(pk=row.pk, status="sent")
@@ -164,7 +164,7 @@ def _give_up(row: Moving, sentence: str) -> int:
         lost = row.assignment_id is None
         state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
         Ledger.objects.filter(purpose=row.purpose).update(state=state)
-        Bonus.objects.filter(pk=row.pk).update(cleared_at=timezone.now() if lost else None)
+        Bonus.objects.filter(pk=row.pk).update(cleared_at=clock.now() if lost else None)
     return 1
 
 
@@ -200,7 +200,7 @@ def _reject(platform: Platform) -> int:
         hit__platform=platform.name, status="rejected", platform_status="submitted"
     )
     told = 0
-    for row in rows.filter(next_try_at__lte=timezone.now())[:BATCH]:
+    for row in rows.filter(next_try_at__lte=clock.now())[:BATCH]:
         try:
             platform.reject(row, row.reason)
         except (
@@ -208,7 +208,7 @@ def _reject(platform: Platform) -> int:
             UnknownOutcome,
             Refused,
         ) as trouble:  # asked again, it ends where it would have ended
-            later = timezone.now() + BACKOFF * 2**MOST_DOUBLINGS
+            later = clock.now() + BACKOFF * 2**MOST_DOUBLINGS
             Assignment.objects.filter(pk=row.pk).update(next_try_at=later)
             log.warning(
                 "Assignment %s could not be rejected on %s: %s", row.pk, platform.name, trouble
@@ -225,7 +225,7 @@ def _tell_qualifications(platform: Platform) -> int:
     rows = Qualification.objects.filter(
         worker__platform=platform.name, worker__identity__isnull=False
     )
-    rows = rows.filter(next_try_at__lte=timezone.now())
+    rows = rows.filter(next_try_at__lte=clock.now())
     told = 0
     for row in rows.filter(Qualification.UNTOLD).select_related("worker__identity")[:BATCH]:
         try:
@@ -235,7 +235,7 @@ def _tell_qualifications(platform: Platform) -> int:
             refusals = min(row.refusals + 1, 1000)
             wait = BACKOFF * 2 ** min(refusals, MOST_DOUBLINGS)
             Qualification.objects.filter(pk=row.pk).update(
-                refusals=refusals, reason=str(no), next_try_at=timezone.now() + wait
+                refusals=refusals, reason=str(no), next_try_at=clock.now() + wait
             )
             continue
         except (PlatformDown, UnknownOutcome) as trouble:
@@ -244,7 +244,7 @@ def _tell_qualifications(platform: Platform) -> int:
             )
             break
         Qualification.objects.filter(pk=row.pk).update(
-            told=row.wanted, told_at=timezone.now(), refusals=0, reason=""
+            told=row.wanted, told_at=clock.now(), refusals=0, reason=""
         )
         told += 1
     return told
@@ -258,6 +258,6 @@ def _want_exclusions(name: str) -> None:
         ignore_conflicts=True,
     )
     rows = Qualification.objects.filter(name="excluded", worker__platform=name)
-    now = timezone.now()
+    now = clock.now()
     rows.filter(worker__excluded_at=None, wanted=True).update(wanted=False, wanted_at=now)
     rows.filter(worker__excluded_at__isnull=False, wanted=False).update(wanted=True, wanted_at=now)

@@ -13,7 +13,6 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from annotation.budget.halts import halted_hits
 from annotation.marketplace import books
@@ -24,6 +23,7 @@ from annotation.marketplace.under_answered import finish_under_answered
 from annotation.models import HIT, Halt, PlatformBooks
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
+from kbpo import clock
 from kbpo.queue import nudge
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def hint(platform: str, external_ids: list[str] | None = None) -> int:
     """How many HITs are looked at sooner, because something is said to have happened to them: a
     hint, no more.
     """
-    PlatformBooks.objects.filter(platform=platform).update(hinted_at=timezone.now())
+    PlatformBooks.objects.filter(platform=platform).update(hinted_at=clock.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
     marked = hits.update(checked_at=None)
     nudge("reconcile")
@@ -152,7 +152,7 @@ def _tend(
     deleted.
     """
     moved = _adopt(hit, seen)
-    now = timezone.now()
+    now = clock.now()
     stale = (
         hit.checked_at is None
         or now - hit.checked_at > CHECK_ANYWAY
@@ -200,7 +200,7 @@ def _adopt(hit: HIT, seen: Seen) -> int:
     if changed:
         HIT.objects.filter(pk=hit.pk).update(**changed)
     if hit.status == "intent" and HIT.objects.filter(pk=hit.pk, status="intent").update(
-        status="open", status_since=timezone.now(), attempts=0, reason=""
+        status="open", status_since=clock.now(), attempts=0, reason=""
     ):
         hit.status = "open"
         return 1
@@ -215,7 +215,7 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
         return finish_under_answered(platform, hit)
     if hit.renewed_at is not None and hit.taken_down_at is None:
         return finish_under_answered(platform, hit) if seen.status == "done" else 0
-    until = timezone.now() + platform.capabilities.offered_for
+    until = clock.now() + platform.capabilities.offered_for
     platform.renew(hit, until)
     fields: dict[str, Any] = {
         "checked_at": None,
@@ -224,7 +224,7 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
         "reason": "",
     }
     if hit.taken_down_at is None:
-        fields["renewed_at"] = timezone.now()
+        fields["renewed_at"] = clock.now()
     HIT.objects.filter(pk=hit.pk).update(**fields)
     return 1
 
@@ -242,10 +242,10 @@ def _is_gone(hit: HIT) -> int:
     """The platform has the HIT no more; what it still owed us in answers is settled without
     them.
     """
-    HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=timezone.now())
+    HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=clock.now())
     hit.platform_status = "gone"
     moved = finish_under_answered(None, hit)
     HIT.objects.filter(pk=hit.pk, status__in=["closed", "expired"]).update(
-        status="disposed", status_since=timezone.now()
+        status="disposed", status_since=clock.now()
     )
     return moved + 1

@@ -8,12 +8,12 @@ from collections import defaultdict
 from decimal import Decimal
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.labels.accept import PUT_AWAY, answers_that_count, met_before
 from annotation.models import HIT, Assignment
 from annotation.platforms.base import Platform, Refused
+from kbpo import clock
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 
@@ -33,7 +33,7 @@ def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
         return _settle_under_answered(hit)
     total = hit.max_assignments + places
     try:
-        platform.renew(hit, timezone.now() + platform.capabilities.offered_for)
+        platform.renew(hit, clock.now() + platform.capabilities.offered_for)
         platform.extend(
             hit, places, f"{hit.token}:{total}"
         )  # last: once it is done, nothing more is needed

@@ -2,7 +2,7 @@
 
 import annotation.models.evidence
 import django.db.models.deletion
-import django.utils.timezone
+import kbpo.clock
 from django.db import migrations, models
 
 
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(help_text='Of the signals: majority, gold …', max_length=24)),
                 ('against', models.PositiveIntegerField(help_text='How many answers it was about')),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('at', models.DateTimeField(default=kbpo.clock.now)),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='warnings', to='annotation.worker')),
             ],
             options={

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
@@ -90,7 +90,7 @@ class Gold(models.Model):
     )
     why = models.TextField(blank=True, help_text="Why it is right")
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
     retired_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -115,7 +115,7 @@ class Comparison(models.Model):
     )
     kind = models.CharField(max_length=12, choices=Kind.choices)
     against = models.BooleanField(help_text="Whether the answer says otherwise")
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = (
@@ -137,7 +137,7 @@ class Warned(models.Model):
     )
     kind = models.CharField(max_length=24, help_text="Of the signals: majority, gold …")
     against = models.PositiveIntegerField(help_text="How many answers it was about")
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Warnings before an exclusion by signals"
@@ -156,7 +156,7 @@ class Rejection(models.Model):
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     evidence = models.TextField(help_text="What was wrong with the answer; its worker reads it")
     was = models.CharField(max_length=16, help_text="Status of the assignment before")
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
     undone_at = models.DateTimeField(null=True)
     undone_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -187,7 +187,7 @@ class Pilot(models.Model):
     items = models.PositiveIntegerField(default=200)
     seed = models.BigIntegerField(help_text="Of the draw of its items")
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Pilot batches: k workers on n items"
@@ -245,7 +245,7 @@ class Adjudication(models.Model):
     submission = models.ForeignKey(
         Submission, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    raised_at = models.DateTimeField(default=timezone.now)
+    raised_at = models.DateTimeField(default=clock.now)
     expert = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     holder = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     held_until = models.DateTimeField(

@@ -8,8 +8,8 @@ import secrets
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.queue import Moving
 
 
@@ -68,7 +68,7 @@ class Bonus(Moving):
     cleared_at = models.DateTimeField(
         null=True, help_text="When that HIT was deleted, and its qualification"
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Bonuses and compensations on platforms"
@@ -95,11 +95,11 @@ class Qualification(models.Model):
     )
     name = models.CharField(max_length=32, help_text="excluded, tutorial")
     wanted = models.BooleanField()
-    wanted_at = models.DateTimeField(default=timezone.now, help_text="Since when it is wanted so")
+    wanted_at = models.DateTimeField(default=clock.now, help_text="Since when it is wanted so")
     told = models.BooleanField(null=True)
     told_at = models.DateTimeField(null=True)
     refusals = models.PositiveSmallIntegerField(default=0, help_text="Since it was last told")
-    next_try_at = models.DateTimeField(default=timezone.now)
+    next_try_at = models.DateTimeField(default=clock.now)
     reason = models.TextField(blank=True, help_text="What the platform said when it refused")
 
     class Meta:
@@ -122,7 +122,7 @@ class ExternalType(models.Model):
         max_length=64, help_text="Of all its properties; a qualification's name"
     )
     external_id = models.CharField(max_length=120)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Types of HITs and qualifications on other platforms"

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.queue import Moving
@@ -42,7 +42,7 @@ class Considered(models.Model):
     sample = models.OneToOneField(
         Sample, primary_key=True, on_delete=models.CASCADE, related_name="considered"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Samples that were considered for questions, and when"
@@ -67,7 +67,7 @@ class Halt(models.Model):
     scope = models.CharField(max_length=12, choices=Scope.choices)
     why = models.TextField()
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    since = models.DateTimeField(default=timezone.now)
+    since = models.DateTimeField(default=clock.now)
     lifted_at = models.DateTimeField(null=True)
     lifted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -130,7 +130,7 @@ class Question(Moving):
     )
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
     seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(default=clock.now)
     asked_again = models.BooleanField(
         default=False, help_text="Published once more, since answers to it were excluded"
     )
@@ -236,7 +236,7 @@ class Worker(models.Model):
     readmitted_at = models.DateTimeField(
         null=True, help_text="What was noted before does not exclude again"
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     last_seen_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -293,7 +293,7 @@ class Assignment(Moving):
     draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
     raw = models.JSONField(null=True, help_text="The answer as sent")
     seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
-    accepted_at = models.DateTimeField(default=timezone.now)
+    accepted_at = models.DateTimeField(default=clock.now)
     submitted_at = models.DateTimeField(null=True)
     returned_by = models.CharField(
         max_length=8, choices=ReturnedBy.choices, blank=True, help_text="How it came back"
@@ -337,7 +337,7 @@ class Response(models.Model):
     met_before = models.BooleanField(
         default=False, help_text="Its worker had judged the target before: it never counts"
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Parsed judgments of single workers"
@@ -362,7 +362,7 @@ class Signal(models.Model):
     reviewed = models.BooleanField(
         default=False, help_text="Its worker was looked at since, and may stay"
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Signals of doubtful quality"
@@ -404,7 +404,7 @@ class Payment(Moving):
     endpoint = models.CharField(
         max_length=200, blank=True, help_text="Where its platform pays it: that of its HIT"
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "What annotators are owed and were paid"
@@ -435,7 +435,7 @@ class DocumentOrder(models.Model):
     fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
     workers = models.PositiveSmallIntegerField(default=3)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     closed_at = models.DateTimeField(
         null=True, help_text="When nothing of it was left to be done, and its money back"
     )

@@ -10,12 +10,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db.models import Avg, Count, F, Sum
-from django.utils import timezone
 
 from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.signals import Flag, flags, flags_of
 from annotation.workers.worker import reachable
+from kbpo import clock
 from kbpo.accounts.models import Audit
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class WorkerLine:
 
     @property
     def online(self) -> bool:
-        return self.last_seen_at is not None and self.last_seen_at > timezone.now() - ONLINE
+        return self.last_seen_at is not None and self.last_seen_at > clock.now() - ONLINE
 
     @property
     def agreement(self) -> Flag | None:
@@ -117,7 +117,7 @@ class Record:
 
 def online() -> int:
     """How many annotators asked for a question within the last minutes."""
-    return Worker.objects.filter(last_seen_at__gt=timezone.now() - ONLINE).count()
+    return Worker.objects.filter(last_seen_at__gt=clock.now() - ONLINE).count()
 
 
 def workers(limit: int = 200) -> list[WorkerLine]:

@@ -21,7 +21,6 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
 from annotation.budget.promises import committed
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
@@ -29,6 +28,7 @@ from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.describe import title_of
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance, reserve
@@ -290,11 +290,11 @@ def retire(gold: Gold, who: User, why: str) -> bool:
     Raises CannotMake.
     """
     _check_reason(why, "Nothing was retired: say why")
-    if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=timezone.now()):
+    if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=clock.now()):
         return False
     gold.question.move("cancelled", "It is gold no more.")
     gold.question.hits.filter(platform__in=local_names()).update(
-        status="closed", status_since=timezone.now()
+        status="closed", status_since=clock.now()
     )
     note("retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug)
     return True

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from annotation.interfaces.registry import interface_of
 from annotation.models import UNSETTLED, Considered, Question
+from kbpo import clock
 from kbpo.money.models import Price
 from kbpo.queue import nudge
 from kbpo.sampling.models import Sweep
@@ -108,7 +108,7 @@ def _ask_batch(track: Track) -> int | None:
         new_questions(track, {target: one.terms for target, one in first.items()}, drafts)
     )
     Question.objects.bulk_create(questions)
-    now = timezone.now()
+    now = clock.now()
     Considered.objects.bulk_create(
         [Considered(sample_id=one.sample, at=now) for one in candidates],
         update_conflicts=True,

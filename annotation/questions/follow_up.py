@@ -18,12 +18,12 @@ from decimal import Decimal
 import numpy as np
 from django.db import connection, transaction
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.models import UNSETTLED, Question
 from annotation.questions.ask import BATCH, alone, new_questions, terms_of
 from annotation.questions.order import CannotOrder
+from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
@@ -232,7 +232,7 @@ def _ask(pk: int) -> int | None:
     done = SweepTarget.objects.filter(
         sweep=sweep, target__in=[target for target in due if target not in asked]
     )
-    done.update(done_at=timezone.now())
+    done.update(done_at=clock.now())
     if questions:
         nudge("publish")
     return len(due)
@@ -253,7 +253,7 @@ def _settle(pk: int) -> int:
     sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
     if sweep.settled_at is not None or sweep.targets.filter(done_at=None).exists():
         return 0
-    Sweep.objects.filter(pk=pk).update(settled_at=timezone.now())
+    Sweep.objects.filter(pk=pk).update(settled_at=clock.now())
     nudge("estimate")
     return 1
 
@@ -274,7 +274,7 @@ def _close(pk: int) -> int:
     done = "All is judged" if sweep.stopped_at is None else "It was stopped"
     why = f"{done}; what was not needed is given back"
     release(sweep.track, sweep.purpose, key=f"release:{sweep.purpose}", why=why)
-    Sweep.objects.filter(pk=pk).update(closed_at=timezone.now())
+    Sweep.objects.filter(pk=pk).update(closed_at=clock.now())
     return 1
 
 

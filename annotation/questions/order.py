@@ -10,10 +10,10 @@ from decimal import ROUND_CEILING, Decimal
 
 from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
-from django.utils import timezone
 
 from annotation.budget.promises import committed
 from annotation.models import DocumentOrder, OrderedDocument, Question
+from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
@@ -174,7 +174,7 @@ def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
     key, _ = TrackKey.objects.get_or_create(track=track)
     message = f"{key.secret}|documents|{DocumentSample.objects.filter(track=track).count()}"
     seed = int.from_bytes(hashlib.sha256(message.encode()).digest()[:7], "big")
-    batch = DocumentBatch(track=track, size=missing, seed=seed, drawn_at=timezone.now())
+    batch = DocumentBatch(track=track, size=missing, seed=seed, drawn_at=clock.now())
     new = sampling.uniform_draw(batch) if missing else []
     if len(new) < missing:
         raise CannotOrder(

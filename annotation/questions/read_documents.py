@@ -12,11 +12,11 @@ from decimal import Decimal
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import price_of, reward_of
+from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.queue import nudge
@@ -169,7 +169,7 @@ def _close(order: DocumentOrder) -> int:
         return 0
     why = "Its documents are read; what was not needed is given back"
     release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
-    DocumentOrder.objects.filter(pk=order.pk).update(closed_at=timezone.now())
+    DocumentOrder.objects.filter(pk=order.pk).update(closed_at=clock.now())
     return 1
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.models import Worker
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.proof import say_path
 from annotation.workers.models import Message
+from kbpo import clock
 
 BATCH = 100
 DOUBT = "Nobody knows whether the marketplace handed it over; it is not sent twice."
@@ -45,7 +45,7 @@ def deliver(platform: Platform) -> int:
         except Refused as no:
             Message.objects.filter(pk=pk).update(trouble=str(no))
         else:
-            done += Message.objects.filter(pk=pk).update(sent_at=timezone.now())
+            done += Message.objects.filter(pk=pk).update(sent_at=clock.now())
     return done
 
 
@@ -57,7 +57,7 @@ def _claim(pk: int) -> Message | None:
     )
     message: Message | None = rows.filter(pk=pk, tried_at=None).first()
     if message is not None:
-        message.tried_at = timezone.now()
+        message.tried_at = clock.now()
         message.save(update_fields=["tried_at"])
     return message
 

@@ -13,7 +13,6 @@ from decimal import Decimal
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
 
 from annotation.models import (
     UNPROVEN,
@@ -35,6 +34,7 @@ from annotation.workers.models import (
     TutorialRun,
 )
 from annotation.workers.teach import take_back
+from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.models import User
 from kbpo.money.spend import release, unspend
@@ -64,7 +64,7 @@ def ask(worker: Worker, *, waives: bool) -> bool:
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
         Leaving.objects.update_or_create(worker=worker, defaults={"waives": waives})
         Assignment.objects.filter(worker=worker, status="leased").update(
-            status="returned", status_since=timezone.now(), returned_by=Assignment.ReturnedBy.WORKER
+            status="returned", status_since=clock.now(), returned_by=Assignment.ReturnedBy.WORKER
         )
     return finish(worker.pk)
 
@@ -94,7 +94,7 @@ def finish(worker_pk: int) -> bool:
         return False
     leaving.waived = _waive(list(owed))
     _erase(worker)
-    leaving.erased_at = timezone.now()
+    leaving.erased_at = clock.now()
     leaving.save(update_fields=["waived", "erased_at"])
     return True
 
@@ -191,7 +191,7 @@ def _close(user: User) -> None:
 
 
 def _stale_promises() -> int:
-    late = timezone.now() - PATIENCE
+    late = clock.now() - PATIENCE
     taken = 0
     for run in TutorialRun.objects.filter(passed=None, promised__gt=0, started_at__lt=late)[:500]:
         with transaction.atomic():

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from annotation.models import Payment, Worker
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.tracks.models import Track
 
@@ -69,7 +69,7 @@ class Terms(models.Model):
 
     version = models.PositiveIntegerField(unique=True)
     text = models.TextField()
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
@@ -84,7 +84,7 @@ class Consent(models.Model):
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="consents")
     version = models.PositiveIntegerField()
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Who agreed to which version of the terms"
@@ -111,7 +111,7 @@ class TutorialRun(models.Model):
     passed = models.BooleanField(
         null=True, help_text="Not known until the last question is answered"
     )
-    started_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(default=clock.now)
     ended_at = models.DateTimeField(null=True)
     promised = models.DecimalField(max_digits=6, decimal_places=2, default=Decimal("0.00"))
     track = models.ForeignKey(
@@ -145,7 +145,7 @@ class Application(models.Model):
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
     why = models.TextField(blank=True)
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
     admitted = models.BooleanField(null=True)
     answered_at = models.DateTimeField(null=True)
     answered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -166,7 +166,7 @@ class Message(models.Model):
     subject = models.CharField(max_length=120)
     text = models.TextField()
     by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
     read_at = models.DateTimeField(null=True)
     tried_at = models.DateTimeField(
         null=True, help_text="When a marketplace was asked to hand it over: at most once"
@@ -191,7 +191,7 @@ class Feedback(models.Model):
     clear = models.BooleanField(help_text="The instructions are clear")
     fair = models.BooleanField(help_text="The pay is fair")
     comment = models.TextField(blank=True)
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Feedback of annotators; never public"
@@ -211,7 +211,7 @@ class Appeal(models.Model):
     )
     excluded_reason = models.TextField(help_text="What was appealed against, as it stood then")
     text = models.TextField()
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
     answer = models.TextField(blank=True)
     readmitted = models.BooleanField(null=True)
     answered_at = models.DateTimeField(null=True)
@@ -237,7 +237,7 @@ class PayoutAddress(models.Model):
 
     worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="payout_address")
     address = models.TextField()
-    changed_at = models.DateTimeField(default=timezone.now)
+    changed_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Personal data: where annotators are paid"
@@ -265,7 +265,7 @@ class Payout(models.Model):
     key = models.CharField(
         max_length=64, unique=True, help_text="Of the form: a second click pays nothing"
     )
-    paid_at = models.DateTimeField(default=timezone.now)
+    paid_at = models.DateTimeField(default=clock.now)
     paid_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     number = models.CharField(
         max_length=16, unique=True, default=_number, help_text="Of the receipt"
@@ -320,7 +320,7 @@ class Leaving(models.Model):
     worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="leaving")
     waives = models.BooleanField(help_text="Gives up what is owed; else it is paid first")
     waived = models.DecimalField(max_digits=10, decimal_places=2, default=Decimal("0.00"))
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(default=clock.now)
     erased_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -12,11 +12,11 @@ from datetime import date
 from decimal import Decimal
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.models import Worker
 from annotation.workers.intake import intake_of
 from annotation.workers.models import PayoutAddress
+from kbpo import clock
 
 LONGEST = 300
 SHORTEST = 4
@@ -39,7 +39,7 @@ class Schedule:
 
     def next_date(self, today: date | None = None) -> date:
         """The next day of payouts: today too."""
-        today = today or timezone.now().date()
+        today = today or clock.now().date()
         this_month = _on(today.year, today.month, self.day)
         if today <= this_month:
             return this_month
@@ -93,7 +93,7 @@ def set_address(worker: Worker, text: str) -> str:
             " with the name of its holder, or what the admins have agreed with you."
         )
     PayoutAddress.objects.update_or_create(
-        worker=worker, defaults={"address": address, "changed_at": timezone.now()}
+        worker=worker, defaults={"address": address, "changed_at": clock.now()}
     )
     return address
 

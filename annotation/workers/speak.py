@@ -6,12 +6,12 @@ from datetime import timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils import timezone
 
 from annotation.models import Rejection, Worker
 from annotation.platforms.registry import local_names, platform_of
 from annotation.workers.models import Appeal, Feedback, Message
 from annotation.workers.worker import reachable
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
 from kbpo.accounts.models import User
@@ -73,7 +73,7 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
         raise CannotSay("This marketplace hands no messages over.")
     if not reachable(worker):
         raise CannotSay("A marketplace hands messages only to people who have sent something in.")
-    today = timezone.now() - timedelta(days=1)
+    today = clock.now() - timedelta(days=1)
     if (
         by is not None
         and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count()
@@ -149,14 +149,14 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
 
 def read(worker: Worker) -> None:
     """Notes that a worker has read all messages."""
-    Message.objects.filter(worker=worker, read_at=None).update(read_at=timezone.now())
+    Message.objects.filter(worker=worker, read_at=None).update(read_at=clock.now())
 
 
 def give_feedback(
     worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str
 ) -> Feedback:
     """The feedback, for admins only. Raises CannotSay."""
-    today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
         raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
     comment = clean(comment, "The comment", needed=False)

@@ -19,7 +19,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
-from django.utils import timezone
 
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
@@ -29,6 +28,7 @@ from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import has_sent_in
+from kbpo import clock
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 
 HOME = Path(interfaces.__file__).parent
@@ -315,7 +315,7 @@ def missed_by(given: list[ParsedResponse], right: list[ParsedResponse]) -> list[
 
 def _end(run: TutorialRun, tutorial: Tutorial) -> None:
     run.passed = sum(one["right"] for one in run.answers) >= tutorial.needed
-    run.ended_at = timezone.now()
+    run.ended_at = clock.now()
     if run.passed:
         _pay(run)
     elif run.attempt == ATTEMPTS:
@@ -331,7 +331,7 @@ def _pay(run: TutorialRun) -> None:
         Qualification.objects.update_or_create(
             worker=run.worker,
             name="tutorial",
-            defaults={"wanted": True, "wanted_at": timezone.now()},
+            defaults={"wanted": True, "wanted_at": clock.now()},
         )
         return
     if run.promised <= 0 or run.track is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Application, Intake
+from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 
@@ -63,13 +63,13 @@ def decide(pk: int, who: User, *, admit: bool) -> Application | None:
     if admit:
         _admit(row, who)
     else:
-        row.admitted, row.answered_at, row.answered_by = False, timezone.now(), who
+        row.admitted, row.answered_at, row.answered_by = False, clock.now(), who
         row.save(update_fields=["admitted", "answered_at", "answered_by"])
     return row
 
 
 def _admit(row: Application, who: User | None) -> None:
-    row.admitted, row.answered_at, row.answered_by = True, timezone.now(), who
+    row.admitted, row.answered_at, row.answered_by = True, clock.now(), who
     row.save(update_fields=["admitted", "answered_at", "answered_by"])
     row.user.is_annotator = row.user.is_volunteer = True
     row.user.save(update_fields=["is_annotator", "is_volunteer"])

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.text import slugify
 
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
@@ -46,7 +46,7 @@ def accept(request: AccountRequest, who: User) -> Invitation | None:
         role="researcher",
         team=_team(request.team),
         made_by=who,
-        expires_at=timezone.now() + timedelta(days=DAYS),
+        expires_at=clock.now() + timedelta(days=DAYS),
     )
     _decide(request, who, accepted=True, invitation=invitation)
     send(
@@ -82,7 +82,7 @@ def _decide(
     why: str = "Accepted from the desk.",
 ) -> None:
     request.accepted, request.invitation = accepted, invitation
-    request.decided_at, request.decided_by = timezone.now(), who
+    request.decided_at, request.decided_by = clock.now(), who
     request.save()
     verb = "accept request" if accepted else "decline request"
     note(verb, f"request:{request.pk}", who=who, why=why, after=request.team)

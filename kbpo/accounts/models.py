@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from django.utils import timezone
+
+from kbpo import clock
 
 
 class User(AbstractUser):
@@ -28,7 +29,7 @@ class User(AbstractUser):
 
     def end_tokens(self) -> int:
         """Return how many tokens were revoked: all, for whoever changes a password has a reason."""
-        return self.tokens.filter(revoked_at=None).update(revoked_at=timezone.now())
+        return self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
 
     def team(self) -> Team | None:
         """The team that this person submits for (the first one joined)."""
@@ -41,7 +42,7 @@ class Team(models.Model):
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
     members = models.ManyToManyField(User, related_name="teams", blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Teams of researchers; labels are shown per team"
@@ -61,7 +62,7 @@ class Token(models.Model):
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64, unique=True)
     prefix = models.CharField(max_length=8)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     last_used_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
@@ -76,7 +77,7 @@ class Token(models.Model):
     def issue(cls, user: User, name: str, *, days: int | None = 365) -> tuple[Token, str]:
         """A new token and its secret, which is shown once and never stored."""
         secret = "kbpo_" + secrets.token_urlsafe(32)
-        expires = timezone.now() + timedelta(days=days) if days else None
+        expires = clock.now() + timedelta(days=days) if days else None
         token = cls.objects.create(
             user=user, name=name, digest=_digest(secret), prefix=secret[5:11], expires_at=expires
         )
@@ -97,7 +98,7 @@ class Token(models.Model):
                 f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one on your"
                 " account page."
             )
-        if self.expires_at and self.expires_at < timezone.now():
+        if self.expires_at and self.expires_at < clock.now():
             return (
                 f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on your account"
                 " page."
@@ -114,7 +115,7 @@ class Invitation(models.Model):
     )
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     uses_left = models.PositiveIntegerField(default=1)
 
@@ -133,7 +134,7 @@ class AccountRequest(models.Model):
     affiliation = models.CharField(max_length=200, blank=True)
     team = models.CharField(max_length=80, help_text="Name of the team, a new one or one there is")
     system = models.TextField(blank=True, help_text="What system will be evaluated")
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(default=clock.now)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     accepted = models.BooleanField(null=True)
@@ -158,7 +159,7 @@ class Audit(models.Model):
     book, the ledger.
     """
 
-    at = models.DateTimeField(default=timezone.now, db_index=True)
+    at = models.DateTimeField(default=clock.now, db_index=True)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     what = models.CharField(max_length=40, help_text="The verb: open, pause, exclude …")
     about = models.CharField(max_length=120, help_text="The row, e.g. 'submission:12'")

@@ -11,7 +11,7 @@ import logging
 from datetime import datetime, timedelta
 
 from django.apps import apps
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest, Least
 
@@ -28,12 +28,23 @@ BACK = timedelta(seconds=30)
 KEPT = timedelta(days=400)
 LEASES = ("leased_until", "held_until")
 WAITS = (*LEASES, "next_try_at")
+SINCE = (
+    "status_since",
+    "polled_at",
+    "hinted_at",
+    "divided_at",
+    "fitted_at",
+    "finished_at",
+    "taken_at",
+)
+"""Moments after which a while has to pass before somebody looks again"""
 
 
 def beat() -> datetime:
     """Return the time, noted as the last beat. Whoever gives something up for being late asks here
     first.
     """
+    connection.ensure_connection()  # before its first answer the time would be this machine's
     now = clock.now()
     Heartbeat.objects.get_or_create(pk=1, defaults={"at": now})
     with transaction.atomic():
@@ -81,7 +92,7 @@ def _go_back(last: datetime, now: datetime) -> None:
     for model, name in _fields(WAITS):
         ahead = model._default_manager.filter(**{f"{name}__gt": now})
         ahead.update(**{name: Greatest(Value(now), F(name) - by)})
-    for model, name in _fields(("status_since",)):
+    for model, name in _fields(SINCE):
         ahead = model._default_manager.filter(**{f"{name}__gt": now})
         ahead.update(**{name: Least(Value(now), F(name))})
 

@@ -9,7 +9,8 @@ from functools import cached_property
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.utils import timezone
+
+from kbpo import clock
 
 
 def new_key() -> str:
@@ -37,7 +38,7 @@ class Corpus(models.Model):
     )
     n_documents = models.PositiveIntegerField(default=0)
     hash_key = models.CharField(max_length=64, default=new_key)
-    loaded_at = models.DateTimeField(default=timezone.now)
+    loaded_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Corpora: a set of documents with one schema"

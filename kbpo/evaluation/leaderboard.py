@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils import timezone
-
+from kbpo import clock
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -212,7 +211,7 @@ def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None
         target__corpus=track.corpus_id, created_at__gt=evaluation.made_at
     ).order_by("created_at")
     first = label.values_list("created_at", flat=True).first()
-    return first if first and first < timezone.now() - timedelta(minutes=5) else None
+    return first if first and first < clock.now() - timedelta(minutes=5) else None
 
 
 def _why(track: Track) -> str:

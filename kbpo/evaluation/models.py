@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.db import models
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.instances.models import Instance
 from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
@@ -19,7 +19,7 @@ class Evaluation(models.Model):
     stage_end = models.BooleanField(
         default=False, help_text="A submission's judging was complete: kept for ever"
     )
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
     seconds = models.FloatField(default=0.0)
     comparisons = models.JSONField(
         default=dict, help_text="Ranks, tie groups and covariances of the board"
@@ -103,7 +103,7 @@ class Slice(models.Model):
     rule = models.JSONField(
         help_text="See kbpo/evaluation/slices/rule.py: predicate, subject_type, …, weight"
     )
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Slices that admins defined"
@@ -134,7 +134,7 @@ class Look(models.Model):
     variance = models.FloatField(help_text="What the intervals rest on")
     quantile80 = models.FloatField(help_text="In the place of the normal quantile")
     quantile95 = models.FloatField()
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Live intervals as they were shown, one whenever judgments had come"
@@ -156,7 +156,7 @@ class Flip(models.Model):
     criterion = models.CharField(max_length=24)
     before = models.FloatField(help_text="1 right, 0 wrong")
     now = models.FloatField()
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Verdicts that turned, as they were told to teams"

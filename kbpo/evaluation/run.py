@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 from django.db.models import Count, Max
-from django.utils import timezone
 
 from estimators.design import Design
 from estimators.estimate import Estimate as Found
+from kbpo import clock
 from kbpo.evaluation.compare.by_relation import Errors
 from kbpo.evaluation.compare.overlap import parts
 from kbpo.evaluation.compare.ranks import comparisons
@@ -68,7 +68,7 @@ def tick() -> int:
     """How many tracks were looked at because their scores may be stale."""
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
-    now = timezone.now()
+    now = clock.now()
     resting = Rescoring.objects.filter(
         next_try_at__gt=now, track__submissions__status="judging"
     ).distinct()
@@ -85,16 +85,17 @@ def _watch(row: Rescoring) -> None:
     """
     signs = signs_of(row.track)
     counted_at = row.state.get("counted_at", 0.0)
-    idle = row.state.get("signs") == signs and time.time() - counted_at < LONGEST_REST
+    now = clock.now().timestamp()
+    idle = row.state.get("signs") == signs and 0 <= now - counted_at < LONGEST_REST
     state = state_of(row.track, row.state["labels"] if idle else None)
     ended = [] if idle else finished(row.track)
     before = {name: row.state.get(name) for name in state}
     seconds = 0.0
     if state != before or ended:
         seconds = evaluate(row.track, ended).seconds
-    counted_at = counted_at if idle else time.time()
+    counted_at = counted_at if idle else now
     row.move("watching", state=state | {"signs": signs, "counted_at": counted_at})
-    row.next_try_at = timezone.now() + timedelta(
+    row.next_try_at = clock.now() + timedelta(
         seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
     )
     row.save(update_fields=["next_try_at"])
@@ -166,7 +167,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     one_at_a_time("sample or score", track.pk)
     done = _lock(ended)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
-        settled_at=timezone.now()
+        settled_at=clock.now()
     )
     newest = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
     data = read(track)
@@ -259,7 +260,7 @@ def _move_on(submission: Submission, realised: Realised | None) -> None:
         submission.move("confirmed")
         nudge("draw")
         return
-    submission.move("scored", scored_at=timezone.now(), stage_reason=why)
+    submission.move("scored", scored_at=clock.now(), stage_reason=why)
     nudge("give_back")
     nudge("plan")
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 from django.db.models import Min, Q, QuerySet
-from django.utils import timezone
 
 from estimators.noise import expert_probabilities
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
@@ -166,7 +166,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
         after=f"round {row.number}, {n} not answered",
     )
     locked.released = 1.0 if least is None else least
-    locked.ended_at = timezone.now()
+    locked.ended_at = clock.now()
     locked.save(update_fields=["released", "ended_at"])
     nudge("estimate")
     return locked
@@ -174,7 +174,7 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
 
 def _end_if_done(row: ExpertRound) -> None:
     if not row.checks.filter(answered_at__isnull=True).exists():
-        ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=timezone.now())
+        ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=clock.now())
 
 
 def waiting(track: Track) -> QuerySet[ExpertCheck]:
@@ -195,7 +195,7 @@ def take(track: Track, user: User, *, known: QuerySet[Any] | None = None) -> Exp
         rows = rows.exclude(target__in=known)
     row = rows.first()
     if row is not None:
-        row.taken_by, row.taken_at = user, timezone.now()
+        row.taken_by, row.taken_at = user, clock.now()
         row.save(update_fields=["taken_by", "taken_at"])
     return row
 
@@ -206,7 +206,7 @@ def may_check(check: ExpertCheck, user: User) -> bool:
 
 
 def _free(user: User) -> Q:
-    return Q(taken_by=None) | Q(taken_by=user) | Q(taken_at__lt=timezone.now() - HOLD)
+    return Q(taken_by=None) | Q(taken_by=user) | Q(taken_at__lt=clock.now() - HOLD)
 
 
 @transaction.atomic
@@ -217,7 +217,7 @@ def hold(check: ExpertCheck, user: User, draft: dict[str, Any] | None = None) ->
         return Outcome.ALREADY
     if not ExpertCheck.objects.filter(_free(user), pk=row.pk).exists():
         return Outcome.LOST
-    row.taken_by, row.taken_at = user, timezone.now()
+    row.taken_by, row.taken_at = user, clock.now()
     row.draft = draft if draft is not None else row.draft
     row.save(update_fields=["taken_by", "taken_at", "draft"])
     return Outcome.STORED
@@ -235,7 +235,7 @@ def answer(check: ExpertCheck, user: User, raw: dict[str, Any], value: dict[int,
     if not ExpertCheck.objects.filter(_free(user), pk=row.pk).exists():
         return Outcome.LOST
     row.raw, row.value, row.draft = raw, {str(target): one for target, one in value.items()}, None
-    row.answered_by, row.answered_at = user, timezone.now()
+    row.answered_by, row.answered_at = user, clock.now()
     row.save(update_fields=["raw", "value", "draft", "answered_by", "answered_at"])
     _end_if_done(row.round)
     nudge("estimate")

@@ -24,8 +24,8 @@ from datetime import datetime
 
 import numpy as np
 from django.db.models import Q
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.combine import Bools, Chances, any_of, raised, since
@@ -128,7 +128,7 @@ def decided(submission: Submission) -> datetime:
     Else a team could leave drafts lying, wait for the judgments of one, and confirm the draft that
     has least of what is wrong.
     """
-    return submission.confirmed_at or timezone.now()
+    return submission.confirmed_at or clock.now()
 
 
 def earlier(submission: Submission) -> list[int]:

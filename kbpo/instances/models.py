@@ -7,8 +7,8 @@ What a system claims lives in `kbpo.submissions`; nothing here knows who claimed
 from __future__ import annotations
 
 from django.db import models
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.corpus.models import Corpus, Document, Predicate
 
 
@@ -185,7 +185,7 @@ class Label(models.Model):
         max_length=64, help_text="What it came from, e.g. 'question:12'; once per target and origin"
     )
     created_at = models.DateTimeField(
-        default=timezone.now, help_text="Visible to teams that state the target from here on"
+        default=clock.now, help_text="Visible to teams that state the target from here on"
     )
     public_at = models.DateTimeField(null=True, help_text="Visible to everybody from here on")
 
@@ -201,7 +201,7 @@ class Label(models.Model):
     @property
     def is_public(self) -> bool:
         """Whether everybody may see it."""
-        return self.public_at is not None and self.public_at <= timezone.now()
+        return self.public_at is not None and self.public_at <= clock.now()
 
 
 class MetricScore(models.Model):

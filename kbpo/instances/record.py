@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
-
+from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.queue import nudge
 
@@ -34,7 +33,7 @@ def record(labels: Iterable[NewLabel]) -> int:
     """How many labels were sent to the table; those with a known (target, origin) change
     nothing.
     """
-    now = timezone.now()
+    now = clock.now()
     rows = [
         Label(
             target_id=label.target_id,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.db import models
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.tracks.models import Track
 
@@ -100,7 +100,7 @@ class Ledger(models.Model):
     key = models.CharField(max_length=64, unique=True, help_text="Idempotency key")
     why = models.TextField(blank=True)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     closed_at = models.DateTimeField(
         null=True,
         help_text="Of a reservation: since when its purpose has ended, and nothing of it is open",
@@ -132,7 +132,7 @@ class BooksCheck(models.Model):
     who = models.ForeignKey(
         User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock"
     )
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(default=clock.now)
     finished_at = models.DateTimeField(null=True, db_index=True)
     seconds = models.FloatField(null=True, help_text="How long it took")
     findings = models.JSONField(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Q, Sum
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.money.models import Budget, Ledger
 from kbpo.tracks.models import Track
@@ -218,7 +217,7 @@ def close(purpose: str) -> None:
     not to be owed, opens it again.
     """
     rows = Ledger.objects.filter(purpose=purpose, kind="reserve", closed_at=None)
-    rows.update(closed_at=timezone.now())
+    rows.update(closed_at=clock.now())
 
 
 @transaction.atomic
@@ -277,7 +276,7 @@ def _reserved_today(track_id: int) -> Decimal:
     """What was reserved today, less what of it was given back: what returns from earlier days makes
     no room today.
     """
-    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
         state=Ledger.State.FAILED
     )

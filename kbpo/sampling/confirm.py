@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.db import transaction
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, reserve
 from kbpo.queue import nudge
@@ -70,7 +70,7 @@ def confirm(
     row.move(
         "confirmed",
         who=who,
-        confirmed_at=timezone.now(),
+        confirmed_at=clock.now(),
         good_lines_only=True if row.counts.get("errors") else row.good_lines_only,
         plan=row.plan | {"chosen": width},
         target_half_width=Decimal(width),

@@ -4,8 +4,7 @@ and a plan.
 
 from __future__ import annotations
 
-from django.utils import timezone
-
+from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
 from kbpo.sampling.models import Overlap, SamplingDistribution
@@ -25,7 +24,7 @@ def tick() -> int:
 def _prepare(submission: Submission) -> None:
     make_distributions(submission)
     make_overlaps(submission)
-    submission.move("planned", plan=plan(submission), planned_at=timezone.now())
+    submission.move("planned", plan=plan(submission), planned_at=clock.now())
     nudge("draw")
 
 

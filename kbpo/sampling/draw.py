@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
+from kbpo import clock
 from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.submissions.models import Submission
@@ -19,6 +18,6 @@ def _sample(submission: Submission) -> None:
         "sample or score", submission.track_id
     )  # thresholds must not be raised by two, or while scored
     design_of(submission.track).sample(submission)
-    submission.move("judging", sampled_at=submission.sampled_at or timezone.now())
+    submission.move("judging", sampled_at=submission.sampled_at or clock.now())
     nudge("ask")
     nudge("estimate")

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, new_key
 from kbpo.instances.models import Instance, Target
@@ -27,7 +27,7 @@ class SamplingDistribution(models.Model):
     kind = models.CharField(max_length=24)
     total = models.FloatField(help_text="Σ weight over X_i")
     n = models.IntegerField(help_text="|X_i|")
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Normalisers of p_i, one a submission and kind"
@@ -79,7 +79,7 @@ class SampleBatch(models.Model):
         default=dict,
         help_text="λ, target and planned variance, model version, reason: as they were",
     )
-    drawn_at = models.DateTimeField(default=timezone.now)
+    drawn_at = models.DateTimeField(default=clock.now)
     settled_at = models.DateTimeField(
         null=True, help_text="When everything drawn was judged, or known to be unanswerable"
     )
@@ -238,7 +238,7 @@ class DocumentBatch(models.Model):
         default=dict, help_text="Documents of both stages, uniform share, entities: as it was"
     )
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    drawn_at = models.DateTimeField(default=timezone.now)
+    drawn_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Draws of documents to be annotated whole"
@@ -276,7 +276,7 @@ class DocumentSample(models.Model):
     stage = models.PositiveSmallIntegerField(default=1)
     probability = models.FloatField()
     seed = models.BigIntegerField(null=True)
-    drawn_at = models.DateTimeField(default=timezone.now)
+    drawn_at = models.DateTimeField(default=clock.now)
     settled_at = models.DateTimeField(null=True, help_text="When its annotation was complete")
 
     class Meta:
@@ -313,7 +313,7 @@ class Sweep(models.Model):
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
     seconds = models.PositiveIntegerField(help_text="Expected seconds for one answer")
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    ordered_at = models.DateTimeField(default=timezone.now)
+    ordered_at = models.DateTimeField(default=clock.now)
     settled_at = models.DateTimeField(null=True, help_text="When all of it was judged, or given up")
     closed_at = models.DateTimeField(
         null=True, help_text="When what it did not need was given back"
@@ -381,7 +381,7 @@ class ExpertRound(models.Model):
     budget = models.PositiveIntegerField(
         help_text="Checks that were wanted: the expected number of new ones"
     )
-    drawn_at = models.DateTimeField(default=timezone.now)
+    drawn_at = models.DateTimeField(default=clock.now)
     drawn_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     ended_at = models.DateTimeField(
         null=True, help_text="When all was answered, or the rest was given up"

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 from django.utils.text import slugify
 
+from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
@@ -99,7 +99,7 @@ def create_track(
 
 def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """The track, open: it takes submissions. Raises CannotMove."""
-    return _move(track, "open", who, why, opened_at=track.opened_at or timezone.now())
+    return _move(track, "open", who, why, opened_at=track.opened_at or clock.now())
 
 
 def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
@@ -114,7 +114,7 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """The track, closed: all that was judged for it can be seen by everybody from now on. Raises
     CannotMove.
     """
-    now = timezone.now()
+    now = clock.now()
     closed = _move(track, "closed", who, why, closed_at=now)
     make_public(targets_of(closed), now)
     return closed

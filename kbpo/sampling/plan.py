@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.money.spend import allowance
 from kbpo.queue import nudge, work
 from kbpo.sampling.designs import design_of
@@ -74,7 +74,7 @@ def tick() -> int:
 def _further(row: Further) -> None:
     submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
     widths = narrower(submission)
-    row.move("made", plan=_plan(submission, widths) if widths else {}, made_at=timezone.now())
+    row.move("made", plan=_plan(submission, widths) if widths else {}, made_at=clock.now())
 
 
 def narrower(submission: Submission) -> list[str]:
@@ -95,7 +95,7 @@ def refresh(submission: Submission) -> None:
     """Nothing; what more would take is reckoned; and anew if judgments have come since, or if that
     had failed.
     """
-    now = timezone.now()
+    now = clock.now()
     _, new = Further.objects.get_or_create(
         submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.queue import nudge, work
 from kbpo.submissions.discard import discard_ended, forget_reading
 from kbpo.submissions.models import Problem, Submission
@@ -34,7 +34,7 @@ def _read(submission: Submission) -> None:
             counts = track.store(submission.pk, claims, report)
     except Unusable as fault:
         _note(submission, report)
-        submission.move("refused", str(fault), counts=_messages(report), read_at=timezone.now())
+        submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())
         return
     _note(submission, report)
     door, run_id = counts.pop("door", ""), counts.pop("run_id", "")
@@ -42,7 +42,7 @@ def _read(submission: Submission) -> None:
     counts["set_aside"] = max(
         counts["set_aside"], counts["errors"]
     )  # of what is no relation line, nothing else tells
-    submission.move("read", read_at=timezone.now(), counts=counts, door=door, run_id=run_id)
+    submission.move("read", read_at=clock.now(), counts=counts, door=door, run_id=run_id)
     nudge("plan")
 
 

@@ -7,11 +7,12 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from django.conf import settings
+
+from kbpo import clock
 
 BLOCK = 1 << 20
 FOLDER = "uploads"
@@ -40,7 +41,7 @@ def keep(file: Readable) -> Kept:
     """The file, stored under a name of ours and safe against a power cut. Raises TooLarge, and
     keeps nothing.
     """
-    name = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid.uuid4().hex}"
+    name = f"{FOLDER}/{clock.now():%Y/%m}/{uuid.uuid4().hex}"
     path = Path(settings.MEDIA_ROOT) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.utils import timezone
-
+from kbpo import clock
 from kbpo.accounts.models import Team
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -26,7 +25,7 @@ def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
     if track.runs_in_all is not None:
         limits.append(track.runs_in_all - confirmed.count())
     if track.runs_a_week is not None:
-        lately = confirmed.filter(confirmed_at__gt=timezone.now() - WEEK)
+        lately = confirmed.filter(confirmed_at__gt=clock.now() - WEEK)
         limits.append(track.runs_a_week - lately.count())
     return max(0, min(limits)) if limits else None
 

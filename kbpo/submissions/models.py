@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
 from kbpo.instances.models import Instance
@@ -121,7 +121,7 @@ class Submission(Moving):
         default=0, help_text="How often more was ordered after it was scored"
     )
     idempotency_key = models.CharField(max_length=80, null=True)
-    received_at = models.DateTimeField(default=timezone.now)
+    received_at = models.DateTimeField(default=clock.now)
     read_at = models.DateTimeField(null=True)
     planned_at = models.DateTimeField(null=True)
     confirmed_at = models.DateTimeField(null=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.db import OperationalError, transaction
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 
@@ -24,7 +24,7 @@ def withdraw(submission: Submission, who: User | None = None) -> Submission:
     """
     row = _locked(submission)
     if row.status not in ENDED:
-        row.move("withdrawn", who=who, withdrawn_at=timezone.now())
+        row.move("withdrawn", who=who, withdrawn_at=clock.now())
     return row
 
 

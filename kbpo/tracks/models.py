@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.registry import class_of
 
@@ -80,7 +80,7 @@ class Track(models.Model):
     runs_in_all = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Runs that a team may confirm in all"
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from django.conf import settings
-from django.utils import timezone
 
 from annotation.platforms.base import Lost, Offer, Refused
 from annotation.platforms.mturk import kinds
@@ -21,6 +20,7 @@ from annotation.platforms.mturk.amounts import written
 from annotation.platforms.mturk.client import call, pages
 from annotation.platforms.mturk.question import HIT_ID_IN_TEXT, KEYWORDS, SCHEMA
 from annotation.platforms.proof import thanks_path
+from kbpo import clock
 
 if TYPE_CHECKING:
     from annotation.models import Bonus
@@ -78,7 +78,7 @@ def _is_there(bonus: Bonus, offered: bool) -> bool:
     """
     bonus.external_id = _found(bonus) or (_made(bonus) if offered else "")
     if bonus.external_id:
-        bonus.offered_at = timezone.now()
+        bonus.offered_at = clock.now()
         bonus.save(update_fields=["external_id", "offered_at"])
     return bool(bonus.external_id)
 
@@ -105,7 +105,7 @@ def _is_gone(bonus: Bonus) -> bool:
 def _taken_down(bonus: Bonus) -> dict[str, Any]:
     """The HIT, expired: nobody can take it any more, and who has it in hand may send it in."""
     hit = _hit(bonus)
-    if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= timezone.now():
+    if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= clock.now():
         return hit
     call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=LONG_AGO)
     return _hit(bonus)
@@ -125,11 +125,11 @@ def _approve(one: dict[str, Any]) -> None:
 
 def _offer_longer(bonus: Bonus, hit: dict[str, Any]) -> None:
     """Nobody took it yet: what is owed is owed longer than a week."""
-    if hit["Expiration"] <= timezone.now() + DAY:
+    if hit["Expiration"] <= clock.now() + DAY:
         call(
             "UpdateExpirationForHIT",
             HITId=bonus.external_id,
-            ExpireAt=timezone.now() + timedelta(seconds=WEEK),
+            ExpireAt=clock.now() + timedelta(seconds=WEEK),
         )
 
 

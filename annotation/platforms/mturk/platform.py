@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
-from django.utils import timezone
 
 from annotation.platforms.base import (
     Advert,
@@ -37,6 +36,7 @@ from annotation.platforms.mturk.question import (
     title_and_description,
     token_of,
 )
+from kbpo import clock
 
 if TYPE_CHECKING:
     from annotation.models import HIT, Assignment, Bonus, Worker
@@ -95,8 +95,8 @@ class MTurk(Platform):
         making another.
         """
         here(hit.endpoint, f"HIT {hit.pk}")
-        begun = hit.called_at or timezone.now()
-        if timezone.now() - begun > FORGETS and (found := self.find(hit)) is not None:
+        begun = hit.called_at or clock.now()
+        if clock.now() - begun > FORGETS and (found := self.find(hit)) is not None:
             return found.external_id
         try:
             return str(self._create(hit, advert)["HIT"]["HITId"])
@@ -203,8 +203,8 @@ class MTurk(Platform):
                 "external_id": one["AssignmentId"],
                 "worker_id": one["WorkerId"],
                 "fields": fields,
-                "accepted_at": one.get("AcceptTime") or timezone.now(),
-                "submitted_at": one.get("SubmitTime") or timezone.now(),
+                "accepted_at": one.get("AcceptTime") or clock.now(),
+                "submitted_at": one.get("SubmitTime") or clock.now(),
                 "status": one["AssignmentStatus"].lower(),
             }
 

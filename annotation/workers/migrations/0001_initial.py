@@ -2,7 +2,7 @@
 
 import annotation.workers.models
 import django.db.models.deletion
-import django.utils.timezone
+import kbpo.clock
 from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('why', models.TextField(blank=True)),
-                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('made_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('admitted', models.BooleanField(null=True)),
                 ('answered_at', models.DateTimeField(null=True)),
                 ('answered_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
                 ('clear', models.BooleanField(help_text='The instructions are clear')),
                 ('fair', models.BooleanField(help_text='The pay is fair')),
                 ('comment', models.TextField(blank=True)),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('at', models.DateTimeField(default=kbpo.clock.now)),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='feedback', to='annotation.worker')),
             ],
             options={
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('waives', models.BooleanField(help_text='Gives up what is owed; else it is paid first')),
                 ('waived', models.DecimalField(decimal_places=2, default=Decimal('0.00'), max_digits=10)),
-                ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('asked_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('erased_at', models.DateTimeField(null=True)),
                 ('worker', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='leaving', to='annotation.worker')),
             ],
@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('subject', models.CharField(max_length=120)),
                 ('text', models.TextField()),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('at', models.DateTimeField(default=kbpo.clock.now)),
                 ('read_at', models.DateTimeField(null=True)),
                 ('tried_at', models.DateTimeField(help_text='When a marketplace was asked to hand it over: at most once', null=True)),
                 ('sent_at', models.DateTimeField(help_text='When the marketplace took it', null=True)),
@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
                 ('amount', models.DecimalField(decimal_places=2, max_digits=10)),
                 ('reference', models.CharField(help_text='How it can be found again at the bank', max_length=120)),
                 ('key', models.CharField(help_text='Of the form: a second click pays nothing', max_length=64, unique=True)),
-                ('paid_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('paid_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('number', models.CharField(default=annotation.workers.models._number, help_text='Of the receipt', max_length=16, unique=True)),
                 ('paid_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('undoes', models.OneToOneField(help_text='The mark that was a mistake', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='undone_by', to='annotators.payout')),
@@ -116,7 +116,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField(unique=True)),
                 ('text', models.TextField()),
-                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('made_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -132,7 +132,7 @@ class Migration(migrations.Migration):
                 ('attempt', models.PositiveSmallIntegerField()),
                 ('answers', models.JSONField(default=list, help_text='For each question: right, what was missed')),
                 ('passed', models.BooleanField(help_text='Not known until the last question is answered', null=True)),
-                ('started_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('started_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('promised', models.DecimalField(decimal_places=2, default=Decimal('0.00'), max_digits=6)),
                 ('purpose', models.CharField(blank=True, help_text='Ledger purpose of the promise', max_length=64)),
@@ -150,7 +150,7 @@ class Migration(migrations.Migration):
                 ('about_pay', models.BooleanField(default=False, help_text='Against refused pay, and not against being left out')),
                 ('excluded_reason', models.TextField(help_text='What was appealed against, as it stood then')),
                 ('text', models.TextField()),
-                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('made_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('answer', models.TextField(blank=True)),
                 ('readmitted', models.BooleanField(null=True)),
                 ('answered_at', models.DateTimeField(null=True)),
@@ -167,7 +167,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField()),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('at', models.DateTimeField(default=kbpo.clock.now)),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='annotation.worker')),
             ],
             options={

@@ -4,6 +4,7 @@ import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.db.models.deletion
 import django.utils.timezone
+import kbpo.clock
 import secrets
 from django.conf import settings
 from django.db import migrations, models
@@ -54,7 +55,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=80, unique=True)),
                 ('slug', models.SlugField(max_length=80, unique=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('members', models.ManyToManyField(blank=True, related_name='teams', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -67,7 +68,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('code', models.CharField(default=secrets.token_urlsafe, max_length=43, unique=True)),
                 ('role', models.CharField(choices=[('annotator', 'annotator'), ('researcher', 'researcher')], max_length=16)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('uses_left', models.PositiveIntegerField(default=1)),
                 ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -84,7 +85,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=80)),
                 ('digest', models.CharField(max_length=64, unique=True)),
                 ('prefix', models.CharField(max_length=8)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('last_used_at', models.DateTimeField(null=True)),
                 ('expires_at', models.DateTimeField(null=True)),
                 ('revoked_at', models.DateTimeField(null=True)),
@@ -98,7 +99,7 @@ class Migration(migrations.Migration):
             name='Audit',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
+                ('at', models.DateTimeField(db_index=True, default=kbpo.clock.now)),
                 ('what', models.CharField(help_text='The verb: open, pause, exclude …', max_length=40)),
                 ('about', models.CharField(help_text="The row, e.g. 'submission:12'", max_length=120)),
                 ('track', models.CharField(blank=True, help_text='Slug of the track, where there is one', max_length=120)),

@@ -2,7 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
-import django.utils.timezone
+import kbpo.clock
 import kbpo.corpus.models
 from django.db import migrations, models
 
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('digest', models.CharField(blank=True, help_text='SHA-256 of the file that was loaded', max_length=64)),
                 ('n_documents', models.PositiveIntegerField(default=0)),
                 ('hash_key', models.CharField(default=kbpo.corpus.models.new_key, max_length=64)),
-                ('loaded_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('loaded_at', models.DateTimeField(default=kbpo.clock.now)),
             ],
             options={
                 'verbose_name_plural': 'corpora',

@@ -10,11 +10,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from django.utils import timezone
 from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators.second_stage import proportional, systematic, tf_idf
+from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.frequency import FREQUENCIES, HIGH, MEDIUM
 from kbpo.corpus.models import Predicate
@@ -117,7 +117,7 @@ def read_incidence(track: Track) -> Incidence | None:
     if not rows:
         read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
         names = entities_found(
-            track.corpus, list(read.values_list("document_id", flat=True)), timezone.now()
+            track.corpus, list(read.values_list("document_id", flat=True)), clock.now()
         )
         rows, source = list(occurrences(track.corpus, names)), "people"
     if not rows:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from django.db import transaction
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
@@ -88,7 +88,7 @@ def order_documents(
     _lock(track)
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
     _refuse(track, size, design, len(drawn))
-    now, seed = timezone.now(), secrets.randbelow(2**31) if seed is None else seed
+    now, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     number, said = size, {}
     if design == TWO_STAGE:
         number = max(0, first_stage(size) - len(drawn))
@@ -192,7 +192,7 @@ def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None
     two stages.
     """
     _lock(track)  # the probability depends on all of them
-    now = timezone.now()
+    now = clock.now()
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
     new = [pk for pk in documents if pk not in drawn]
     if new and in_two_stages(track):

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.utils import timezone
 
 from estimators.second_stage import proportional, systematic, tf_idf
+from kbpo import clock
 from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.names import entity_types, occurrences
 from kbpo.inclusion.annotated import LEAST, given_up
@@ -63,7 +63,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     """The second stage; None while the first is not annotated, or where there is one already."""
     if not _due(track):
         return None
-    when, seed = timezone.now(), secrets.randbelow(2**31) if seed is None else seed
+    when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
     first = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
     before = _drawn(track)
     size = min(first.settings["both_stages"], track.corpus.n_documents) - len(before)

@@ -2,7 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
-import django.utils.timezone
+import kbpo.clock
 from django.conf import settings
 from django.db import migrations, models
 
@@ -24,9 +24,9 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('status', models.CharField(db_index=True, max_length=16)),
-                ('status_since', models.DateTimeField(default=django.utils.timezone.now)),
+                ('status_since', models.DateTimeField(default=kbpo.clock.now)),
                 ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('next_try_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('next_try_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('reason', models.TextField(blank=True, default='', help_text='Why it waits or was given up, for its owner')),
                 ('name', models.CharField(max_length=80)),
                 ('description', models.TextField(blank=True)),
@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                 ('stage_reason', models.CharField(blank=True, help_text='Why it stopped: target, budget, exhausted', max_length=24)),
                 ('orders', models.PositiveSmallIntegerField(default=0, help_text='How often more was ordered after it was scored')),
                 ('idempotency_key', models.CharField(max_length=80, null=True)),
-                ('received_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('received_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('read_at', models.DateTimeField(null=True)),
                 ('planned_at', models.DateTimeField(null=True)),
                 ('confirmed_at', models.DateTimeField(null=True)),

@@ -2,7 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
-import django.utils.timezone
+import kbpo.clock
 from decimal import Decimal
 from django.db import migrations, models
 
@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                 ('scope', models.CharField(choices=[('sentence', 'Sentence'), ('neighbours', 'Neighbours'), ('document', 'Document')], default='sentence', max_length=12)),
                 ('workers_per_question', models.PositiveSmallIntegerField(default=3)),
                 ('platform', models.CharField(default='pool', max_length=16)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('opened_at', models.DateTimeField(null=True)),
                 ('closed_at', models.DateTimeField(null=True)),
                 ('corpus', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tracks', to='corpus.corpus')),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from kbpo import clock
 from kbpo.accounts.models import Token, User
 
 
@@ -31,8 +31,8 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("There is no such token. Make one on your account page.")
         if token.refusal:
             raise AuthenticationFailed(token.refusal)
-        if token.last_used_at is None or token.last_used_at < timezone.now() - timedelta(minutes=1):
-            Token.objects.filter(pk=token.pk).update(last_used_at=timezone.now())
+        if token.last_used_at is None or token.last_used_at < clock.now() - timedelta(minutes=1):
+            Token.objects.filter(pk=token.pk).update(last_used_at=clock.now())
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -4,14 +4,13 @@ come in.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.utils import timezone
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
@@ -24,6 +23,7 @@ from annotation.hits import batch, take_down
 from annotation.labels import exclude
 from annotation.quality import agreement, describe
 from annotation.quality.warn import warned_since
+from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget
@@ -78,12 +78,12 @@ def _context() -> dict[str, Any]:
             or (check and (check.trouble or check.findings))
         ),
         "workers": describe.workers(8),
-        "warned": warned_since(timezone.now() - A_WEEK),
-        "left_out": exclude.left_out_since(timezone.now() - A_WEEK),
+        "warned": warned_since(clock.now() - A_WEEK),
+        "left_out": exclude.left_out_since(clock.now() - A_WEEK),
         "online": describe.online(),
         "batches": batch.batches(12),
         **_agreement(),
-        "now": timezone.now(),
+        "now": clock.now(),
     }
 
 
@@ -102,7 +102,7 @@ def _agreement() -> dict[str, Any]:
 
 def money() -> dict[str, Any]:
     """Today's spending, what is set aside, and every cap with what it leaves."""
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     everything = balance()
     spent_today = balance(created_at__gte=today)
     return {

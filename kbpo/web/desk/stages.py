@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Min
-from django.utils import timezone
 
 from annotation.desk import journey
+from kbpo import clock
 from kbpo.accounts.audit import dismissed
 from kbpo.submissions.models import Submission
 
@@ -67,7 +67,7 @@ class Failed:
 
 def stages() -> list[Stage]:
     """Every waiting status in the order of the journey."""
-    now = timezone.now()
+    now = clock.now()
     rows = (
         Submission.objects.order_by()
         .values_list("status")
@@ -98,7 +98,7 @@ def failures(most: int = 30) -> list[Failed]:
     """What needs a person, money first, then the newest: submissions that were given up of late or
     are tried again, and the crowd's rows.
     """
-    given_up = Submission.objects.filter(status="failed", status_since__gte=timezone.now() - LISTED)
+    given_up = Submission.objects.filter(status="failed", status_since__gte=clock.now() - LISTED)
     again = Submission.objects.filter(
         status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
     )

@@ -12,7 +12,6 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -24,6 +23,7 @@ from annotation.workers import consent, leave, payee, payout, speak, teach, volu
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Application, Leaving, Payout
 from annotation.workers.worker import worker_of
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import EmailForm, SignUpForm
 from kbpo.money.spend import ZERO
@@ -56,7 +56,7 @@ def title_of(interface: str) -> str:
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     """What is open, what stands before it, earnings by state, messages, the last answers."""
     held = Assignment.objects.filter(
-        worker=worker, status="leased", leased_until__gt=timezone.now()
+        worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
     leaving = Leaving.objects.filter(worker=worker).first()
     everything = lease.open_to(worker, 200, [*teach.taught(worker), *teach.learnable(worker)])

@@ -20,7 +20,6 @@ from django.http import (
 )
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -33,6 +32,7 @@ from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
 from annotation.workers.consent import agreed, has_consented
 from annotation.workers.worker import worker_of
+from kbpo import clock
 from kbpo.corpus.models import Document
 
 P = ParamSpec("P")
@@ -169,7 +169,7 @@ def _page(
             "next": reverse("annotate_next"),
         },
         "held": assignment.token,
-        "elapsed": int((timezone.now() - assignment.accepted_at).total_seconds()),
+        "elapsed": int((clock.now() - assignment.accepted_at).total_seconds()),
         "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
         "error": error,
     }
@@ -220,7 +220,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return JsonResponse({"error": LOST}, status=409)
     return JsonResponse(
         {
-            "saved": timezone.now().isoformat(),
+            "saved": clock.now().isoformat(),
             "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
         }
     )

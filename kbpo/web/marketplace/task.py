@@ -17,7 +17,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.hits.parts import carried, joined, part, read, under_way
@@ -30,6 +29,7 @@ from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
 from annotation.quality.gold import asked_of
 from annotation.workers.models import Leaving
+from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.web.address import address_of
 from kbpo.web.judging.views import raw_of, show
@@ -227,9 +227,7 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
         return JsonResponse(
             {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
         )
-    return JsonResponse(
-        {"saved": timezone.now().isoformat(), "lease_seconds": lease_seconds_of(hit)}
-    )
+    return JsonResponse({"saved": clock.now().isoformat(), "lease_seconds": lease_seconds_of(hit)})
 
 
 def _next(

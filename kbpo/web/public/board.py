@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -23,6 +22,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
 
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
 from kbpo.evaluation.models import Evaluation
@@ -109,7 +109,7 @@ def _etag(request: HttpRequest, track: Track, view: View) -> str:
     """
     scored = Evaluation.objects.filter(track=track).order_by("-number").values("pk", "made_at")[:1]
     parts = Submission.objects.filter(track=track).aggregate(n=Count("pk"), at=Max("status_since"))
-    turn = int(time.time() // settings.BOARD_KEPT_SECONDS)
+    turn = int(clock.now().timestamp() // settings.BOARD_KEPT_SECONDS)
     address = request.build_absolute_uri(request.path)  # no more: nobody fills the cache by asking
     told = [settings.VERSION, address, view, list(scored), parts, turn, track.status]
     return f'W/"{sha256(repr(told).encode()).hexdigest()[:32]}"'

@@ -12,10 +12,10 @@ from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse_lazy
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from kbpo import clock
 from kbpo.accounts.models import Token, User
 from kbpo.submissions.models import Submission
 from kbpo.web.public import throttle
@@ -107,7 +107,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "secret": secret,
         "refusal": refusal,
-        "now": timezone.now(),
+        "now": clock.now(),
     }
     return render(request, "people/account.html", context, status=422 if refusal else 200)
 
@@ -136,7 +136,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """Revokes one of one's own tokens; what uses it stops working at once."""
     token = get_object_or_404(Token, pk=pk, user=cast(User, request.user))
     if token.revoked_at is None:
-        token.revoked_at = timezone.now()
+        token.revoked_at = clock.now()
         token.save(update_fields=["revoked_at"])
     messages.success(request, f"The token {token.name} is revoked. What uses it stops working now.")
     return redirect("account")

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
-from django.utils import timezone
 
 from annotation.hits.progress import questions_progress
+from kbpo import clock
 from kbpo.evaluation.run import open_targets
 from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
@@ -39,15 +39,13 @@ def progress(submission: Submission) -> dict[str, Any]:
     )
     waiting = open_targets(submission) if submission.status == "judging" else set()
     judged = len(targets) - len(waiting)
-    since = timezone.now() - timedelta(hours=1)
+    since = clock.now() - timedelta(hours=1)
     recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
     recent = recent.exclude(origin__contains=AGAIN).order_by(
         "created_at"
     )  # nobody judged anything then
     times = list(recent.values_list("created_at", flat=True))
-    rate = (
-        (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
-    )
+    rate = (len(times) - 1) / (clock.now() - times[0]).total_seconds() if len(times) > 2 else None
     return {
         "targets": len(targets),
         "judged": judged,
@@ -133,7 +131,7 @@ def _moment(when: datetime | None) -> str:
     """A time of today as a clock shows it, an earlier one with its date."""
     if when is None:
         return ""
-    return time_text(when, date=timezone.now() - when > NEAR)
+    return time_text(when, date=clock.now() - when > NEAR)
 
 
 def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
@@ -174,7 +172,7 @@ def _remains(submission: Submission, sample: dict[str, Any]) -> str:
     if left is None and (rate := questions_progress(track=submission.track).answers_per_hour):
         left = timedelta(hours=sample["open"] * submission.track.workers_per_question / rate)
     if left is not None:
-        return f"{about_text(left)} left, done near {_near(timezone.now() + left)}"
+        return f"{about_text(left)} left, done near {_near(clock.now() + left)}"
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     if option.get("new") and option.get("work_seconds"):
         work = timedelta(seconds=option["work_seconds"] / option["new"] * sample["open"])
@@ -184,4 +182,4 @@ def _remains(submission: Submission, sample: dict[str, Any]) -> str:
 
 def _near(when: datetime) -> str:
     """A moment to come: today as a clock shows it, else with its date."""
-    return time_text(when, date=when - timezone.now() > NEAR)
+    return time_text(when, date=when - clock.now() > NEAR)

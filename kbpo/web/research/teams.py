@@ -17,10 +17,10 @@ from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
@@ -53,7 +53,7 @@ class JoinForm(SignUpForm):
 
 def usable() -> QuerySet[Invitation]:
     """Invitations that may still be used."""
-    in_time = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    in_time = Q(expires_at=None) | Q(expires_at__gt=clock.now())
     return Invitation.objects.filter(in_time, uses_left__gt=0)
 
 
@@ -111,7 +111,7 @@ def invite(
     role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
 ) -> Invitation:
     """A new invitation that runs out in a fortnight."""
-    expires = timezone.now() + timedelta(days=DAYS)
+    expires = clock.now() + timedelta(days=DAYS)
     row = Invitation.objects.create(
         role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
     )

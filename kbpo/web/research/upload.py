@@ -22,9 +22,9 @@ from django.db.models import QuerySet
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm
@@ -236,7 +236,7 @@ def _time_left(submission: Submission, share: float) -> timedelta | None:
     """
     if not 0.02 <= share < 1.0:
         return None
-    return (timezone.now() - submission.status_since) * ((1 - share) / share)
+    return (clock.now() - submission.status_since) * ((1 - share) / share)
 
 
 def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[dict[str, Any]]:

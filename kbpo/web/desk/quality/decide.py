@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from annotation.desk.adjudicate import (
@@ -28,6 +27,7 @@ from annotation.hits.parts import part
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Adjudication, Assignment, Question
 from annotation.quality.gold import CannotMake, make_gold
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.experts.draw import waiting
 from kbpo.tracks.models import Track
@@ -164,7 +164,7 @@ def adjudicate_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if not hold(row, admin_of(request), raw_of(request.POST)):
         return JsonResponse({"error": ANSWERED if row.status != "open" else LOST}, status=409)
     return JsonResponse(
-        {"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
+        {"saved": clock.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
     )
 
 

@@ -12,13 +12,13 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.desk.adjudicate import answered_by
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.experts.draw import HOLD, Outcome, answer, hold, may_check, take, waiting
 from kbpo.instances.models import Target
@@ -143,7 +143,7 @@ def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if hold(row, admin_of(request), raw_of(request.POST)) is not Outcome.STORED:
         return JsonResponse({"error": LOST}, status=409)
     return JsonResponse(
-        {"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
+        {"saved": clock.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
     )
 
 
