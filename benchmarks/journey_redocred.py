@@ -164,7 +164,7 @@ def main() -> None:
         call_command("flush", interactive=False, verbosity=0)
         demo.prepare()
         with demo.running():
-            demo.submit_all()
+            demo.judge_all()
         compare(demo, redocred.read(names))
     finally:
         embedded.stop()

@@ -72,6 +72,10 @@ class Study:
     by_hand: bool = False
     """Whether the annotators read those documents; else their annotation is imported"""
     platform: str = "pool"
+    annotators: int = ANNOTATORS
+    """How many are simulated; 0 leaves everything to people"""
+    for_people: int = 0
+    """How many of the last systems, and as many documents, no simulated annotator ever sees"""
 
 
 def demo_study(
@@ -84,6 +88,7 @@ def demo_study(
     systems: int = 0,
     platform: str = "pool",
     bias: str = "none",
+    annotators: int = ANNOTATORS,
 ) -> Study:
     """The demo's own study, of the first so many systems (0: of all); its files are written if they
     are not there.
@@ -111,6 +116,8 @@ def demo_study(
         seed=seed,
         platform=platform,
         bias=bias,
+        annotators=annotators,
+        for_people=int(platform == "pool" and annotators > 0 and systems != 1),
     )
 
 
@@ -162,7 +169,7 @@ class Demo:
                 )
             else:
                 self._import()
-        people(study.systems)
+        people(study.systems, study.annotators)
 
     def _import(self) -> None:
         study = self.study
@@ -206,17 +213,22 @@ class Demo:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The web server, a worker with the clock, and the annotators as processes of their own;
-        stopped at the end.
+        """The web server and a worker with the clock as processes of their own; stopped at the
+        end.
         """
         if not _free(self.port):
             raise DemoFailed(
                 f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'."
             )
+        with self._processes(*(name for name in self._commands() if name != "annotators")):
+            yield
+
+    @contextmanager
+    def _processes(self, *names: str) -> Iterator[None]:
         processes: list[subprocess.Popen[bytes]] = []
         try:
-            for name, command in self._commands().items():
-                processes.append(self._start(name, command))
+            for name in names:
+                processes.append(self._start(name, self._commands()[name]))
                 if name == "web":
                     self._wait_for_web(processes[-1])
             yield
@@ -229,36 +241,75 @@ class Demo:
                 except subprocess.TimeoutExpired:
                     process.kill()
 
-    def submit_all(self) -> None:
-        """Uploads every system over HTTP as its team, confirms its plan, and waits until it is
+    def judge_all(self) -> None:
+        """The systems are submitted and judged by simulated annotators, who then leave; the last
+        ones are submitted after that, and wait for people, with documents to be read.
+        """
+        systems = self.study.systems
+        if not self.study.annotators:
+            self._submit_to_people(systems)
+            return
+        first = systems[: len(systems) - self.study.for_people]
+        if not self._is_judged(first):
+            self.say(f"{self.study.annotators} simulated annotators come")
+            with self._processes("annotators"):
+                self.submit_all(first)
+                self.finish_reading()
+        if self.study.for_people:
+            self.say("The simulated annotators have left; what follows is for people")
+            self._submit_to_people(systems[len(first) :])
+            self._order_reading()
+
+    def _is_judged(self, systems: list[dict[str, str]]) -> bool:
+        scored = Submission.objects.filter(track=self.track, status="scored")
+        names = set(scored.values_list("team__name", "name"))
+        orders = follow_documents.document_orders(self.track) if self.study.by_hand else []
+        return all((one["team"], _name(one)) in names for one in systems) and all(
+            order.closed_at is not None for order in orders
+        )
+
+    def _submit_to_people(self, systems: list[dict[str, str]]) -> None:
+        for system in systems:
+            token, name = _token(system["team"]), _name(system)
+            self._confirm(token, self._upload(token, system, name), f"{system['team']} {name}")
+
+    def _order_reading(self) -> None:
+        """As many documents as systems wait to be read in full by people, once."""
+        if self.study.by_hand or follow_documents.document_orders(self.track):
+            return
+        n = str(self.study.for_people)
+        call_command("annotate_documents", self.track.slug, n, yes=True, stdout=io.StringIO())
+
+    def submit_all(self, systems: list[dict[str, str]]) -> None:
+        """Uploads systems over HTTP, each as its team, confirms its plan, and waits until it is
         scored.
         """
-        for system in self.study.systems:
-            token = _token(system["team"])
-            name = system.get("name", system["run"])
+        for system in systems:
+            token, name = _token(system["team"]), _name(system)
             submission = self._upload(token, system, name)
-            planned = self._wait(
-                token, submission, lambda now: now["status"] not in ("received", "read")
-            )
-            if planned["status"] == "planned":
-                width = planned["plan"]["chosen"]
-                option = planned["plan"]["options"][width]
-                self.say(
-                    f"  {system['team']} {name}: {option['targets']} relations in the sample,"
-                    f" {option['judged']} judged already, {option['new']} new, at most"
-                    f" ${option['at_most']}"
-                )
-                self._call(
-                    token,
-                    f"submissions/{submission}/confirm/",
-                    {"half_width": width, "good_lines_only": True},
-                )
+            self._confirm(token, submission, f"{system['team']} {name}")
             scored = self._wait(token, submission, lambda now: now["status"] not in WAITING)
             if scored["status"] != "scored":
                 raise DemoFailed(
                     f"{system['team']} {name} ended as {scored['status']}: {scored['reason']}"
                 )
             self.say(f"  {system['team']} {name}: {_told(scored)}")
+
+    def _confirm(self, token: str, submission: int, title: str) -> None:
+        """Confirms the plan of a submission once it is made, if it waits for that."""
+        planned = self._wait(
+            token, submission, lambda now: now["status"] not in ("received", "read")
+        )
+        if planned["status"] != "planned":
+            return
+        width = planned["plan"]["chosen"]
+        option = planned["plan"]["options"][width]
+        self.say(
+            f"  {title}: {option['targets']} relations in the sample, {option['judged']} judged"
+            f" already, {option['new']} new, at most ${option['at_most']}"
+        )
+        body = {"half_width": width, "good_lines_only": True}
+        self._call(token, f"submissions/{submission}/confirm/", body)
 
     def _upload(self, token: str, system: dict[str, str], name: str) -> int:
         found = Submission.objects.filter(
@@ -362,7 +413,7 @@ class Demo:
                 str(study.mentions),
                 str(study.gold),
                 "--workers",
-                str(ANNOTATORS),
+                str(study.annotators),
                 "--user",
                 CROWD,
                 "--password",
@@ -413,8 +464,8 @@ class Demo:
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
 
 
-def people(systems: list[dict[str, str]]) -> None:
-    """One researcher a team (the first is called researcher), an annotator, nine simulated ones,
+def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS) -> None:
+    """One researcher a team (the first is called researcher), an annotator, the simulated ones,
     one admin.
     """
     for at, name in enumerate(sorted({system["team"] for system in systems})):
@@ -422,7 +473,7 @@ def people(systems: list[dict[str, str]]) -> None:
         user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
         team.members.add(user)
     _person("annotator", is_annotator=True)
-    for at in range(ANNOTATORS):
+    for at in range(simulated):
         _person(CROWD if at == 0 else f"{CROWD}{at + 1}", is_annotator=True)
     _person("admin", is_staff=True, is_superuser=True)
 
@@ -435,6 +486,10 @@ def _person(name: str, **roles: bool) -> User:
         user.set_password(PASSWORD)
         user.save()
     return user
+
+
+def _name(system: dict[str, str]) -> str:
+    return system.get("name", system["run"])
 
 
 def _token(team: str) -> str:

@@ -36,8 +36,8 @@ def tick() -> int:
 
 @transaction.atomic
 def _lost_leases() -> int:
-    """How many leases ran out; the question is offered again, also to the same worker, who keeps
-    nothing of it.
+    """How many leases ran out; the question is offered again. To the same worker, if nobody else
+    took it meanwhile, with the draft that they left.
     """
     now = beat()
     lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(

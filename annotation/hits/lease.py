@@ -8,7 +8,9 @@ wait for each other.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -16,13 +18,17 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
 from django.db.models import Count, OuterRef, Q
 
+from annotation.budget.halts import halted_hits
 from annotation.interfaces.registry import INTERFACES, interface_of
-from annotation.models import COUNTED, HIT, Assignment, Worker
+from annotation.models import COUNTED, HIT, Assignment, Halt, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead, gold_rate
 from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
+
+WAITS_FOR_THEM = timedelta(days=14)
+"""So long somebody finds again what they began, if nobody else took it"""
 
 OPEN_TO = """
     FROM annotation_hit h
@@ -105,16 +111,64 @@ HOW_MANY = f"""
 """A gold question in hand stands for one that is still open: else the count would tell it from
 the others."""
 
+EARNS = f"""
+    WITH open_hits AS (
+        SELECT of_place.* {PLACES} (
+            SELECT h.id, h.reward, (SELECT coalesce(sum(sq.seconds), 0)
+                FROM annotation_hit_questions sh JOIN annotation_question sq
+                    ON sq.id = sh.question_id WHERE sh.hit_id = h.id) AS seconds
+            {OPEN_TO} LIMIT %(most)s) AS of_place LIMIT %(most)s
+    ), gold_in_hand AS (
+        SELECT q.reward, q.seconds FROM annotation_assignment a
+        JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id
+        JOIN annotation_gold g ON g.question_id = hq.question_id
+        JOIN annotation_question q ON q.id = hq.question_id
+        WHERE a.worker_id = %(worker)s AND a.status = 'leased'
+          AND q.interface = ANY(%(interfaces)s)
+    ), told AS (
+        SELECT reward, seconds, 1 AS n FROM open_hits
+        UNION ALL SELECT -reward, -seconds, -1 FROM gold_in_hand
+    )
+    SELECT greatest(0, coalesce(sum(n), 0)), greatest(0.00, coalesce(sum(reward), 0)),
+        greatest(0, coalesce(sum(seconds), 0)) FROM told
+"""
+"""How many HITs are open, what they earn, how long they take: gold in hand as above."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What is open to somebody: how many questions, up to a limit, and what they earn together."""
+
+    n: int
+    earns: Decimal
+    seconds: int
+
 
 def lease(worker: Worker) -> Assignment | None:
-    """The question in this worker's hands, or the next one in order; None if nothing is open to
-    them.
+    """The question in this worker's hands, or the next one in order, of the kind that they chose;
+    None if nothing is open to them.
     """
+    for pk in _begun(worker):
+        if (left := _resumed(worker, pk)) is not None:
+            return left
     for turn in range(20):  # once around for each time that somebody else was quicker
         again, assignment = _try(worker, skip_locked=turn == 0)
         if not again:
             return assignment
     return None
+
+
+def choose(worker: Worker, interface: str) -> None:
+    """Nothing; from now on the worker is asked questions of this kind (empty: of any). One of
+    another kind that they have in hand goes back, with its draft, as if they had stopped.
+    """
+    worker.wants = interface
+    Worker.objects.filter(pk=worker.pk).update(wants=interface)
+    if not interface:
+        return
+    held = Assignment.objects.filter(worker=worker, status="leased")
+    for one in held.exclude(hit__questions__interface=interface):
+        stop(one)
 
 
 @transaction.atomic
@@ -131,12 +185,13 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=now).first()
     if held is not None:
         return False, held
+    wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
     how = "SKIP LOCKED" if skip_locked else ""
     with connection.cursor() as cursor:
-        cursor.execute(NEXT.format(skip_locked=how), _where(standing))
+        cursor.execute(NEXT.format(skip_locked=how), _where(standing, wanted))
         row = cursor.fetchone()
     if row is None:
-        return skip_locked and _count_open(standing, most=1) > 0, None
+        return skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0, None
     # Our lock came after the count was read: count again now that nobody else can take a place.
     hit = HIT.objects.annotate(
         taken=Count("assignments", filter=Q(assignments__status__in=COUNTED)),
@@ -162,6 +217,43 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     )
 
 
+def _begun(worker: Worker) -> list[int]:
+    """What a worker began lately and left with a draft, of the kind that they want, newest first,
+    as far as its HIT is open.
+    """
+    ways = (Assignment.ReturnedBy.STOPPED, Assignment.ReturnedBy.LEASE)
+    left = Assignment.objects.filter(
+        worker=worker,
+        status="returned",
+        returned_by__in=ways,
+        status_since__gt=clock.now() - WAITS_FOR_THEM,
+        hit__status="open",
+        hit__platform__in=local_names(),
+    ).exclude(draft=None)
+    if worker.wants:
+        left = left.filter(hit__questions__interface=worker.wants)
+    return list(left.order_by("-status_since").values_list("pk", flat=True)[:5])
+
+
+@transaction.atomic
+def _resumed(worker: Worker, pk: int) -> Assignment | None:
+    """What this worker had begun, in their hands again, or what else they hold; None if others have
+    it, or it is stopped.
+    """
+    Worker.objects.filter(pk=worker.pk).update(last_seen_at=clock.now())  # the lock too
+    if not standing_of(worker.pk).may_be_asked:
+        return None
+    held = Assignment.objects.filter(
+        worker=worker, status="leased", leased_until__gt=clock.now()
+    ).first()
+    if held is not None:
+        return held
+    begun = Assignment.objects.get(pk=pk)
+    if halted_hits(Halt.Scope.ALL).filter(pk=begun.hit_id).exists() or not revive(begun):
+        return None
+    return begun
+
+
 def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
     """How long questions through these interfaces stay with a worker who does nothing: whole
     documents take longer.
@@ -183,6 +275,17 @@ def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None
     default the learned).
     """
     return _count_open(standing_of(worker.pk), most, interfaces)
+
+
+def offer_to(worker: Worker, interface: str, most: int = 200) -> Offer:
+    """What is open to a worker through an interface, counted up to `most`."""
+    standing = standing_of(worker.pk)
+    if standing.excluded:
+        return Offer(0, Decimal("0.00"), 0)
+    with connection.cursor() as cursor:
+        cursor.execute(EARNS, _where(standing, [interface]) | {"most": most})
+        n, earns, seconds = cursor.fetchone()
+    return Offer(n, earns, seconds)
 
 
 def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
@@ -236,7 +339,13 @@ def revive(assignment: Assignment) -> bool:
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
     if row.status != "returned" or not is_free(hit, row):
         return False
-    row.move("leased", returned_by="", leased_until=clock.now() + lease_time_of(hit))
+    now = clock.now()
+    row.move(
+        "leased",
+        returned_by="",
+        leased_until=now + lease_time_of(hit),
+        accepted_at=row.accepted_at + (now - row.status_since),  # nobody worked on it meanwhile
+    )
     assignment.refresh_from_db()
     return True
 
@@ -256,10 +365,17 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
 
 def give_back(assignment: Assignment) -> bool:
     """Whether the worker gave a leased question back; it is not offered to them again."""
+    return _return(assignment, returned_by=Assignment.ReturnedBy.WORKER)
+
+
+def stop(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
+    """Whether a leased question went back since its worker stops for now. Others may take it; until
+    somebody does, it waits for them with their draft.
+    """
+    kept = {} if draft is None else {"draft": draft}
+    return _return(assignment, returned_by=Assignment.ReturnedBy.STOPPED, **kept)
+
+
+def _return(assignment: Assignment, **fields: object) -> bool:
     rows = Assignment.objects.filter(pk=assignment.pk, status="leased")
-    return (
-        rows.update(
-            status="returned", status_since=clock.now(), returned_by=Assignment.ReturnedBy.WORKER
-        )
-        == 1
-    )
+    return rows.update(status="returned", status_since=clock.now(), **fields) == 1

@@ -34,10 +34,29 @@ def todays_set(worker: Worker, holding: bool) -> TodaysSet:
     sums = today.aggregate(n=Count("pk"), earned=Sum("hit__reward"))
     done = sums["n"]
     number = done + 1
-    set_end = -(-number // LENGTH) * LENGTH
-    left = done + int(holding) + open_to(worker, most=LENGTH)
     earned = sums["earned"] or Decimal("0.00")
-    return TodaysSet(number, max(number, min(set_end, left)), earned)
+    return TodaysSet(number, _goal(worker, number, holding), earned)
+
+
+def _goal(worker: Worker, number: int, holding: bool) -> int:
+    """How many answers the set goes up to in which the answer of that number is. It is fixed with
+    the first question of the set: what others do meanwhile does not move it.
+    """
+    day = midnight().date()
+    if worker.goal_day == day and number <= worker.goal:
+        return worker.goal
+    set_end = -(-number // LENGTH) * LENGTH
+    left = (
+        number
+        - 1
+        + int(holding)
+        + open_to(worker, LENGTH, [worker.wants] if worker.wants else None)
+    )
+    goal = max(number, min(set_end, left))
+    if holding:
+        worker.goal, worker.goal_day = goal, day
+        worker.save(update_fields=["goal", "goal_day"])
+    return goal
 
 
 def answered(worker: Worker) -> QuerySet[Assignment]:

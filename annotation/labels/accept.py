@@ -40,7 +40,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
             parsed[assignment] = _parsed(_put_to(assignment, asked[assignment.hit_id]), assignment)
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
-    Response.objects.bulk_create(_responses(parsed))
+    Response.objects.bulk_create(responses_of(parsed))
     note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in parsed})
     hold_against_reading({one: asked[one.hit_id] for one in parsed})
     for one in parsed:
@@ -89,7 +89,7 @@ def _parsed(questions: Sequence[Question], assignment: Assignment) -> Parsed:
     ]
 
 
-def _responses(parsed: dict[Assignment, Parsed]) -> list[Response]:
+def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
     """The rows of these answers. What does not count says why: its worker is left out, or had
     judged it before, as on a platform somebody may get at a question twice. Such answers are paid
     like any other.

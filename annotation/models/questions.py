@@ -238,6 +238,16 @@ class Worker(models.Model):
     )
     created_at = models.DateTimeField(default=clock.now)
     last_seen_at = models.DateTimeField(null=True)
+    wants = models.CharField(
+        max_length=32, blank=True, help_text="The kind of question they chose; empty for any"
+    )
+    goal = models.PositiveIntegerField(
+        default=0, help_text="How many answers a day their set goes up to; it does not move"
+    )
+    goal_day = models.DateField(null=True, help_text="The day of that goal, UTC")
+    keys = models.JSONField(
+        default=dict, help_text="Single-key shortcuts: whether they are off, and which are changed"
+    )
 
     class Meta:
         db_table_comment = "Annotators, pseudonymous"
@@ -264,6 +274,7 @@ class Assignment(Moving):
 
     class ReturnedBy(models.TextChoices):
         WORKER = "worker"  # given back: it is not offered to them again
+        STOPPED = "stopped"  # they stopped: it is open to all, and first to them when they go on
         LEASE = "lease"  # nobody worked on it until the lease ran out
         PLATFORM = "platform"  # the platform gave it to somebody else
 
@@ -321,6 +332,20 @@ class Assignment(Moving):
 
     def __str__(self) -> str:
         return f"assignment {self.pk}"
+
+
+class EarlierAnswer(models.Model):
+    """What an answer said before its worker changed it."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="earlier")
+    raw = models.JSONField(help_text="The answer as sent then")
+    changed_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Answers as they were before their workers changed them"
+
+    def __str__(self) -> str:
+        return f"what assignment {self.assignment_id} said before"
 
 
 class Response(models.Model):

@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef
 from annotation.models import (
     UNPROVEN,
     Assignment,
+    EarlierAnswer,
     Payment,
     Qualification,
     Response,
@@ -156,6 +157,7 @@ def _erase(worker: Worker) -> None:
     Qualification.objects.filter(worker=worker).delete()
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
+    EarlierAnswer.objects.filter(assignment__worker=worker).delete()
     for assignment in mine.exclude(raw=None):
         raw = assignment.raw if isinstance(assignment.raw, dict) else {}
         kept = {

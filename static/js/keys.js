@@ -7,8 +7,14 @@
 //             <div data-key-hints></div>                         the hints appear here
 // In a module: import { register } from "./keys.js"; register("z", "undo", undo);
 // "g l" means g, then l. A key never fires while somebody types, except those with Ctrl or Escape.
+//
+// Keys of a single character can be switched off, and letters changed, on the sheet. `data-keys` on the body says how
+// somebody has them, `data-keys-url` where that is kept with them; of others this browser keeps it. A page need not know:
+// a changed key arrives as the key that it stands for.
 
 const programmed = new Map();
+const KEPT = "keys";
+let own = { off: false, keys: {} }; // key of the page -> key that is pressed instead
 let pending = "";
 let pendingTimer = 0;
 
@@ -41,6 +47,66 @@ function bindings() {
   const all = [...programmed.values(), ...marked()];
   const seen = new Set();
   return all.filter(({ key }) => key && !seen.has(key) && seen.add(key));
+}
+
+// -- One's own keys
+
+function sound(found) {
+  return { off: Boolean(found?.off), keys: found?.keys && typeof found.keys === "object" ? found.keys : {} };
+}
+
+function readOwn() {
+  const said = document.body.dataset.keys;
+  try { own = sound(JSON.parse(said || localStorage.getItem(KEPT) || "{}")); } catch { own = sound({}); }
+  if (said) keepHere();
+}
+
+function keepHere() {
+  try { localStorage.setItem(KEPT, JSON.stringify(own)); } catch { /* a frame may not */ }
+}
+
+async function keepOwn() {
+  keepHere();
+  const url = document.body.dataset.keysUrl;
+  if (!url) return true;
+  const said = new FormData();
+  said.set("keys", JSON.stringify(own));
+  for (const name of ["csrfmiddlewaretoken", "proof"]) {
+    const field = document.querySelector(`input[name="${name}"]`);
+    if (field) said.set(name, field.value);
+  }
+  return fetch(url, { method: "POST", body: said }).then((reply) => reply.ok).catch(() => false);
+}
+
+const isCharacter = (key) => key.length === 1 && key !== " ";
+const pressedFor = (key) => own.keys[key] || key;
+
+/** Whether a key works now. A sequence works if each of its keys does. */
+const works = (key) => !(own.off && key.split(" ").some(isCharacter));
+
+/** Before anybody hears of a key: one that is off or was given away is nobody's, a changed one is what it stands for. */
+function translate(event) {
+  if (!event.isTrusted || !isCharacter(event.key) || event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
+  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  const key = event.key.toLowerCase();
+  const means = Object.keys(own.keys).find((one) => own.keys[one] === key) ?? (own.keys[key] ? "" : key);
+  if (!own.off && means === key) return;
+  event.stopImmediatePropagation();
+  if (own.off || !means) return;
+  event.preventDefault();
+  event.target.dispatchEvent(new KeyboardEvent("keydown", { key: means, bubbles: true, cancelable: true, composed: true }));
+}
+
+/** Caps that stand in the page: with one's own keys on them, or gone. */
+function relabel() {
+  document.documentElement.classList.toggle("keys-off", own.off);
+  for (const cap of document.querySelectorAll("kbd:not(.key-hints kbd, dialog kbd)")) {
+    if (cap.textContent !== cap.dataset.now) cap.dataset.of = cap.textContent.trim().toLowerCase();
+    if (!isCharacter(cap.dataset.of)) continue;
+    cap.dataset.now = pressedFor(cap.dataset.of).toUpperCase();
+    if (cap.textContent !== cap.dataset.now) cap.textContent = cap.dataset.now;
+    cap.classList.toggle("off", own.off);
+  }
 }
 
 function nameOf(event) {
@@ -99,7 +165,8 @@ const WORDS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: 
 function caps(key) {
   return key.split(" ").map((part) => {
     const cap = document.createElement("kbd");
-    cap.textContent = WORDS[part] || (part.length === 1 ? part.toUpperCase() : part);
+    const pressed = pressedFor(part);
+    cap.textContent = WORDS[pressed] || (pressed.length === 1 ? pressed.toUpperCase() : pressed);
     return cap;
   });
 }
@@ -126,7 +193,7 @@ function hint({ keys, verb }, tag) {
 }
 
 function printHints() {
-  const groups = grouped(bindings().filter((one) => !one.quiet));
+  const groups = grouped(bindings().filter((one) => !one.quiet && works(one.key)));
   for (const place of document.querySelectorAll("[data-key-hints]")) {
     place.classList.add("key-hints");
     place.replaceChildren(...groups.map((group) => hint(group, "span")));
@@ -146,26 +213,80 @@ function sheet() {
   title.textContent = "Keys on this page";
   const list = document.createElement("ul");
   list.className = "key-list";
-  list.append(...grouped(bindings()).map((group) => hint(group, "li")));
+  list.append(...grouped(bindings()).map(line));
   const close = document.createElement("form");
   close.method = "dialog";
-  const button = document.createElement("button");
-  button.className = "button";
-  button.textContent = "Close";
-  close.append(button);
-  dialog.replaceChildren(title, list, close);
-  dialog.showModal();
+  close.innerHTML = `<p class="small" role="status"></p><p class="buttons"><button class="button primary">Keep</button>
+    <button type="button" class="button" data-as-it-was>As it was</button><button type="button" class="button" data-close>Close</button></p>`;
+  const on = document.createElement("label");
+  on.className = "check";
+  on.innerHTML = `<input type="checkbox"> <span>Keys of a single letter, digit or sign work</span>`;
+  on.firstElementChild.checked = !own.off;
+  close.addEventListener("submit", (event) => {
+    event.preventDefault();
+    keep(dialog, { off: !on.firstElementChild.checked, keys: wished(list) });
+  });
+  close.querySelector("[data-as-it-was]").addEventListener("click", () => keep(dialog, sound({})));
+  close.querySelector("[data-close]").addEventListener("click", () => dialog.close());
+  dialog.replaceChildren(title, on, list, close);
+  if (!dialog.open) dialog.showModal();
+}
+
+/** A line of the sheet; a letter that stands alone has a field in which to change it. */
+function line(group) {
+  const item = hint(group, "li");
+  const [key] = group.keys;
+  if (group.keys.length > 1 || !/^[a-z]$/.test(key)) return item;
+  const field = document.createElement("input");
+  Object.assign(field, { value: pressedFor(key).toUpperCase(), maxLength: 1, size: 2, autocomplete: "off", spellcheck: false });
+  field.dataset.of = key;
+  field.setAttribute("aria-label", `Key for: ${group.verb}`);
+  field.addEventListener("focus", () => field.select());
+  item.querySelector("kbd").replaceWith(field);
+  return item;
+}
+
+function wished(list) {
+  const changed = { ...own.keys };
+  for (const field of list.querySelectorAll("input")) {
+    const key = field.value.trim().toLowerCase();
+    if (key && key !== field.dataset.of) changed[field.dataset.of] = key;
+    else delete changed[field.dataset.of];
+  }
+  return changed;
+}
+
+async function keep(dialog, wanted) {
+  const keys = bindings().map((one) => one.key).filter(isCharacter).map((key) => wanted.keys[key] || key);
+  const twice = keys.find((key, at) => keys.indexOf(key) !== at);
+  const tell = (sentence) => { dialog.querySelector("[role=status]").textContent = sentence; };
+  if (twice) { tell(`Nothing was changed: ${twice.toUpperCase()} would be two things.`); return; }
+  own = wanted;
+  printHints();
+  relabel();
+  const kept = await keepOwn();
+  sheet();
+  tell(kept ? "Kept." : "It holds on this page; we could not keep it.");
+}
+
+/** What a page needs that was put in the place of another. */
+function refresh() {
+  for (const opener of document.querySelectorAll("[data-key-sheet]")) opener.hidden = false;
+  printHints();
+  if (own.off || Object.keys(own.keys).length) relabel();
 }
 
 function begin() {
   document.documentElement.classList.add("js");
+  readOwn();
+  addEventListener("keydown", translate, true);
   document.addEventListener("keydown", onKey);
+  if (own.off || Object.keys(own.keys).length) relabel();
+  new MutationObserver(() => { if (own.off || Object.keys(own.keys).length) relabel(); }).observe(document.body, { childList: true, subtree: true });
   register("?", "keys and help", sheet, { quiet: true });
-  for (const opener of document.querySelectorAll("[data-key-sheet]")) {
-    opener.hidden = false;
-    opener.addEventListener("click", sheet);
-  }
-  return { register, unregister, bindings, printHints };
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-key-sheet]")) sheet(); });
+  refresh();
+  return { register, unregister, bindings, printHints, refresh };
 }
 
 // One registry a page, even where a server gives this file two addresses (with and without a hash in its name).

@@ -48,7 +48,7 @@ def test_three_questions_by_keyboard_alone(
     browser: Browser, live_server: Any, published: Any
 ) -> None:
     page = open_page(browser, live_server)
-    for keys in (["1", "3", "1"], ["3", "1", "0"], ["1", "Tab", "Shift+Tab", "2", "1", "2"]):
+    for keys in (["1", "3", "1"], ["3", "1", "0"], ["1", "j", "k", "2", "1", "2"]):
         for key in keys:
             page.keyboard.press(key)
         with page.expect_navigation():
@@ -59,6 +59,33 @@ def test_three_questions_by_keyboard_alone(
         (["21-34"], PARTS[:2], None),
     ]
     assert page.faults == []
+
+
+def test_the_next_question_comes_with_the_answer(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate("globalThis.same = true")
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(f"{one.method} {one.resource_type}"))
+    for _ in range(3):
+        address = page.url
+        for key in ("1", "3", "1", "Enter"):
+            page.keyboard.press(key)
+        page.wait_for_url(lambda url, before=address: url != before)
+        assert page.locator("input:checked").count() == 1  # "Nothing" is wrong, as always
+    assert page.evaluate("globalThis.same") and "GET document" not in asked
+    assert [one["holds"] for one in stored()] == [[PARTS[0]]] * 3
+    assert Assignment.objects.filter(status="leased").count() == 1
+    held = Assignment.objects.get(status="leased")
+    assert f"/annotate/{held.token}/" in page.url
+    page.keyboard.press("1")
+    page.keyboard.press("z")
+    assert page.locator(".parts input:checked").count() == 0  # once, and not once a question
+    page.go_back()
+    expect(page.locator(".progress-line")).to_contain_text("Question 4 of 6")
+    assert page.faults == []  # type: ignore[attr-defined]
 
 
 def test_enter_without_an_answer_says_what_is_missing_and_goes_there(

@@ -76,7 +76,7 @@ SEND = """(said) => {
 
 NO_PAGE = {
     "forms alone, answered by a redirect": {
-        "annotate_appeal", "annotate_return", "desk-answer-request", "desk-reset-link",
+        "annotate_appeal", "annotate_return", "annotate_stop", "desk-answer-request", "desk-reset-link",
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
         "desk-dismiss", "desk-intake",
@@ -93,9 +93,9 @@ NO_PAGE = {
         "try-it",
     },
     "read by a script": {
-        "adjudicate_draft", "annotate_draft", "annotate_titles", "board-json", "desk-live",
+        "adjudicate_draft", "annotate_draft", "annotate_keys", "annotate_titles", "board-json", "desk-live",
         "expert-draft",
-        "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
+        "submission-live", "task_draft", "task_keys", "task_notify", "task_titles", "upload-live", "api-board",
         "api-confirm",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-judgments", "api-schema-of-track",
@@ -131,6 +131,7 @@ def world(
     draw()
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)
+    pages["annotate_change"] = _to_be_changed(toy)
     pages["annotate_tutorial_question"] += _being_learned(toy)
     client = Client()
     client.force_login(admin)
@@ -233,6 +234,20 @@ def _in_hand(toy: Toy) -> list[Page]:
         leased_until=timezone.now() + timedelta(hours=1),
     )
     return [("Cy", reverse("annotate_question", args=[held.token]))]
+
+
+def _to_be_changed(toy: Toy) -> list[Page]:
+    """An answer of Cy's that does not count yet."""
+    hit = HIT.objects.filter(questions__interface="relation", status="open", assignments=None)[0]
+    sent = Assignment.objects.create(
+        status="submitted",
+        hit=hit,
+        worker=worker_of(toy.users["Cy"]),
+        leased_until=timezone.now(),
+        submitted_at=timezone.now(),
+        raw={"none": ["1"]},
+    )
+    return [("Cy", reverse("annotate_change", args=[sent.token]))]
 
 
 def _being_learned(toy: Toy) -> list[Page]:

@@ -40,6 +40,13 @@ def test_one_is_led_to_where_one_wanted_to_go(toy: Toy, client: Client) -> None:
     assert client.get(reverse("account")).status_code == 302
 
 
+def test_annotators_are_led_to_their_work(toy: Toy, client: Client) -> None:
+    said = {"username": "ada", "password": PASSWORD}
+    assert client.post(reverse("login"), said)["Location"] == reverse("annotate")
+    User.objects.filter(username="ada").update(is_researcher=True)
+    assert Client().post(reverse("login"), said)["Location"] == reverse("account")
+
+
 def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None:
     answer = client.post(
         reverse("login"),

@@ -4,6 +4,8 @@ is not its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,38 @@ def test_the_login_that_is_printed_is_not_one_of_the_crowd(tmp_path: Path) -> No
     crowd = {first, *(f"{first}{number}" for number in range(2, ANNOTATORS + 1))}
     logins = set(User.objects.filter(is_annotator=True).values_list("username", flat=True))
     assert logins == crowd | {"annotator"} and len(logins) == ANNOTATORS + 1
+
+
+def test_the_demo_leaves_questions_to_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy: Any
+) -> None:
+    def told(**options: Any) -> list[str]:
+        study = demo_study(tmp_path, documents=6, seed=1, **options)
+        demo = Demo(lambda text: None, study, port=1)
+        done: list[str] = []
+
+        @contextmanager
+        def crowd(*which: str) -> Iterator[None]:
+            done.append(f"{which} come")
+            yield
+            done.append("they leave")
+
+        def note(verb: str) -> Callable[[list[dict[str, str]]], None]:
+            return lambda some: done.append(f"{verb} {[study.systems.index(one) for one in some]}")
+
+        monkeypatch.setattr(Demo, "track", of_the_demo(toy))
+        monkeypatch.setattr(demo, "_processes", crowd)
+        monkeypatch.setattr(demo, "submit_all", note("judged"))
+        monkeypatch.setattr(demo, "_submit_to_people", note("left"))
+        monkeypatch.setattr(demo, "_order_reading", lambda: done.append("documents"))
+        demo.judge_all()
+        return done
+
+    come = "('annotators',) come"
+    assert told(systems=3) == [come, "judged [0, 1]", "they leave", "left [2]", "documents"]
+    assert told(systems=3, annotators=0) == ["left [0, 1, 2]"]
+    assert told(systems=1) == [come, "judged [0]", "they leave"]
+    assert told(systems=2, platform="mturk") == [come, "judged [0, 1]", "they leave"]
 
 
 def test_the_demo_makes_no_admin_with_a_known_password_on_a_server(

@@ -7,6 +7,7 @@ import { isDate, looksLikeDate, normalDate } from "./dates.js";
 import { History } from "../shared/history.js";
 
 const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
+const BEGINS_NO_NAME = /^(an?|the|his|her|its|their|my|our|of|and|or|as|by|with|to|for|from|in|at|on|after|before|when|while|if|but)$/i;
 const EMPTY = { mentions: [], links: {}, names: {} };
 
 export class Marks {
@@ -182,8 +183,9 @@ export class Marks {
     const word = this.words[at];
     if (this.dateType && /^(1[0-9]|20)\d{2}s?$/.test(word)) return true;
     if (!/^\p{Lu}/u.test(word) || word === "I") return false;
-    if (this.named.has(word) || /^\p{Lu}{3,}$/u.test(word)) return true;
     const begins = at === 0 || this.sentenceOf[at] !== this.sentenceOf[at - 1] || /^["“'‘(]$/.test(this.words[at - 1]);
+    if (begins && BEGINS_NO_NAME.test(word)) return false; // “At Osted Line’s office” names the Osted Line
+    if (this.named.has(word) || /^\p{Lu}{2,}$/u.test(word)) return true;
     return !begins || (at + 1 < this.words.length && /^\p{Lu}/u.test(this.words[at + 1]));
   }
 

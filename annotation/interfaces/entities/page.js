@@ -4,6 +4,7 @@
 
 import { DocumentView } from "./document.js";
 import { Draft } from "../shared/draft.js";
+import { send as sendOff } from "../shared/sending.js";
 import { Marks } from "./marks.js";
 import { drawInspector, drawList } from "./panel.js";
 import { toggle } from "./same_as.js";
@@ -171,8 +172,8 @@ function nextOpen() {
   say.textContent = next.sentence;
 }
 
-function tell(sentence) {
-  missing.textContent = sentence;
+function tell(...parts) {
+  missing.replaceChildren(...parts);
   missing.hidden = false;
 }
 
@@ -212,11 +213,16 @@ function continueReading() {
 
 function send() {
   fill();
-  draft.sent();
-  primary.disabled = true;
-  setTimeout(() => { primary.textContent = "Sending …"; }, 300);
-  form.submit();
+  sendOff(form, draft, { tell, busy });
 }
+
+function busy(on) {
+  primary.disabled = on;
+  clearTimeout(late);
+  if (on) late = setTimeout(() => { primary.firstChild.textContent = "Sending … "; }, 300);
+  else { drawn = {}; drawRest(); }
+}
+let late = 0;
 
 function fill() {
   form.elements.mentions.value = JSON.stringify(marks.toJson());
@@ -249,6 +255,7 @@ function drawRest() {
     list.querySelector(`[data-entity="${entity}"]`)?.classList.add("current");
   }
   drawn = { ...now, open };
+  drawSummary(phase === "send" && read >= sentences && !open.length);
   readBar.value = Math.min(read, sentences);
   readWords.textContent = `${Math.min(read, sentences)} of ${sentences} sentence${sentences === 1 ? "" : "s"}`;
   const step = read < sentences ? "mark" : phase;
@@ -261,6 +268,20 @@ function drawRest() {
   document.getElementById("undo").disabled = !marks.history.canUndo;
   document.getElementById("redo").disabled = !marks.history.canRedo;
   document.getElementById("nothing").hidden = marks.mentions.length > 0;
+}
+
+/** What is sent, before it is sent. */
+function drawSummary(shown) {
+  const summary = document.getElementById("summary");
+  summary.hidden = !shown;
+  if (!shown) return;
+  const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  const entities = [...marks.entities().values()];
+  const kinds = [...marks.types.values()].map((one) => [entities.filter((entity) => entity.type === one.name).length, one.word]).filter(([n]) => n);
+  const titles = entities.filter((one) => !["", "none"].includes(marks.linkOf(one.id) ?? "")).length;
+  summary.querySelector("p").textContent = marks.mentions.length
+    ? `${count(marks.mentions.length, "mark")} of ${entities.length} different ${entities.length === 1 ? "thing" : "things"}: ${kinds.map(([n, word]) => `${n} ${word.toLowerCase()}`).join(", ")}. ${titles ? `${count(titles, "Wikipedia title")}. ` : ""}Read to the end.`
+    : "Nothing is marked: the document has nothing of what is asked.";
 }
 
 // -- Size of the text
@@ -337,7 +358,10 @@ document.addEventListener("click", (event) => {
   if (entity) act("entity", entity);
   else act(button.dataset.act, button.dataset.value);
   if (button.dataset.act === "another") return;
-  if (!button.isConnected || inspector.contains(button)) place.focus({ preventScroll: true });
+  if (button.isConnected && !inspector.contains(button)) return;
+  const byKey = event.isTrusted && event.detail === 0; // who goes through the buttons by Tab stays there
+  const same = byKey && inspector.querySelector(`[data-act="${button.dataset.act}"][data-value="${CSS.escape(button.dataset.value ?? "")}"]`);
+  (same || place).focus({ preventScroll: true });
 });
 inspector.addEventListener("change", (event) => {
   const input = event.target.closest("input[data-act]");
@@ -352,7 +376,7 @@ document.getElementById("redo").addEventListener("click", () => turn(marks.redo(
 document.getElementById("zoom").addEventListener("click", () => zoom(1));
 primary.addEventListener("click", goOn);
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.hasAttribute("formaction")) { draft.sent(); return; }
+  if (event.submitter?.hasAttribute("formaction")) { fill(); draft.sent(); return; }
   event.preventDefault();
 });
 document.getElementById("send-flag").addEventListener("click", () => {

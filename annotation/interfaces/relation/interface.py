@@ -134,6 +134,7 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
         "rarer_open": any(one["part"] in left["holds"] for one in pair.rarer),
         "none": bool(left["none"]),
         "problems": [(code, words, code in left["problem"]) for code, words in PROBLEMS.items()],
+        "instead": "If only the right sentence is not listed, pick “None of these” instead.",
         "flagged": any(left["problem"]),
         "remark": next(iter(left["remark"]), ""),
     }

@@ -1,6 +1,7 @@
 // The pairs of a document, one after the other in the order of the text: what holds, keys, undo and redo, saving.
 
 import { Draft } from "../shared/draft.js";
+import { send as sendOff } from "../shared/sending.js";
 import { History } from "../shared/history.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
@@ -12,6 +13,7 @@ const primary = document.getElementById("primary");
 const explained = form.id === "explained";
 const missing = document.getElementById("missing");
 const say = document.getElementById("say");
+const summary = document.getElementById("summary");
 const flag = form.querySelector("details.flag");
 const chars = /[\ud800-\udfff]/.test(data.text) ? Array.from(data.text) : null; // offsets count characters
 const slice = (begin, end) => (chars ? chars.slice(begin, end).join("") : data.text.slice(begin, end));
@@ -127,10 +129,28 @@ function drawState() {
   document.getElementById("pair-number").textContent = String(at + 1);
   document.getElementById("pair-bar").value = done;
   document.getElementById("judged").textContent = `${done} of ${pairs.length} pair${pairs.length === 1 ? "" : "s"} judged`;
+  drawSummary(done);
   primary.firstChild.textContent = explained ? "Next pair " : done === pairs.length ? "Send " : at === pairs.length - 1 ? "To what is not judged " : "Next pair ";
   document.getElementById("back").disabled = at === 0;
   document.getElementById("undo").disabled = !history.canUndo;
   document.getElementById("redo").disabled = !history.canRedo;
+}
+
+/** What is sent, before it is sent: every sentence that holds, each a way back to its pair. */
+function drawSummary(done) {
+  summary.hidden = explained || done < pairs.length;
+  if (summary.hidden) return;
+  const rows = pairs.flatMap((pair, number) => answers[number].map((part) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "link-button" });
+    button.append(...sentenceOf(pair, pair.options.find((option) => option.part === part)));
+    button.addEventListener("click", () => goTo(number));
+    const row = document.createElement("li");
+    row.append(button);
+    return row;
+  }));
+  const none = pairs.filter((_, number) => !answers[number].length).length;
+  summary.querySelector("p").textContent = rows.length ? `You say that this holds, and nothing of the other ${none === 1 ? "pair" : `${none} pairs`}:` : "You say that nothing of what is asked holds of any pair.";
+  summary.querySelector("ul").replaceChildren(...rows);
 }
 
 const remember = () => history.push([at, answers]);
@@ -160,7 +180,9 @@ function onChange(event) {
 
 function goTo(number) {
   at = Math.max(0, Math.min(pairs.length - 1, number));
+  const focused = document.activeElement;
   draw();
+  if (!focused.isConnected) document.getElementById("pair-question").focus({ preventScroll: true }); // Tab goes on from here
   const pair = pairs[at];
   say.textContent = `Pair ${at + 1}: ${pair.a.gloss} and ${pair.b.gloss}`;
 }
@@ -169,7 +191,7 @@ const unanswered = (from) => [...pairs.keys()].map((step) => (from + step) % pai
 
 function goOn() {
   if (!(at in answers)) { tell("Pick what the text says about this pair, or “None of these”."); return; }
-  if (Object.keys(answers).length === pairs.length) { if (at === pairs.length - 1 || document.activeElement === primary) send(); else goTo(at + 1); return; }
+  if (Object.keys(answers).length === pairs.length) { send(); return; }
   goTo(at === pairs.length - 1 ? unanswered(0) : at + 1);
 }
 
@@ -195,8 +217,8 @@ function turn(state) {
 const undo = () => turn(history.undo([at, answers]));
 const redo = () => turn(history.redo([at, answers]));
 
-function tell(sentence) {
-  missing.textContent = sentence;
+function tell(...parts) {
+  missing.replaceChildren(...parts);
   missing.hidden = false;
 }
 
@@ -204,11 +226,16 @@ function fill() { form.elements.pairs.value = JSON.stringify(answers); }
 
 function send() {
   fill();
-  draft.sent();
-  primary.disabled = true;
-  setTimeout(() => { primary.textContent = "Sending …"; }, 300);
-  form.submit();
+  sendOff(form, draft, { tell, busy });
 }
+
+function busy(on) {
+  primary.disabled = on;
+  clearTimeout(late);
+  if (on) late = setTimeout(() => { primary.firstChild.textContent = "Sending … "; }, 300);
+  else drawState();
+}
+let late = 0;
 
 // -- Keys
 
@@ -229,7 +256,7 @@ function onKey(event) {
   let action = KEYS[key];
   if (/^[0-9]$/.test(key)) action = () => pick(Number(key));
   if (key === "Enter") action = event.target.matches("button, a, summary") && event.target !== primary ? null : goOn;
-  if (!action) return;
+  if (!action || (key === "Enter" && event.repeat)) return;
   event.preventDefault();
   event.stopPropagation();
   action();
@@ -245,7 +272,7 @@ const draft = new Draft(form, {
 });
 form.addEventListener("change", onChange);
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.hasAttribute("formaction")) { draft.sent(); return; }
+  if (event.submitter?.hasAttribute("formaction")) { fill(); draft.sent(); return; }
   event.preventDefault();
 });
 if (explained) document.getElementById("choices").closest("fieldset").inert = true; // the right answers, pair by pair

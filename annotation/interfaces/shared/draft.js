@@ -1,9 +1,11 @@
 // Keeps what is being made: on the server every few seconds and on leave, in this browser while the server is away.
 
+import { post, wayBack } from "./sending.js";
 import { keep as keepHere, recall } from "./store.js";
 
 export const minutesOf = (milliseconds) => Math.max(0, Math.round(milliseconds / 60000));
 export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", timeZone: "UTC" });
 const clock = (moment) => `${String(moment.getUTCHours()).padStart(2, "0")}:${String(moment.getUTCMinutes()).padStart(2, "0")} UTC`;
 
 /** Fields that prove who sends the form; they are not part of what was made. */
@@ -12,11 +14,13 @@ export const CARRIED = ["csrfmiddlewaretoken", "proof", "answer"];
 /** Saving for a form with `data-draft`, `data-token` and `data-lease`. `fill` writes the state into the form's fields;
  * `status` says when it was saved, `kept` until when the document is one's own. */
 export class Draft {
-  constructor(form, { fill, status, kept, lost }) {
+  constructor(form, { fill, status, kept, lost, signal = undefined }) {
     Object.assign(this, { form, fill, status, kept, lost });
     this.url = form.dataset.draft;
     this.store = `draft:${form.dataset.token}`;
     this.leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
+    this.sessionEnds = form.dataset.session || "";
+    this.loggedOut = null;
     this.savedAt = 0;
     this.failing = null;
     this.here = false;
@@ -25,10 +29,11 @@ export class Draft {
     this.saving = false;
     this.timer = 0;
     if (!this.url) return;
-    setInterval(() => this.keep(), 60000); // the lease is renewed while the page is open
-    setInterval(() => this.tell(), 5000);
-    document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") this.leave(); });
-    addEventListener("pagehide", () => this.leave());
+    const renewing = setInterval(() => this.keep(), 60000); // the lease is renewed while the page is open
+    const telling = setInterval(() => this.tell(), 5000);
+    signal?.addEventListener("abort", () => { clearInterval(renewing); clearInterval(telling); });
+    document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") this.leave(); }, { signal });
+    addEventListener("pagehide", () => this.leave(), { signal });
     this.tell();
   }
 
@@ -59,12 +64,13 @@ export class Draft {
     this.dirty = false;
     this.fill();
     try {
-      const reply = await fetch(this.url, { method: "POST", body: new FormData(this.form), signal: AbortSignal.timeout(20000) });
-      const said = await reply.json();
-      if (reply.status === 409 || reply.status === 403) { this.sending = true; this.lost(said.error); return; }
+      const { reply, said } = await post(this.form, this.url);
+      this.loggedOut = said.login ? said : null;
+      if (reply.status === 409) { this.sending = true; this.lost(said.error); return; }
       if (!reply.ok) throw new Error(String(reply.status));
       this.savedAt = Date.now();
       this.leaseEnds = this.savedAt + 1000 * said.lease_seconds;
+      this.sessionEnds = said.session_ends || this.sessionEnds;
       this.failing = null;
       keepHere(this.store, null);
     } catch {
@@ -100,13 +106,19 @@ export class Draft {
     return `Not saved since ${clock(this.failing)}. We keep trying; ${this.here ? "your answers are kept in this browser" : "do not close this page"}.`;
   }
 
+  /** Until when somebody stays logged in, as the page says it. */
+  session() {
+    return this.sessionEnds ? ` You stay logged in until ${day.format(new Date(this.sessionEnds))}.` : "";
+  }
+
   tell() {
     const seconds = Math.round((Date.now() - this.savedAt) / 1000);
     this.status.classList.toggle("saved", Boolean(this.savedAt) && !this.failing);
     if (this.failing) this.status.textContent = `Not saved since ${clock(this.failing)}`;
     else if (this.savedAt) this.status.textContent = seconds < 2 ? "saved just now" : seconds < 100 ? `saved ${seconds} s ago` : `saved ${minutesOf(1000 * seconds)} min ago`;
-    if (this.failing) this.kept.textContent = this.unsaved();
+    if (this.loggedOut) this.kept.replaceChildren(...wayBack(this.loggedOut));
+    else if (this.failing) this.kept.textContent = this.unsaved();
     else if ("framed" in this.form.dataset) this.kept.textContent = "Saved while you work: this page may be loaded anew. Send it in before the time of the HIT runs out.";
-    else this.kept.textContent = `You can leave and come back: the document is yours until ${clock(new Date(this.leaseEnds))}.`;
+    else this.kept.textContent = `You can leave and come back: the document is yours until ${clock(new Date(this.leaseEnds))}.${this.session()}`;
   }
 }

@@ -12,12 +12,14 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
 from annotation.hits.todays_set import answered, todays_set
 from annotation.interfaces.registry import INTERFACES
+from annotation.labels.change import can_change
 from annotation.models import Assignment, Worker
 from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import takes_volunteers
@@ -96,7 +98,8 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
     learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
     for name in INTERFACES:
         lesson = teach.tutorials().get(name)
-        n = lease.open_to(worker, 200, [name]) if name in learned or name in learnable else 0
+        offer = lease.offer_to(worker, name) if name in learned or name in learnable else None
+        n = offer.n if offer else 0
         if n or (lesson is not None and name not in learned):
             reward = (
                 teach.offered_reward(worker, lesson)
@@ -107,6 +110,7 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
                 "name": name,
                 "title": title_of(name),
                 "n": n,
+                "offer": offer,
                 "lesson": lesson,
                 "reward": reward,
             }
@@ -118,7 +122,7 @@ def _history(worker: Worker) -> QuerySet[Assignment]:
     sent = worker.assignments.filter(submitted_at__isnull=False)
     return (
         sent.select_related("hit")
-        .prefetch_related("hit__questions", "payment")
+        .prefetch_related("hit__questions", "payment", "earlier")
         .order_by("-submitted_at")
     )
 
@@ -131,6 +135,8 @@ def _told(rows: Any) -> list[dict[str, Any]]:
             "reward": one.hit.reward,
             "state": _state(one),
             "reason": one.reason if one.status in ("failed", "rejected") else "",
+            "change": reverse("annotate_change", args=[one.token]) if can_change(one) else "",
+            "changed": max((each.changed_at for each in one.earlier.all()), default=None),
         }
         for one in rows
     ]

@@ -5,10 +5,13 @@ said elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
+from django.contrib.sessions.models import Session
 from django.db.models import OuterRef
 from django.http import (
     Http404,
@@ -18,6 +21,7 @@ from django.http import (
     JsonResponse,
     QueryDict,
 )
+from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -27,13 +31,19 @@ from annotation.hits import lease
 from annotation.hits.submit import Outcome, submit
 from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.labels.change import can_change, change
 from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
 from annotation.workers.consent import agreed, has_consented
+from annotation.workers.keys import keys_of, set_keys
+from annotation.workers.teach import taught
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.corpus.models import Document
+from kbpo.web.errors import page
+
+RENEWS_BEFORE = timedelta(days=7)
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -44,22 +54,105 @@ NOT_AN_ANNOTATOR = (
     "or try judging without an account."
 )
 NOT_YOURS = "This question was given to somebody else. Your own next question is waiting for you."
+LOGGED_OUT = (
+    "You are logged out, or your session has ended. Nothing is lost: log in again, and what you"
+    " chose is sent."
+)
+LOGGED_OUT_KEPT = (
+    "You were logged out, and nothing was sent. Log in: what you chose is kept; then send it again."
+)
+OTHER_LOGIN = (
+    "You are logged in as {name} now, and this question is in somebody else's hands. Nothing is"
+    " lost: this browser keeps what you chose. Log out, log in as before, and send it again."
+)
+STALE = (
+    "You logged in anew since this page was opened, and nothing was sent yet. What you chose stands"
+    " here: send it once more."
+)
+STALE_ELSEWHERE = (
+    "You logged in or out after you had opened the page, in this window or another one, or your"
+    " browser keeps no cookies. Nothing was changed. Go back, reload the page and send it again."
+)
 EXCLUDED = "We do not offer you more questions."
 LOST = "Somebody else has this one now; your answer was not needed. Here is the next."
 NOTHING_OPEN = "Nothing to judge right now."
+NO_MORE = "There is no more of that kind right now. Choose another, or come back later."
+STOPPED = (
+    "You stopped. What you had begun is kept: unless somebody else takes it, you find it again when"
+    " you go on."
+)
+TOO_LATE = "This answer counts already: it cannot be changed any more."
+CHANGED = "Your answer is changed. The new one counts; your pay stays the same."
 
 
 def for_annotators(view: WorkerView[P]) -> View[P]:
     """The view, for people who are annotators; everybody else reads why not."""
 
     @never_cache
-    @login_required
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        if not request.user.is_annotator:  # type: ignore[union-attr]
+        if not request.user.is_authenticated:
+            return _logged_out(request, kwargs.get("token"))
+        if not request.user.is_annotator:
             return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
-        return view(request, worker_of(request.user), *args, **kwargs)  # type: ignore[arg-type]
+        return view(request, worker_of(request.user), *args, **kwargs)
 
     return guarded
+
+
+def _is_asked_by_script(request: HttpRequest) -> bool:
+    """Whether a judging page's script asks, which shows a sentence where its page stands."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
+    """The way back for somebody whose session has ended; what they send meanwhile is kept as a
+    draft: who knows the address of a question, which is a secret, has it in hand.
+    """
+    back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
+    if request.method == "POST" and token is not None:
+        found = Assignment.objects.filter(token=token, status="leased").first()
+        if found is not None and lease.renew(found, raw_of(request.POST)):
+            back = reverse("annotate_question", args=[token])
+    if _is_asked_by_script(request) or request.path.endswith("/draft/"):
+        return JsonResponse({"error": LOGGED_OUT, "login": reverse("login")}, status=401)
+    if request.method == "POST":
+        messages.warning(request, LOGGED_OUT_KEPT)
+    return redirect_to_login(back)
+
+
+def _somebody_elses(request: HttpRequest) -> JsonResponse:
+    """The answer to a script whose page belongs to another login."""
+    name = request.user.get_username()
+    return JsonResponse(
+        {"error": OTHER_LOGIN.format(name=name), "login": reverse("login")}, status=403
+    )
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The answer to a form that is older than its sender's login, or came from elsewhere. A
+    question's form comes back with what was chosen; its script gets a fresh token, and sends once
+    more.
+    """
+    match = request.resolver_match
+    if match is not None and match.url_name in ("annotate_question", "annotate_draft"):
+        if _is_asked_by_script(request):
+            return JsonResponse({"error": STALE, "csrf": get_token(request)}, status=403)
+        if (kept := _kept(request, match.kwargs["token"])) is not None:
+            return kept
+    return page(request, 403, STALE_ELSEWHERE)
+
+
+def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
+    """The page of a question with what was chosen; None if it is not in this person's hands."""
+    if not getattr(request.user, "is_annotator", False):
+        return None
+    assignment = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
+    raw = raw_of(request.POST)
+    if assignment is None or not lease.renew(assignment, raw):
+        return None
+    answer = _page(request, assignment, raw, error=STALE)
+    answer.status_code = 403
+    return answer
 
 
 def refused(
@@ -80,36 +173,56 @@ def interface_title(question: Question) -> str:
 @require_GET
 @for_annotators
 def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """To the question in hand, or the next one, or home if nothing is open."""
+    """To the question in hand, or the next one, or home if nothing is open; `kind` chooses what is
+    asked from now on.
+    """
+    kind = request.GET.get("kind")
+    if kind is not None and (kind in INTERFACES or not kind):
+        lease.choose(worker, kind)
     return _to_next(request, worker)
 
 
 def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
+    found = _next(request, worker)
+    if isinstance(found, Assignment):
+        return redirect("annotate_question", token=found.token)
+    return found
+
+
+def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
+    """What a worker is asked next; where nothing is, the way to what they can do instead."""
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
     assignment = lease.lease(worker)
-    if assignment is None and not has_consented(worker):
+    if assignment is not None:
+        return assignment
+    if not has_consented(worker):
         return redirect("annotate_terms")
-    if assignment is None and (lesson := lease.to_learn(worker)):
-        return redirect("annotate_tutorial", interface=lesson)
-    if assignment is None:
-        messages.info(request, NOTHING_OPEN)
+    if worker.wants in taught(worker):
+        lease.choose(worker, "")
+        messages.info(request, NO_MORE)
         return redirect("annotate")
-    return redirect("annotate_question", token=assignment.token)
+    if lesson := lease.to_learn(worker):
+        return redirect("annotate_tutorial", interface=lesson)
+    messages.info(request, NOTHING_OPEN)
+    return redirect("annotate")
 
 
 @for_annotators
 def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The question in a worker's hands (GET), or their answer to it (POST)."""
     assignment = _mine(worker, token)
+    if assignment is None and _is_asked_by_script(request):
+        return _somebody_elses(request)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     if not assignment.consented:  # type: ignore[attr-defined]
         # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
             lease.renew(assignment, raw_of(request.POST))
-        return redirect(reverse("annotate_terms") + f"?next={request.path}")
+        terms = reverse("annotate_terms") + f"?next={request.path}"
+        return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
     if request.method == "POST":
         return _answer(request, worker, assignment)
     if assignment.status == "leased" or lease.revive(assignment):
@@ -137,10 +250,24 @@ def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> Htt
         outcome = submit(assignment, raw)
     except BadAnswer as bad:
         lease.renew(assignment, raw)
+        if _is_asked_by_script(request):
+            return JsonResponse({"error": str(bad)}, status=422)
         return _page(request, assignment, raw, error=str(bad))
     if outcome is Outcome.LOST:
         messages.info(request, LOST)
-    return _to_next(request, worker)
+    return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
+
+
+def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
+    """Where a script goes on: with the next question comes its page, so that nobody waits for it.
+    It is leased now, when it is shown, and not before.
+    """
+    found = _next(request, worker)
+    if not isinstance(found, Assignment):
+        return JsonResponse({"next": found.url})
+    found = _mine(worker, found.token) or found
+    shown = _page(request, found, found.draft).content.decode()
+    return JsonResponse({"next": reverse("annotate_question", args=[found.token]), "page": shown})
 
 
 def raw_of(form: QueryDict) -> dict[str, Any]:
@@ -165,15 +292,28 @@ def _page(
         "addresses": {
             "draft": reverse("annotate_draft", args=[assignment.token]),
             "return": reverse("annotate_return", args=[assignment.token]),
+            "stop": reverse("annotate_stop", args=[assignment.token]),
             "whole": reverse("annotate_document", args=[assignment.token]),
             "next": reverse("annotate_next"),
         },
         "held": assignment.token,
         "elapsed": int((clock.now() - assignment.accepted_at).total_seconds()),
         "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
+        "session_ends": _session_ends(request),
         "error": error,
     }
     return show(request, asked, answer, context, status=422 if error else 200)
+
+
+def _session_ends(request: HttpRequest) -> str:
+    """When whoever works here is logged out, as the page's script reads it. Long before that the
+    session is made longer: it ends only for those who stay away.
+    """
+    kept = Session.objects.filter(pk=request.session.session_key).first()
+    if kept is None or kept.expire_date > clock.now() + RENEWS_BEFORE:
+        return "" if kept is None else kept.expire_date.isoformat()
+    request.session.modified = True
+    return request.session.get_expiry_date().isoformat()
 
 
 def show(
@@ -182,23 +322,34 @@ def show(
     """A question on its interface's page."""
     interface = interface_of(asked.interface)
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
-    page = {
+    filled = {
         "reward": asked.reward,
         "seconds": asked.seconds,
         "script": interface.script,
         "page": shown,
+        "home": _home(request, context),
         **context,
     }
-    if interface.suggests_titles and _may_suggest(request, page) and Title.objects.exists():
-        page["titles_url"] = reverse("annotate_titles")
-    return render(request, interface.template, page, status=status)
+    if "keys_url" not in filled and filled["home"] == reverse("annotate"):
+        filled["keys_url"] = reverse("annotate_keys")
+        filled["keys"] = keys_of(Worker.objects.filter(user=request.user).first())  # type: ignore[misc]
+    if interface.suggests_titles and _may_suggest(request, filled) and Title.objects.exists():
+        filled["titles_url"] = reverse("annotate_titles")
+    return render(request, interface.template, filled, status=status)
 
 
-def _may_suggest(request: HttpRequest, page: dict[str, Any]) -> bool:
+def _home(request: HttpRequest, context: dict[str, Any]) -> str:
+    """Where a page's logo leads: to one's own page; nowhere from a frame, which is no site."""
+    if context.get("framed"):
+        return ""
+    return reverse("annotate") if getattr(request.user, "is_annotator", False) else "/"
+
+
+def _may_suggest(request: HttpRequest, context: dict[str, Any]) -> bool:
     """Whether this page may ask for titles under our own login: a frame has an address of its own
     for them, or none.
     """
-    return not page.get("framed") and request.user.is_authenticated
+    return not context.get("framed") and request.user.is_authenticated
 
 
 @require_GET
@@ -210,11 +361,18 @@ def titles(request: HttpRequest) -> JsonResponse:
 
 @require_POST
 @for_annotators
+def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """Keeps which single-key shortcuts a worker has."""
+    return HttpResponse(status=204 if set_keys(worker, request.POST.get("keys", "")) else 422)
+
+
+@require_POST
+@for_annotators
 def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Keeps a draft and renews the lease; says for how long."""
     assignment = _mine(worker, token)
     if assignment is None:
-        return JsonResponse({"error": NOT_YOURS}, status=403)
+        return _somebody_elses(request)
     lease.revive(assignment)
     if not lease.renew(assignment, raw_of(request.POST)):
         return JsonResponse({"error": LOST}, status=409)
@@ -222,6 +380,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         {
             "saved": clock.now().isoformat(),
             "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
+            "session_ends": _session_ends(request),
         }
     )
 
@@ -236,6 +395,44 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     if lease.give_back(assignment):
         messages.info(request, "You gave that question back. Here is another.")
     return _to_next(request, worker)
+
+
+@require_POST
+@for_annotators
+def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+    """The worker stops for now; what they began is kept."""
+    assignment = _mine(worker, token)
+    if assignment is not None and lease.stop(assignment, raw_of(request.POST)):
+        messages.info(request, STOPPED)
+    return redirect("annotate")
+
+
+@for_annotators
+def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
+    """An answer that was sent, as it was left (GET), or another in its place (POST), as long as it
+    does not count yet.
+    """
+    assignment = _mine(worker, token)
+    if assignment is None:
+        return refused(request, NOT_YOURS, link=reverse("annotate"), action="Your page")
+    if not can_change(assignment):
+        messages.info(request, TOO_LATE)
+        return redirect("annotate")
+    raw, error = assignment.raw, ""
+    if request.method == "POST":
+        raw = raw_of(request.POST)
+        try:
+            messages.info(request, CHANGED if change(assignment, raw) else TOO_LATE)
+            return redirect("annotate")
+        except BadAnswer as bad:
+            error = str(bad)
+    context = {
+        "changing": assignment.submitted_at,
+        "addresses": {"whole": reverse("annotate_document", args=[token])},
+        "error": error,
+    }
+    asked = assignment.hit.questions.all()[0]
+    return show(request, asked, raw, context, status=422 if error else 200)
 
 
 @require_GET

@@ -28,6 +28,7 @@ from annotation.marketplace.reconcile import hint
 from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
 from annotation.quality.gold import asked_of
+from annotation.workers.keys import keys_of
 from annotation.workers.models import Leaving
 from kbpo import clock
 from kbpo.accounts.limits import Limit
@@ -266,6 +267,8 @@ def _page(
             "draft": reverse("task_draft", args=[signed]),
         },
         "say": _say(go),
+        "keys": keys_of(Worker.objects.filter(handle=go.handle).first()),
+        "keys_url": reverse("task_keys", args=[signed]),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": lease_seconds_of(go.hit),
         "titles_url": (

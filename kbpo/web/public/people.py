@@ -11,7 +11,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse_lazy
+from django.urls import path, reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -57,6 +57,12 @@ class Login(LoginView):
     template_name = "people/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+    def get_default_redirect_url(self) -> str:
+        """Annotators are led to their work, others to their account."""
+        user = self.request.user
+        only_judges = isinstance(user, User) and user.is_annotator and not user.is_researcher
+        return reverse("annotate") if only_judges else super().get_default_redirect_url()
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from kbpo import embedded
-from rehearsal.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
+from rehearsal.demonstrate import ANNOTATORS, PASSWORD, Demo, DemoFailed, demo_study
 from rehearsal.resume import DEFAULTS, forget, resume
 
 ON_A_SERVER = (
@@ -56,6 +56,13 @@ class Command(BaseCommand):
             help="How the simulated annotators err (none: at random)",
         )
         parser.add_argument(
+            "--annotators",
+            type=int,
+            default=ANNOTATORS,
+            metavar="N",
+            help=f"Simulated annotators ({ANNOTATORS}); 0 leaves every question to people",
+        )
+        parser.add_argument(
             "--design", choices=["iid", "poisson"], help="How the sample is drawn (iid)"
         )
 
@@ -88,17 +95,18 @@ class Command(BaseCommand):
         self.say(
             f"Writing a corpus of {chosen['documents']} documents and the output of its systems"
         )
-        study = demo_study(files / "files", **chosen)
+        if options["annotators"] < 0:
+            raise DemoFailed("--annotators is a number of people: 0 or more.")
+        study = demo_study(files / "files", **chosen, annotators=options["annotators"])
         demo = Demo(self.say, study, port=options["port"])
         demo.prepare()
-        self.say("Starting the site, a worker and nine simulated annotators")
+        self.say("Starting the site and a worker")
         with demo.running():
             self.say(
                 "Submitting the systems, one after the other; each needs fewer judgments than the"
                 " last"
             )
-            demo.submit_all()
-            demo.finish_reading()
+            demo.judge_all()
             self.say(f"Done in {time.monotonic() - self.began:.0f} s.")
             if not options["no_serve"]:
                 self._serve(demo)
@@ -107,7 +115,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"\n  The site is up:  {demo.url}/\n\n"
             f"  researcher   password {PASSWORD}   uploads and watches\n"
-            f"  annotator    password {PASSWORD}   judges: {demo.url}/annotate/\n"
+            f"  annotator    password {PASSWORD}   judges what is left to people: {demo.url}/annotate/\n"
             f"  admin        password {PASSWORD}   runs the service: {demo.url}/desk/\n\n"
             "  Ctrl-C stops everything that was started.\n"
         )

@@ -1,0 +1,41 @@
+"""Keeps how somebody has the single-key shortcuts of the judging pages: switched off, or changed."""
+
+from __future__ import annotations
+
+import json
+import string
+from typing import Any
+
+from annotation.models import Worker
+
+LETTERS = frozenset(string.ascii_lowercase)
+MOST = 26
+
+
+def keys_of(worker: Worker | None) -> str:
+    """The settings as the page reads them; those that everybody begins with for nobody."""
+    return json.dumps(worker.keys if worker is not None else {})
+
+
+def set_keys(worker: Worker, said: str) -> bool:
+    """Whether these settings were kept; not if they are none, or give a key two meanings."""
+    try:
+        wanted = json.loads(said)
+    except ValueError:
+        return False
+    if not _is_sound(wanted):
+        return False
+    worker.keys = {"off": wanted["off"], "keys": wanted["keys"]}
+    worker.save(update_fields=["keys"])
+    return True
+
+
+def _is_sound(wanted: Any) -> bool:
+    if not isinstance(wanted, dict) or not isinstance(wanted.get("off"), bool):
+        return False
+    changed = wanted.get("keys")
+    if not isinstance(changed, dict) or len(changed) > MOST:
+        return False
+    pressed = list(changed.values())
+    one_each = all(isinstance(key, str) and len(key) == 1 and key.isprintable() for key in pressed)
+    return changed.keys() <= LETTERS and one_each and len(set(pressed)) == len(pressed)

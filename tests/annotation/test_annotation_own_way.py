@@ -1,0 +1,260 @@
+"""A way out, a choice, a correction: stopping, choosing kinds, changing answers, goals, keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, PARTS, answer_all, take
+from django.test import Client
+from django.utils import timezone
+from django.utils.html import escape
+
+from annotation.hits import collect, lease
+from annotation.hits.todays_set import todays_set
+from annotation.labels import settle
+from annotation.models import (
+    HIT,
+    Assignment,
+    EarlierAnswer,
+    Payment,
+    Question,
+    Response,
+    Worker,
+)
+from kbpo.accounts.models import User
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+NONE = {"a": "0-3", "b": "other", "none": "1"}
+CHOSEN = f'value="{escape(PARTS[0])}" checked'
+JSON = {"HTTP_ACCEPT": "application/json"}
+
+
+def text(response: Any) -> str:
+    found: str = response.content.decode()
+    return found
+
+
+def test_who_stops_gives_the_question_back_and_finds_it_again_with_the_draft(
+    published: Submission, ada: Client
+) -> None:
+    address = take(ada)
+    page = text(ada.post(address + "stop/", {"a": "0-3"}, follow=True))
+    assert "You stopped. What you had begun is kept" in page and "6 questions wait for you" in page
+    row = Assignment.objects.get()
+    assert (row.status, row.returned_by, row.draft) == ("returned", "stopped", {"a": ["0-3"]})
+    Assignment.objects.update(accepted_at=row.accepted_at - timedelta(seconds=8))
+    Assignment.objects.update(status_since=timezone.now() - timedelta(hours=3))
+    began = Assignment.objects.get().accepted_at
+    assert take(ada) == address and 'value="0-3" checked' in text(ada.get(address))
+    row = Assignment.objects.get()
+    assert row.status == "leased"
+    assert timedelta(hours=3) <= row.accepted_at - began < timedelta(hours=3, minutes=1)
+
+
+def test_what_somebody_stopped_at_goes_to_others_and_is_then_theirs(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    HIT.objects.exclude(pk=Assignment.objects.get().hit_id).update(order=9)
+    HIT.objects.filter(pk=Assignment.objects.get().hit_id).update(max_assignments=1)
+    clients[0].post(address + "stop/", {"a": "0-3"})
+    clients[1].post(take(clients[1]), GOOD)
+    again = take(clients[0])
+    assert again != address
+    assert Assignment.objects.get(token=again.split("/")[2]).draft is None
+
+
+def test_a_lease_that_ran_out_comes_back_with_its_draft(published: Submission, ada: Client) -> None:
+    address = take(ada)
+    ada.post(address + "draft/", {"a": "0-3"})
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    collect.tick()
+    assert take(ada) == address and 'value="0-3" checked' in text(ada.get(address))
+    assert Assignment.objects.count() == 1
+
+
+def test_nobody_stops_for_another(published: Submission, clients: list[Client]) -> None:
+    address = take(clients[0])
+    clients[1].post(address + "stop/", {"a": "other"})
+    row = Assignment.objects.get()
+    assert (row.status, row.draft) == ("leased", None)
+
+
+def test_home_says_what_the_open_work_earns_kind_by_kind(
+    published: Submission, ada: Client
+) -> None:
+    page = text(ada.get("/annotate/"))
+    assert "$0.30" in page and "?kind=relation" in page
+    take(ada)
+    worker = Worker.objects.get()
+    offer = lease.offer_to(worker, "relation")
+    assert (offer.n, str(offer.earns)) == (5, "0.25")
+    assert offer.seconds == 5 * Question.objects.all()[0].seconds
+    assert lease.offer_to(worker, "entities").n == 0
+
+
+def test_a_kind_is_chosen_and_kept(published: Submission, ada: Client) -> None:
+    other = Question.objects.filter(hits__order__gt=0).order_by("-order")[0]
+    Question.objects.filter(pk=other.pk).update(interface="entities")
+    assert ada.get("/annotate/next/?kind=entities")["Location"] == take(ada)
+    worker = Worker.objects.get()
+    held = Assignment.objects.get(status="leased")
+    assert worker.wants == "entities" and held.hit == other.hits.get()
+    sentence = ada.get("/annotate/next/?kind=relation")["Location"]
+    held.refresh_from_db()
+    assert (held.status, held.returned_by) == ("returned", "stopped")
+    for _ in range(4):
+        sentence = ada.post(sentence, GOOD)["Location"]
+    page = text(ada.post(sentence, GOOD, follow=True))
+    assert "There is no more of that kind right now" in page
+    assert Worker.objects.get().wants == ""
+    assert ada.get("/annotate/next/?kind=nonsense")["Location"] == take(ada) != ""
+
+
+def test_an_answer_can_be_changed_until_it_counts(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    clients[0].post(address, GOOD)
+    settle.tick()
+    row = Assignment.objects.get(token=address.split("/")[2])
+    assert row.status == "approved" and Payment.objects.count() == 1
+    page = text(clients[0].get("/annotate/history/"))
+    assert f'href="{address}change/"' in page
+    form = text(clients[0].get(address + "change/"))
+    assert CHOSEN in form and "Your pay stays the same" in form
+    bad = clients[0].post(address + "change/", {"a": "0-3"})
+    assert bad.status_code == 422 and "Step 2 is missing" in text(bad)
+    assert text(clients[0].post(address + "change/", NONE, follow=True)).count("is changed") == 1
+    row.refresh_from_db()
+    assert row.raw == {name: [value] for name, value in NONE.items()}
+    assert [one.raw["holds"] for one in EarlierAnswer.objects.all()] == [GOOD["holds"]]
+    said = Response.objects.filter(assignment=row, criterion="relation").get()
+    assert said.value == {"holds": []} and Payment.objects.count() == 1
+    assert "changed" in text(clients[0].get("/annotate/history/"))
+    for client in clients[1:3]:
+        client.post(take(client), NONE)
+    settle.tick()
+    question = row.hit.questions.get()
+    assert question.status == "settled"
+    assert Label.objects.get(target=question.target_id).value["holds"] == []
+    late = clients[0].post(address + "change/", GOOD, follow=True)
+    assert "counts already" in text(late)
+    row.refresh_from_db()
+    assert "none" in row.raw and EarlierAnswer.objects.count() == 1
+    assert f'href="{address}change/"' not in text(clients[0].get("/annotate/history/"))
+
+
+def test_an_unread_answer_is_changed_and_an_old_one_is_not(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    clients[0].post(address, GOOD)
+    assert clients[1].get(address + "change/").status_code == 403
+    assert clients[1].post(address + "change/", NONE).status_code == 403
+    clients[0].post(address + "change/", NONE)
+    settle.tick()
+    assert Response.objects.get(criterion="relation").value == {"holds": []}
+    Assignment.objects.update(submitted_at=timezone.now() - timedelta(hours=2))
+    assert "counts already" in text(clients[0].post(address + "change/", GOOD, follow=True))
+    assert Response.objects.get(criterion="relation").value == {"holds": []}
+
+
+def test_the_goal_of_a_set_does_not_move(published: Submission, clients: list[Client]) -> None:
+    address = take(clients[0])
+    assert "Question <b>1</b> of 6" in text(clients[0].get(address))
+    HIT.objects.exclude(pk=Assignment.objects.get().hit_id).update(max_assignments=1)
+    answer_all(clients[1])  # others are quicker
+    assert "Question <b>1</b> of 6" in text(clients[0].get(address))
+    clients[0].post(address, GOOD)
+    worker = Assignment.objects.filter(hit__assignments__isnull=False).earliest("pk").worker
+    assert (todays_set(worker, False).number, todays_set(worker, False).of) == (2, 6)
+    Worker.objects.filter(pk=worker.pk).update(goal_day="2020-01-01")
+    worker.refresh_from_db()
+    assert todays_set(worker, False).of == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "[]",
+        '{"off": 1, "keys": {}}',
+        '{"off": false, "keys": {"z": "uu"}}',
+        '{"off": false, "keys": {"z": "u", "y": "u"}}',
+        '{"off": false, "keys": {"zz": "u"}}',
+    ],
+)
+def test_keys_that_make_no_sense_are_not_kept(
+    published: Submission, ada: Client, said: str
+) -> None:
+    take(ada)
+    assert ada.post("/annotate/keys/", {"keys": said}).status_code == 422
+    assert Worker.objects.get().keys == {}
+
+
+def test_keys_are_kept_with_the_person(published: Submission, ada: Client) -> None:
+    wanted = {"off": False, "keys": {"z": "u"}}
+    assert ada.post("/annotate/keys/", {"keys": json.dumps(wanted)}).status_code == 204
+    assert "&quot;z&quot;: &quot;u&quot;" in text(ada.get(take(ada)))
+
+
+def test_a_form_older_than_the_login_comes_back_with_the_answer(
+    published: Submission, annotator: Callable[[str], User]
+) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(annotator("ada"))
+    address = take(strict)
+    answer = strict.post(address, GOOD | {"csrfmiddlewaretoken": "0" * 64})
+    page = text(answer)
+    assert answer.status_code == 403 and CHOSEN in page
+    assert "You logged in anew since this page was opened" in page
+    assert Assignment.objects.get().status == "leased"
+    told = strict.post(address, GOOD, **JSON)
+    assert told.status_code == 403 and told.json()["csrf"]
+    sent = GOOD | {"csrfmiddlewaretoken": told.json()["csrf"]}
+    assert strict.post(address, sent, **JSON).status_code == 200
+    elsewhere = strict.post("/annotate/appeal/", {"text": "no"})
+    assert elsewhere.status_code == 403
+    assert "You logged in or out after you had opened the page" in text(elsewhere)
+
+
+def test_a_session_that_ended_loses_nothing(published: Submission, ada: Client) -> None:
+    address, user = take(ada), User.objects.get(username="ada")
+    ada.logout()
+    told = ada.post(address + "draft/", {"a": "0-3"})
+    assert told.status_code == 401 and "Nothing is lost" in told.json()["error"]
+    answer = ada.post(address, GOOD)
+    assert answer["Location"] == f"/login/?next={address}"
+    assert Assignment.objects.get().draft == {
+        "a": ["0-3"],
+        "b": ["other"],
+        "holds": GOOD["holds"],
+    }
+    ada.force_login(user)
+    page = text(ada.get(address))
+    assert "what you chose is kept" in page and CHOSEN in page
+
+
+def test_another_login_is_told_whose_question_it_is(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    told = clients[1].post(address, GOOD, **JSON)
+    assert told.status_code == 403 and "You are logged in as" in told.json()["error"]
+    assert Assignment.objects.get().draft is None
+
+
+def test_a_script_is_told_what_is_wrong_and_where_it_goes_on(
+    published: Submission, ada: Client
+) -> None:
+    address = take(ada)
+    bad = ada.post(address, {}, **JSON)
+    assert bad.status_code == 422 and bad.json()["error"].startswith("Step 1 is missing")
+    assert ada.post(address, GOOD, **JSON).json()["next"] == take(ada)

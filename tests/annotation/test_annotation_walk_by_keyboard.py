@@ -1,0 +1,222 @@
+"""Every judging page by keyboard: Tab reaches everything, in the order of the page, and is nowhere
+caught; single keys can be switched off and changed, and stay so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browsing import IN_CHROMIUM, note_faults, open_page
+from django.test import Client
+from documents_world import answer_to, order
+from playwright.sync_api import Browser, Page, expect
+
+from annotation.hits import publish
+from annotation.labels import settle
+from annotation.models import Assignment, Question, Worker
+from annotation.questions import read_documents
+from tests.conftest import Toy
+
+pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
+
+NUMBER = """() => {
+  const all = 'a[href], button, input:not([type=hidden]), summary, select, textarea, [tabindex="0"]';
+  const seen = (one) => one.checkVisibility({ visibilityProperty: true }) && !one.disabled && one.tabIndex >= 0
+    && !one.closest("[inert]") && !one.matches(":disabled");
+  const groups = new Map();
+  let number = 0;
+  for (const one of document.querySelectorAll(all)) {
+    if (!seen(one)) continue;
+    const group = one.type === "radio" ? `radio ${one.name}` : null; // a group is one stop
+    one.dataset.stop = group && groups.has(group) ? groups.get(group) : number++;
+    if (group) groups.set(group, one.dataset.stop);
+  }
+  return number;
+}"""
+AT = "() => document.activeElement?.dataset?.stop ?? null"
+NAME = """(stop) => { const one = document.querySelector(`[data-stop="${stop}"]`);
+  return one.outerHTML.slice(0, 90); }"""
+
+
+def walk(page: Page) -> None:
+    """Tab from the top of the page comes to everything once, in its order, and out again."""
+    stops = page.evaluate(NUMBER)
+    assert stops > 8
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    page.locator(".skip").focus()
+    met = [int(page.evaluate(AT))]
+    for _ in range(stops + 3):
+        page.keyboard.press("Tab")
+        at = page.evaluate(AT)
+        if at is None or int(at) in met:
+            break
+        met.append(int(at))
+    missed = [page.evaluate(NAME, stop) for stop in range(stops) if stop not in met]
+    assert missed == [] and met == sorted(met)
+
+
+def open_folded(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+
+
+def test_tab_reaches_everything_of_a_question(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+    walk(page)
+    open_folded(page)
+    walk(page)
+    for key in ("1", "1", "1", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url(lambda url: Assignment.objects.filter(status="leased").get().token in url)
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_tab_reaches_everything_of_a_document(
+    browser: Browser, live_server: Any, toy: Toy, taught: None
+) -> None:
+    order(toy.track, 4)
+    document = Question.objects.get(target__document=toy.documents["d2"])
+    document.hits.update(order=-5)
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+    for key in ("ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    open_folded(page)
+    walk(page)
+    chosen = page.locator("#inspector .type").first
+    chosen.focus()
+    page.keyboard.press("Enter")  # whoever goes through the buttons by Tab stays there
+    expect(page.locator("#inspector .type").first).to_be_focused()
+    assert page.faults == []  # type: ignore[attr-defined]
+    page.context.close()
+    for name in ("Ada", "Bo", "Cy"):
+        client = Client()
+        client.force_login(toy.users[name])
+        client.get("/annotate/next/?kind=entities")
+        held = Assignment.objects.filter(worker__user=toy.users[name], status="leased").get()
+        client.post(f"/annotate/{held.token}/", answer_to(held.hit.questions.get()))
+    settle.tick()
+    read_documents.tick()
+    publish.tick()
+    page = open_page(browser, live_server)
+    page.goto(live_server.url + "/annotate/next/?kind=relations_exhaustive")
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator("#answer").get_attribute("data-interface") == "relations_exhaustive"
+    open_folded(page)
+    walk(page)
+    page.locator("#choices input").first.focus()
+    for key in ("Space", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("#pair-question")).to_be_focused()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_tab_reaches_everything_of_examples_and_of_an_answer_to_be_changed(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = browser.new_page()
+    faults = note_faults(page)
+    for number in (1, 2, 3, 4):
+        page.goto(f"{live_server.url}/annotate/try/{number}/")
+        if page.locator("#answer").count():
+            walk(page)
+    page.close()
+    page = open_page(browser, live_server)
+    address = page.url
+    for key in ("1", "1", "1", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url(lambda url: url != address)
+    page.goto(address + "change/")
+    walk(page)
+    page.keyboard.press("0")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/annotate/")
+    expect(page.locator("main")).to_contain_text("Your answer is changed")
+    assert faults == [] and page.faults == []  # type: ignore[attr-defined]
+
+
+def test_single_keys_are_switched_off_and_changed_and_stay_so(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+
+    def chosen() -> int:
+        return page.locator(".parts input:checked").count()
+
+    page.get_by_role("button", name="Keys").click()
+    page.get_by_label("Key for: undo").fill("u")
+    page.get_by_label("Key for: flag").fill("u")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.locator("#key-sheet [role=status]")).to_contain_text("U would be two things")
+    page.get_by_label("Key for: flag").fill("f")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.locator("#key-sheet [role=status]")).to_have_text("Kept.")
+    page.locator("#key-sheet").get_by_role("button", name="Close").click()
+    page.keyboard.press("1")
+    page.keyboard.press("z")
+    assert chosen() == 1  # it is nobody's key now
+    page.keyboard.press("u")
+    assert chosen() == 0
+    assert Worker.objects.get().keys == {"off": False, "keys": {"z": "u"}}
+    other = open_page(browser, live_server)  # another browser of the same person
+    other.wait_for_selector("html[data-ready]")
+    other.keyboard.press("1")
+    other.keyboard.press("u")
+    assert other.locator(".parts input:checked").count() == 0
+    other.get_by_role("button", name="Keys").click()
+    other.get_by_label("Keys of a single letter, digit or sign work").uncheck()
+    other.get_by_role("button", name="Keep").click()
+    expect(other.locator("#key-sheet [role=status]")).to_have_text("Kept.")
+    other.locator("#key-sheet").get_by_role("button", name="Close").click()
+    for key in ("1", "u", "f", "?", "0"):
+        other.keyboard.press(key)
+    assert other.locator(".parts input:checked, details[open], dialog[open]").count() == 0
+    assert "pick in the step" not in other.locator("[data-key-hints]").inner_text()
+    other.locator("details.link summary").first.click()
+    other.locator("input[name=a_title]").type("u1z")
+    assert other.locator("input[name=a_title]").input_value() == "u1z"
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.keyboard.press("1")
+    assert chosen() == 0
+    assert page.faults == other.faults == []  # type: ignore[attr-defined]
+
+
+def test_offline_and_logged_out_the_answer_stays_and_the_page_says_what_to_do(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    from django.contrib.sessions.models import Session
+
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+    address = page.url
+    expect(page.locator("#kept")).to_contain_text("You stay logged in until")
+    for key in ("1", "2", "1"):
+        page.keyboard.press(key)
+    page.context.set_offline(True)
+    page.keyboard.press("Enter")
+    expect(page.locator("#missing")).to_contain_text("Nothing is lost")
+    page.context.set_offline(False)
+    Session.objects.all().delete()
+    page.keyboard.press("Enter")
+    expect(page.locator("#missing")).to_contain_text("your session has ended")
+    expect(page.locator("#missing").get_by_role("link", name="Log in")).to_be_visible()
+    assert page.url == address and page.locator("input[name=holds]:checked").count() == 1
+    other = page.context.new_page()  # logs in again beside it: with that the form's token is old
+    worker = Worker.objects.get()
+    assert worker.user is not None
+    worker.user.set_password("a long one 7")
+    worker.user.save()
+    other.goto(live_server.url + "/login/")
+    other.fill("[name=username]", worker.user.username)
+    other.fill("[name=password]", "a long one 7")
+    other.get_by_role("button", name="Log in").click()
+    other.wait_for_url("**/annotate/")
+    page.bring_to_front()
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: url != address)
+    assert Assignment.objects.filter(status="submitted").get().raw["b"] == ["21-34"]
