@@ -292,8 +292,7 @@ def test_who_is_paid_gets_a_message_with_the_receipt(
     made = Payout.objects.get()
     [mail] = mailoutbox
     assert mail.to == ["ada@example.org"] and made.number in str(mail.body)
-    message = Message.objects.get()
-    assert message.subject == "You were paid $0.30"
+    message = Message.objects.get(subject="You were paid $0.30")
     assert f"/annotate/receipts/{made.number}/" in message.text and "bank 2026" in message.text
     assert IBAN not in message.text, "a mail may go astray"
     admin.post(PAGE, {"undo": made.number, "why": "The bank sent it back."})
