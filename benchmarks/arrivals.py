@@ -32,6 +32,8 @@ class World:
     """Codes of the pair of types of subject and object"""
     subject: np.ndarray
     object: np.ndarray
+    scores: np.ndarray | None = None
+    """(rows, judges) what judges say of each row"""
 
     @property
     def precision(self) -> np.ndarray:

@@ -63,6 +63,7 @@ def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
         types=world.types[rows],
         subject=world.subject[rows],
         object=world.object[rows],
+        scores=None if world.scores is None else world.scores[rows],
     )
 
 

@@ -18,7 +18,7 @@ Matrix: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 
 RIDGE = {
     "1": 0.0, "system": 2.0, "standing": 2.0, "votes": 2.0, "predicate": 6.0, "types": 10.0,
-    "crowd": 10.0,
+    "crowd": 10.0, "judge": 2.0,
     "number": 40.0,
 }  # fmt: skip
 """Penalty of each family of columns, 1 over the variance that its coefficients are expected to
@@ -65,7 +65,7 @@ class Claims:
 
     Attributes
     ----------
-    membership, target, team, confidence, predicate, types, subject, object, numbers
+    membership, target, team, confidence, predicate, types, subject, object, numbers, scores
         As for :func:`features`.
 
     Examples
@@ -88,6 +88,7 @@ class Claims:
     subject: IntArray
     object: IntArray
     numbers: FloatArray | None = None
+    scores: FloatArray | None = None
 
     def features(self) -> Features:
         """Return the features of every prediction."""
@@ -101,6 +102,7 @@ class Claims:
             subject=self.subject,
             object=self.object,
             numbers=self.numbers,
+            scores=self.scores,
         )
 
 
@@ -121,14 +123,15 @@ def features(
     subject: ArrayLike | None = None,
     object: ArrayLike | None = None,
     numbers: ArrayLike | None = None,
+    scores: ArrayLike | None = None,
 ) -> Features:
     """Return the features of every prediction of the pool.
 
     In the order of what they are worth on real systems: one 0/1 column a system; one a system for
     where its confidence stands among its own (calibrated against each other by the fit, whatever
-    their scales); the logarithms of how many systems and teams agree, and of what else is said of
-    the target, of the subject and of the object; one column a frequent predicate; one a frequent
-    pair of types; numbers of any kind.
+    their scales); what judges say, whom labels calibrate in the same way; the logarithms of how
+    many systems and teams agree, and of what else is said of the target, of the subject and of the
+    object; one column a frequent predicate; one a frequent pair of types; numbers of any kind.
 
     Parameters
     ----------
@@ -148,6 +151,9 @@ def features(
         Codes of the entities (within the document), to count the rivals of a statement.
     numbers : (n, k) array, optional
         Anything else: distance, length, frequency. Standardised here.
+    scores : (n, k) array, optional
+        What judges (programs that have read the text) say of each row, on any scale; NaN where one
+        has not said anything. A row's score must not depend on whether people were asked about it.
 
     Returns
     -------
@@ -179,6 +185,8 @@ def features(
     for family, codes in (("predicate", predicate), ("types", types)):
         if codes is not None:
             parts.append(_indicators(family, checks.codes(family, codes, n)))
+    if scores is not None:
+        parts.append(_scores(np.asarray(scores, dtype=np.float64), n))
     if numbers is not None:
         parts.append(_numbers(checks.finite("numbers", numbers), n))
     return Features(
@@ -305,6 +313,20 @@ def _indicators(family: str, code: IntArray) -> _Columns:
     shape = (code.size, frequent.size)
     matrix = sparse.csr_array((np.ones(rows.size), (rows, column[code[rows]])), shape=shape)
     return _Columns(family, [f" {one}" for one in frequent], matrix)
+
+
+def _scores(values: FloatArray, n: int) -> _Columns:
+    """Return what each judge says: its score where it has given one, and whether it has."""
+    if values.ndim != 2 or values.shape[0] != n or np.isinf(values).any():
+        raise ValueError(f"scores must be ({n}, k), finite or NaN; got shape {values.shape}")
+    columns, names = [np.zeros((n, 0))], []
+    for place, column in enumerate(values.T):
+        known = ~np.isnan(column)
+        scaled = np.zeros(n)
+        scaled[known] = _standard(column[known])
+        columns += [scaled[:, None], _standard(known.astype(np.float64))[:, None]]
+        names += [f" {place}", f" {place} is known"]
+    return _Columns("judge", names, sparse.csr_array(np.hstack(columns)))
 
 
 def _numbers(values: FloatArray, n: int) -> _Columns:

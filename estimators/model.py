@@ -68,6 +68,7 @@ def guess(
     subject: ArrayLike | None = None,
     object: ArrayLike | None = None,
     numbers: ArrayLike | None = None,
+    scores: ArrayLike | None = None,
     start: Model | None = None,
 ) -> Model:
     """Return g for every prediction of the pool, learnt from the labels there are:
@@ -75,7 +76,7 @@ def guess(
 
     Parameters
     ----------
-    membership, target, team, confidence, predicate, types, subject, object, numbers
+    membership, target, team, confidence, predicate, types, subject, object, numbers, scores
         As for :func:`features`.
     label, fold, start
         As for :func:`fit`.
@@ -116,6 +117,7 @@ def guess(
         subject=subject,
         object=object,
         numbers=numbers,
+        scores=scores,
     )
     return fit(found, label, folds, start=start)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray, Numbers, plain
@@ -25,6 +26,8 @@ from estimators.estimate import Estimate
 from estimators.sums import by_code
 
 HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² = z²
+WIDEST = 0.25  # the most that ratings between 0 and 1 can vary
+LENT = 5.0  # ratings for which what holds of all systems counts in each
 TELLING = 1.1  # a width that grows by more than a tenth is worth printing
 
 
@@ -174,6 +177,98 @@ def with_rating_noise(
         influence=influence[:, 0],
         degrees_of_freedom=float(np.minimum(estimate.degrees_of_freedom, degrees)),
     )
+
+
+def rating_error(
+    rating: ArrayLike, g: ArrayLike, system: ArrayLike, n_systems: int | None = None
+) -> FloatArray:
+    """Return v of each system: the squared error that is to be expected of g at a rating of it.
+
+    ``v_i = (Σ_i (ȳ − g)² + 5 v)/(n_i + 5)``, ``v = (Σ (ȳ − g)² + ¼)/(n + 1)`` over all systems: what a
+    few ratings of one system show is drawn to what all show, and what a few of all show to the most
+    that ratings between 0 and 1 can vary, so that none looks certain because three people agreed.
+
+    Parameters
+    ----------
+    rating, g : (n,) array
+        Mean ratings in [0, 1] (NaN is left out) and cross-fitted guesses.
+    system : (n,) integer array
+        Whose each is.
+    n_systems : int, optional
+        The highest code + 1 if left out.
+
+    Returns
+    -------
+    (n_systems,) array
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range.
+
+    Examples
+    --------
+    >>> rating_error([1.0, 0.0], [0.5, 0.5], [0, 0], 2).tolist()  # the second has no rating
+    [0.25, 0.25]
+    """
+    said, guess = checks.labels("rating", rating), checks.probabilities("g", g)
+    if said.ndim != 1 or guess.shape != said.shape:
+        raise ValueError(f"rating and g must be (n,); got {said.shape} and {guess.shape}")
+    owner = checks.codes("system", system, said.size)
+    m = int(owner.max(initial=-1)) + 1 if n_systems is None else n_systems
+    known = np.flatnonzero(~np.isnan(said))
+    squares = (said[known] - guess[known]) ** 2
+    together = (float(squares.sum()) + WIDEST) / (known.size + 1)
+    count = np.bincount(owner[known], minlength=m)
+    error: FloatArray = (by_code(squares, owner[known], m) + LENT * together) / (count + LENT)
+    return error
+
+
+def anticipated_rating_variance(
+    p_all: ArrayLike | sparse.sparray, pi_all: ArrayLike, error: ArrayLike
+) -> FloatArray:
+    """Return the variance that is to be expected of the difference estimate of ratings, for a floor.
+
+    ``A_i = Σ p_i² (1/π − 1) v``: as ``horvitz_thompson.anticipated_variance``, but ratings are no
+    right or wrong, so that their error v is told by the ratings (:func:`rating_error`), not by
+    ``g (1 − g)``. What people differ by where π = 1 comes on top (:func:`with_rating_noise`).
+
+    Parameters
+    ----------
+    p_all : (N, m) array, dense or scipy.sparse
+        Weights of **all** outputs; one output a target.
+    pi_all : (N,) array
+        Inclusion probabilities, in [0, 1].
+    error : (N,) array
+        v of each output, at least 0.
+
+    Returns
+    -------
+    (m,) array
+        Infinite where an output with weight can never be asked about.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range.
+
+    Examples
+    --------
+    >>> anticipated_rating_variance([[0.5], [0.5]], [0.5, 1.0], [0.2, 0.2]).tolist()
+    [0.05]
+    """
+    weights = sparse.csr_array(p_all, dtype=np.float64, copy=True)
+    checks.non_negative("p_all", weights.data)
+    weights.eliminate_zeros()
+    chance, v = checks.probabilities("pi_all", pi_all), checks.non_negative("error", error)
+    if chance.shape != (weights.shape[0],) or v.shape != chance.shape:
+        raise ValueError(
+            f"p_all, pi_all and error must agree; got {weights.shape}, {chance.shape}, {v.shape}"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(v > 0, v * (1 / chance - 1), 0.0)
+    total: FloatArray = np.asarray(weights.power(2).multiply(each[:, None]).sum(axis=0)).ravel()
+    return total
 
 
 @dataclass(frozen=True, eq=False)

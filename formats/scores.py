@@ -1,6 +1,7 @@
 """Scores of outputs by a metric or a judge: a table or JSON Lines, checked against the outputs that exist."""
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
@@ -34,13 +35,15 @@ def read_scores(
     system: str | None = None,
     metric: str | None = None,
     is_complete: bool = True,
+    needed: Collection[str] | None = None,
 ) -> Iterator[ScoreRecord]:
     """The usable scores in the order of their lines; all else is in the report.
 
     `system` and `metric` stand in for columns that the file does not have. A metric corrects human
     judgments only if it is known for **all** outputs of a system: with `is_complete`, a metric that
-    leaves out outputs, or all systems but one, is an error that is told at the end. Nothing of such a
-    file should be stored, so look at `report.errors` once the iterator is exhausted.
+    leaves out outputs, or all systems but one, is an error that is told at the end (of the systems
+    `needed`, if they are named). Nothing of such a file should be stored, so look at `report.errors`
+    once the iterator is exhausted.
     """
     required = [*REQUIRED]
     required += ["system"] if system is None and len(outputs) != 1 else []
@@ -71,7 +74,45 @@ def read_scores(
         _nothing(is_any, elsewhere, report)
     elif is_complete:
         for (name, _, _), systems in seen.items():
-            _check_coverage(name, systems, outputs, system, report)
+            wanted = list(outputs if needed is None else needed) if system is None else [system]
+            _check_coverage(name, systems, outputs, wanted, report)
+
+
+def read_scores_by_id(
+    lines: Lines, known: Collection[int], report: Report, *, metric: str | None = None
+) -> Iterator[tuple[int, ScoreRecord]]:
+    """The usable scores of a file that names things by the numbers the service gave them (`id`, as
+    judges are asked), each with its number; all else is in the report.
+    """
+    required = ["id", "value", *(["metric"] if metric is None else [])]
+    seen: dict[tuple[str, str, str, int], int] = {}
+    is_any = False
+    for row in read_rows(lines, required, ("metric", "version", "prompt"), report):
+        is_any = True
+        number = number_of(row.values["id"])
+        if number is None or number not in known:
+            text = f"The track has nothing with the id {quoted(str(row.values['id']))}."
+            report.add("reference.output", row.number, f"{text} The line is dropped.", row.line)
+            continue
+        record = _said(row, str(row.values["id"]), "", metric or "", report)
+        if record is None:
+            continue
+        key = (record.metric, record.version, record.prompt, int(number))
+        if key in seen:
+            text = f"{quoted(record.metric)} has scored this on line {seen[key]} already."
+            report.add("consistency.score_twice", row.number, text, row.line)
+            continue
+        seen[key] = row.number
+        yield int(number), record
+    if not is_any and not report.errors:
+        report.add("syntax.empty", 0, "The file holds no score.")
+
+
+def names_ids(line: str) -> bool:
+    """Whether the first line of a file of scores names things by the service's own numbers."""
+    if line.lstrip().startswith("{"):
+        return '"id"' in line
+    return "id" in [name.strip().strip('"').lower() for name in re.split("[\t,;]", line)]
 
 
 def _nothing(is_any: bool, elsewhere: int, report: Report) -> None:
@@ -100,6 +141,11 @@ def _record(
             code, text = "reference.input", f"The input {shown} is not in the corpus."
         report.add(code, row.number, f"{text} The line is dropped.", row.line)
         return None
+    return _said(row, name, owner, metric, report)
+
+
+def _said(row: Row, name: str, owner: str, metric: str, report: Report) -> ScoreRecord | None:
+    """What a row says of an output that exists, or None after a message."""
     value = number_of(row.values["value"])
     if value is None:
         text = f"{quoted(str(row.values['value']))} is no finite number. The line is dropped."
@@ -123,11 +169,10 @@ def _check_coverage(
     metric: str,
     systems: Mapping[str, Collection[str]],
     outputs: Outputs,
-    system: str | None,
+    wanted: Sequence[str],
     report: Report,
 ) -> None:
-    """Nothing; says which outputs a metric has not scored."""
-    wanted = [system] if system is not None else list(outputs)
+    """Nothing; says which outputs of the systems that are wanted a metric has not scored."""
     if len(systems) == 1 and len(wanted) > 1:
         text = (
             f"{quoted(metric)} has scores for {quoted(next(iter(systems)))} alone, but there are"

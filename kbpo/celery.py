@@ -18,6 +18,8 @@ PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
     # 2  file -> Instance, Prediction, Problem
     "ingest":    "kbpo.submissions.ingest.tick",
+    # 3a Predictions -> Scores of metrics
+    "measure":   "kbpo.scores.compute.tick",
     # 3  Predictions -> p_i and the plan
     "plan":      "kbpo.sampling.distribution.tick",
     # 4  p_i, Labels -> SampleBatch, Sample

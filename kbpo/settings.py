@@ -134,6 +134,7 @@ INSTALLED_APPS = [
     "kbpo.tracks.generation",
     "kbpo.money",
     "kbpo.submissions",
+    "kbpo.scores",
     "kbpo.sampling",
     "kbpo.evaluation",
     "kbpo.web",

@@ -31,6 +31,7 @@ _DRAWN = _PAID | {
     "kbpo.pool",
     "kbpo.sampling",
     "kbpo.sampling.models",
+    "kbpo.scores",
 }
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "estimators": (set(), {"numpy", "scipy"}),
@@ -55,11 +56,13 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions"},
         DJANGO | {"numpy"},
     ),
+    "kbpo.scores": (_NOUNS | {"formats", "kbpo.submissions"}, DJANGO | {"numpy"}),
     "kbpo.pool": (
         {
             "estimators",
             "kbpo.corpus",
             "kbpo.sampling.models",
+            "kbpo.scores",
             "kbpo.submissions",
             "kbpo.tracks",
         },

@@ -149,6 +149,30 @@ class Client:
         """Takes a submission back. What people have judged is kept and paid."""
         return cast(Json, self._send("POST", f"submissions/{number}/withdraw/").json())
 
+    def judges(self, track: str) -> list[Json]:
+        """The metrics and judges of a track, and how much of it each has scored."""
+        return list(self._get(f"tracks/{track}/judges/")["judges"])
+
+    def unscored(self, track: str, judge: Json, *, after: int = 0, limit: int = 100) -> Json:
+        """What a judge (its name, version and prompt) has not scored yet: `results`, and the
+        `count` of all that is left. For admins.
+        """
+        return self._get(f"tracks/{track}/unscored/", **judge, after=after, limit=limit)
+
+    def bring_scores(self, track: str, judge: Json, scores: list[Json]) -> Json:
+        """Brings what a judge says: a list of `id` and `value`. All is stored, or nothing."""
+        answer = self._send("POST", f"tracks/{track}/scores/", json={**judge, "scores": scores})
+        return cast(Json, answer.json())
+
+    def import_scores(self, track: str, path: str | Path, judge: Json) -> Json:
+        """Brings a file of scores: it is stored whole, or not at all."""
+        path = Path(path)
+        with path.open("rb") as file:
+            answer = self._send(
+                "POST", f"tracks/{track}/judges/", data=judge, files={"file": (path.name, file)}
+            )
+        return cast(Json, answer.json())
+
     def wait(
         self,
         number: int,

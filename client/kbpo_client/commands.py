@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,6 +16,7 @@ import click
 from formats.messages import FormatError
 from kbpo_client import settings
 from kbpo_client.client import Client, Refused, Unreachable
+from kbpo_client.judging import Judge, JudgeFailed, judge_all
 from kbpo_client.reading import DOCUMENTS, MENTIONS, SCHEMA, Reading, read_run
 
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
@@ -363,6 +365,76 @@ def errors(service: Service, number: int, verdict: str, predicate: str, as_json:
         )
         click.echo(f"{claim['document']}  {claim['claim']}\n    {parts}  {claim['votes']}")
     click.echo(f"{len(judged):,} predictions.")
+
+
+@main.command("import-scores")
+@click.argument("track")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--name", default="", help="Of the judge, if the file has no column `metric`.")
+@click.option("--judge-version", default="", help="Which version of it.")
+@click.option("--prompt", default="", help="Which prompt it was given.")
+@json_option
+@service_of
+def import_scores(
+    service: Service,
+    track: str,
+    file: Path,
+    name: str,
+    judge_version: str,
+    prompt: str,
+    as_json: bool,
+) -> None:
+    """Bring FILE with scores of a metric or a judge to TRACK: whole, or not at all."""
+    judge = {"name": name, "version": judge_version, "prompt": prompt}
+    with service.client() as client:
+        told = client.import_scores(track, file, judge)
+    if as_json:
+        show_json(told)
+        return
+    for scorer, taken in told.items():
+        click.echo(f"{scorer}: {taken['stored']:,} scores, {taken['already']:,} were known.")
+
+
+@main.command()
+@click.argument("track")
+@click.option("--name", required=True, help="What the judge is called.")
+@click.option("--judge-version", default="", help="Which version of it: another one is another.")
+@click.option("--prompt", default="", help="Which prompt it is given: another one is another.")
+@click.option("--command", "program", required=True, help="The program: JSON Lines in and out.")
+@click.option("--batch", type=click.IntRange(1, 1000), default=100, help="Things asked at once.")
+@click.option("--timeout", type=float, default=300.0, help="Seconds without an answer.")
+@click.option("--watch", type=float, help="Look for more every so many seconds, for ever.")
+@service_of
+def judge(
+    service: Service,
+    track: str,
+    name: str,
+    judge_version: str,
+    prompt: str,
+    program: str,
+    batch: int,
+    timeout: float,
+    watch: float | None,
+) -> None:
+    """Let a program judge what it has not scored yet on TRACK.
+
+    It reads a line of JSON for each thing (`id`, and the text) and writes one with `id` and `score`.
+    Stopped, it goes on where it was.
+    """
+    named = {"name": name, "version": judge_version, "prompt": prompt}
+
+    def tell(done: int, left: int) -> None:
+        click.echo(f"{done:,} judged, {left:,} left", err=True)
+
+    try:
+        with service.client() as client, Judge(program, timeout) as running:
+            done = judge_all(client, track, named, running, batch=batch, tell=tell)
+            while watch is not None:
+                time.sleep(watch)
+                done += judge_all(client, track, named, running, batch=batch, tell=tell)
+    except JudgeFailed as failure:
+        end(f"{failure} What it said before is kept.", REFUSED)
+    click.echo(f"{done:,} judged; nothing is left.")
 
 
 @main.command()

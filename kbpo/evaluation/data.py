@@ -24,7 +24,7 @@ from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import Pool, read_pool
 from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.guess import Guess, guess, one_verdict
+from kbpo.sampling.guess import Guess, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Noise
@@ -109,11 +109,29 @@ class Data:
     """criterion -> what people differ by on the judged rows, where single ratings count"""
     mean: str = "mean"
     """What the track's kind calls the weighted mean of verdicts"""
+    error: dict[str, Floats] = field(default_factory=dict, repr=False)
+    """criterion -> (u,) the squared error that is expected of the guess, where single ratings
+    count"""
+    unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
+    """criterion -> the guess without metrics and judges, where they help"""
 
     @property
     def systems(self) -> list[int]:
         """Submission ids in the order of the columns."""
         return self.pool.systems
+
+    def without_aid(self) -> Data | None:
+        """The same as if no metric and no judge had said anything; None if none helps."""
+        if not self.unaided:
+            return None
+        kept = {name: one for name, one in self.unaided.items() if one.error is not None}
+        return replace(
+            self,
+            g={criterion: one.g for criterion, one in self.unaided.items()},
+            rho={criterion: one.rho for criterion, one in self.unaided.items()},
+            error={criterion: one.error for criterion, one in kept.items()},
+            unaided={},
+        )
 
     def drawn_alone(self) -> Data:
         """The same if no sweep brought anything in: what counts because it was drawn."""
@@ -160,9 +178,7 @@ def read(track: Track) -> Data:
         covered = routes.in_scope[pool.target] & fold.stated(pool, aware(found))
         swept = _swept(kind, pool, facts, fold, covered)
     f = kind.judge(pool.instance[judged], systems)
-    guesses = {
-        criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()
-    }
+    guesses, unaided = _guesses(track, pool, judged, f, found)
     return Data(
         pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
@@ -183,6 +199,8 @@ def read(track: Track) -> Data:
         alone=own_thresholds(track, pool, waiting),
         noise=dict(kind.noise(pool.instance[judged])),
         mean=kind.mean,
+        error={name: one.error for name, one in guesses.items() if one.error is not None},
+        unaided=unaided,
     )
 
 
@@ -207,12 +225,21 @@ def _swept(
     return Swept(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
 
 
-def _guess(
-    track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Disclosed]
-) -> Guess:
-    label = np.full(pool.instance.size, np.nan)
-    label[judged] = one_verdict(verdicts, pool.member[judged])
-    return guess(pool, label, key=track.corpus.hash_key, seen=seen)
+def _guesses(
+    track: Track, pool: Pool, judged: Ids, f: dict[str, Floats], seen: dict[int, Disclosed]
+) -> tuple[dict[str, Guess], dict[str, Guess]]:
+    """The model's guess under each criterion; and without metrics and judges, where they help: where
+    there are any, or single ratings count, for which the model also sees who writes alike.
+    """
+    kind, key = type(kind_of(track)), track.corpus.hash_key
+    aided, unaided = {}, {}
+    for name, verdicts in f.items():
+        label = np.full(pool.instance.size, np.nan)
+        label[judged] = one_verdict(verdicts, pool.member[judged])
+        aided[name] = guess_of(kind, name, pool, label, key=key, seen=seen)
+        if pool.scorers or aided[name].error is not None:
+            unaided[name] = guess_of(kind, name, pool, label, key=key, seen=seen, aided=False)
+    return aided, unaided
 
 
 def _draws(track: Track, pool: Pool) -> dict[str, Draws]:

@@ -21,6 +21,7 @@ from estimators import recall as totals
 from estimators.checks import Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
+from estimators.ratings import anticipated_rating_variance
 from estimators.seen import on_common_design
 from estimators.sums import by_code
 from kbpo.evaluation.data import Data, Swept
@@ -270,6 +271,9 @@ class Centred:
 
     def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
         """The variance that the model expects, of instances with these probabilities."""
+        error = self.data.error.get(criterion)
+        if error is not None:
+            return anticipated_rating_variance(p, pi, error)
         g, f = self.data.g[criterion], self.verdicts
         influence = np.reshape(found.influence, (-1, p.shape[1]))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0

@@ -76,6 +76,8 @@ class Row:
     """Column of the kind -> its figure, where the system has one"""
     counted: dict[str, float] = field(default_factory=dict)
     """Shares that the kind counts"""
+    saved: float | None = None
+    """The share of judgments that metrics and judges make unnecessary; None where none helps"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -243,8 +245,9 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             figures_of.setdefault(row.submission_id, {})[name] = Figure.of(row)
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
+    saved = evaluation.settings.get("saved", {}).get(f"{criterion}|{distribution}", {})
     return [
-        Row(submissions[pk], mean, figures, _counted(evaluation, kind, pk))
+        Row(submissions[pk], mean, figures, _counted(evaluation, kind, pk), saved.get(str(pk)))
         for pk, figures in figures_of.items()
     ]
 

@@ -15,6 +15,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.ratings import rating_design, with_rating_noise
 from kbpo.evaluation.default import Centred
+from kbpo.tracks.base import Noise
 
 
 def with_noise(
@@ -37,12 +38,24 @@ def with_noise(
             alone, weight, pi, count, noise.variance, target=target, design=design
         )
 
+    expected = _expected(arranged, kind, noise)
+    estimate = replace(estimate, anticipated=np.asarray(estimate.anticipated) + expected)
     of_all = widened(estimate, p * under.counts[:, None], under.row_pi)
     of_own = {}
     for column in arranged.data.seen:  # their probabilities are their own
         used, pi = under.own(column)
         of_own[column] = widened(_column(estimate, column), p[:, column] * used, pi)
     return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
+
+
+def _expected(arranged: Centred, kind: str, noise: Noise) -> np.ndarray:
+    """(m,) what people differ by once all is rated, as many of them a thing as there were so far:
+    Σ p² σ_a²/c, for the floor of the variance.
+    """
+    rated = noise.count[noise.count > 0]
+    inverse = float((1 / rated).mean()) if rated.size else 1.0
+    squares = arranged.data.pool.p[kind].power(2).sum(axis=0)
+    return np.asarray(squares).ravel() * noise.variance * inverse
 
 
 def _column(estimate: Estimate, column: int) -> Estimate:

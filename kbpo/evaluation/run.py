@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,15 +20,18 @@ from estimators.estimate import Estimate as Found
 from kbpo import clock
 from kbpo.evaluation.compare.by_relation import Errors
 from kbpo.evaluation.compare.overlap import parts
-from kbpo.evaluation.compare.ranks import comparisons
+from kbpo.evaluation.compare.ranks import comparisons, is_ranked
 from kbpo.evaluation.correction.estimate import Corrected
 from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.saved import ALGORITHM_1, UNAIDED, algorithm_1, best_metric, saved, unaided
 from kbpo.evaluation.score import Key, Score, default_estimates, found_share, scores
+from kbpo.evaluation.score import rows as score_rows
 from kbpo.evaluation.slices.estimate import SliceScore, slice_scores
+from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
@@ -42,6 +45,8 @@ from kbpo.sampling.models import (
     SampleBatch,
     Sweep,
 )
+from kbpo.scores.models import Score as Scoring
+from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -117,7 +122,16 @@ def signs_of(track: Track) -> dict[str, Any]:
         "batch": SampleBatch.objects.filter(submission__track=track).aggregate(last=Max("pk"))[
             "last"
         ],
+        "scores": _scored(track),
     }
+
+
+def _scored(track: Track) -> list[Any]:
+    """Which metrics and judges are in use, and the newest score of one of them."""
+    used = Scorer.objects.filter(corpus=track.corpus_id, is_used=True).order_by("pk")
+    pks = list(used.values_list("pk", flat=True))
+    newest = Scoring.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
+    return [pks, newest.first() if pks else None]
 
 
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
@@ -135,6 +149,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
     return {
         "labels": labels,
         "batches": [batches["n"], batches["last"]],
+        "scores": _scored(track),
         "taking_part": Submission.objects.filter(track=track).confirmed().count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
@@ -176,9 +191,14 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     found = default_estimates(data, criteria, with_recall) if data.judged.size else {}
     checked = Corrected.of(track, data)
     better = corrections(track, checked)
-    rows = [*scores(data, found, criteria, with_recall, kind.published), *better.scores]
+    alone = unaided(data, criteria)
+    rows = [
+        *scores(data, found, criteria, with_recall, kind.published),
+        *better.scores,
+        *_beside(data, alone),
+    ]
     for one in done:
-        _move_on(one, _guaranteed(track, data, found, one))
+        _move_on(one, _guaranteed(track, data, found, one), _ranked(track, data, found, one))
     previous = track.evaluations.order_by("-number").first()
     last = previous.number if previous else 0
     if previous is not None:
@@ -191,6 +211,9 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         settings=_settings(track, data, found)
         | {
             **_counts(kind, data),
+            "saved": saved(found, alone, data),
+            "scorers": _scorers(data, criteria),
+            "worth": worth(kind, data, _means(track, data, found)) if alone else {},
             "last_label": newest,
             "expert": (
                 {criterion: checked.confusion(criterion) for criterion in criteria}
@@ -222,6 +245,40 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     return evaluation
 
 
+def _beside(data: Data, alone: dict[Key, tuple[Found, Design]]) -> Iterator[Score]:
+    """The same numbers without metrics and judges; and, of single ratings, as was published."""
+    for key, (estimate, _) in alone.items():
+        yield from score_rows(data, estimate, *key, UNAIDED)
+        _, criterion, distribution = key
+        published = algorithm_1(data, criterion, distribution) if data.noise else None
+        if published is not None:
+            yield from score_rows(data, published, *key, ALGORITHM_1, own=True)
+
+
+def _means(
+    track: Track, data: Data, found: dict[Key, tuple[Found, Design]]
+) -> dict[str, np.ndarray]:
+    """Criterion -> the weighted mean of every system, as the track weighs."""
+    return {
+        criterion: np.asarray(estimate.value)
+        for (quantity, criterion, kind), (estimate, _) in found.items()
+        if quantity == data.mean and kind == track.distribution
+    }
+
+
+def _scorers(data: Data, criteria: tuple[str, ...]) -> dict[str, Any]:
+    """Which metrics and judges the model could learn from; and which goes best with people."""
+    if not data.pool.scorers:
+        return {}
+    names = {row.pk: str(row) for row in Scorer.objects.filter(pk__in=data.pool.scorers)}
+    used = [names[pk] for pk in data.pool.scorers]
+    best = {criterion: best_metric(data, criterion) for criterion in criteria}
+    return {
+        "used": used,
+        "best": {name: used[at] for name, at in best.items() if at is not None},
+    }
+
+
 def _counts(kind: Kind, data: Data) -> dict[str, dict[str, float]]:
     """The shares that the kind counts: name -> submission -> share."""
     counted = kind.counts(data.systems)
@@ -251,11 +308,24 @@ def _guaranteed(
     return None if math.isnan(variance) else Realised(variance, anticipated)
 
 
-def _move_on(submission: Submission, realised: Realised | None) -> None:
+def _ranked(
+    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], submission: Submission
+) -> bool:
+    """Whether a submission's rank is decided, on a track where that is enough."""
+    key = (data.mean, track.criterion, track.distribution)
+    if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
+        return False
+    kind, column = type(kind_of(track)), data.systems.index(submission.pk)
+    look = SampleBatch.objects.filter(submission=submission, settled_at__isnull=False).count()
+    return is_ranked(kind, data, key, found[key], column, max(1, look))
+
+
+def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
     """To the board; or to its next stage. What the stage came to is kept with its batch."""
     if realised is not None and (last := last_batch(submission)) is not None:
         realised.keep(last)
     why = design_of(submission.track).enough(submission, realised.larger if realised else None)
+    why = why or ("ranked" if ranked else "")
     if not why:
         submission.move("confirmed")
         nudge("draw")

@@ -1,5 +1,5 @@
 """Facts about the world: targets (what people are asked about), instances (elements of the
-universe), labels, metrics.
+universe), labels.
 
 What a system claims lives in `kbpo.submissions`; nothing here knows who claimed what.
 """
@@ -202,23 +202,3 @@ class Label(models.Model):
     def is_public(self) -> bool:
         """Whether everybody may see it."""
         return self.public_at is not None and self.public_at <= clock.now()
-
-
-class MetricScore(models.Model):
-    """An automatic metric g(x) of an instance's target: free, versioned, never a judgment."""
-
-    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="scores")
-    metric = models.CharField(max_length=40)
-    version = models.PositiveIntegerField()
-    value = models.FloatField()
-
-    class Meta:
-        db_table_comment = "Automatic metrics, one value a target and version"
-        constraints = [
-            models.UniqueConstraint(
-                fields=["metric", "version", "target"], name="score_once_a_version"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.metric} v{self.version}"

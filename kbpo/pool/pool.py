@@ -13,11 +13,12 @@ from scipy import sparse
 
 from kbpo.corpus.fetch import fetch
 from kbpo.pool.probabilities import Floats, Ids
+from kbpo.scores.read import read_scores
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 Matrix: TypeAlias = "sparse.csr_array"
-OTHERS = 10
+OTHERS = 11
 """Columns that are read before the weights."""
 
 
@@ -53,6 +54,14 @@ class Pool:
     """(u, m) confidences; 1 where the system gives none"""
     features: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     """(u, k) what else a kind tells the model of each; empty if that is nothing"""
+    scorers: list[int] = field(default_factory=list)
+    """Metrics and judges in use that say anything of what is in the pool"""
+    scores: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(u, scorers) what they say; NaN where one says nothing"""
+    input: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """(u,) code of what each was made for"""
+    text: Matrix | None = None
+    """(u, words) the weights of words in each, where the model is to see which say the same"""
 
     @cached_property
     def member(self) -> Matrix:
@@ -92,7 +101,8 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     weights = ", ".join(kind.weights(name) for name in names)
     rows = fetch(
         f"SELECT p.submission_id, p.instance_id, i.target_id, t.u, {said.document}, {said.stratum},"
-        f" {said.types}, coalesce(p.confidence, 1.0), {said.subject}, {said.object}, {weights}"
+        f" {said.types}, coalesce(p.confidence, 1.0), {said.subject}, {said.object}, {said.input},"
+        f" {weights}"
         " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
         " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
@@ -119,6 +129,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
             "SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]
         )
     )
+    scores = read_scores(track.corpus, instance)
     return Pool(
         systems=list(submissions),
         teams=[teams[one] for one in submissions],
@@ -134,6 +145,10 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         p={name: _normalised(table(columns[OTHERS + k])) for k, name in enumerate(names)},
         confidence=table(columns[7]),
         features=kind.features(instance),
+        scorers=scores.scorers,
+        scores=scores.value,
+        input=np.unique(np.array(columns[10], dtype=np.int64)[first], return_inverse=True)[1],
+        text=kind.words_in(instance),
     )
 
 

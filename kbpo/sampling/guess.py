@@ -5,7 +5,7 @@ narrows intervals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,14 @@ from scipy import sparse
 from estimators import model
 from estimators.crossfit import folds
 from estimators.features import Claims
+from estimators.rating_model import fit_ratings
+from estimators.ratings import rating_error
 from kbpo.inclusion.disclosure import Disclosed
 from kbpo.pool.pool import Matrix, Pool
 from kbpo.pool.probabilities import Floats, Ids
+from kbpo.tracks.base import Track as Kind
 
-VERSION = 4
+VERSION = 5
 FOLDS = 5
 LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
@@ -35,6 +38,74 @@ class Guess:
     knows"""
     labels: int
     """Labels that it was learnt from; 0: there were too few, and it says ½ of everything"""
+    error: Floats | None = None
+    """(u,) the squared error that is expected of it, where labels are ratings; None: g (1 − g)"""
+
+
+def guess_of(
+    kind: type[Kind],
+    criterion: str,
+    pool: Pool,
+    label: Floats,
+    *,
+    key: str,
+    seen: Mapping[int, Disclosed],
+    aided: bool = True,
+) -> Guess:
+    """The model's guess under a criterion, as its judgments are: majorities, or single ratings.
+    Without aid (`aided`) of metrics and judges it is what systems say that is left; of ratings,
+    people alone.
+    """
+    if kind.criterion(criterion).single == "mean":
+        return guess_ratings(pool, label, key=key, seen=seen, aided=aided)
+    if not aided:
+        pool = replace(pool, scorers=[], scores=np.zeros((0, 0)))
+    return guess(pool, label, key=key, seen=seen)
+
+
+def guess_ratings(
+    pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Disclosed], aided: bool = True
+) -> Guess:
+    """The guess of every instance's mean rating, cross-fitted in folds by target.
+
+    An instance is a row of the first system that states it and whose team had not `seen` it: what
+    all had seen teaches nothing, as in `guess`, and has the guess ½. Without aid every guess is ½,
+    which the centred estimate makes the mean of the ratings.
+    """
+    member = _unseen(pool, pool.member, seen)
+    at = np.flatnonzero(np.diff(member.indptr) > 0)
+    member.sort_indices()
+    owner = member.indices[member.indptr[at]].astype(np.int64)
+    g, error = np.full(pool.instance.size, 0.5), np.full(pool.instance.size, 0.25)
+    labels = int(np.count_nonzero(~np.isnan(label[at])))
+    fitted = aided and labels >= LEAST
+    expected = _levels(label[at], owner)
+    if fitted:
+        by_target = folds((int(one) for one in pool.target_id), FOLDS, key=key.encode()[:64])
+        told = [part[at] for part in (pool.features, pool.scores) if part.size]
+        g[at] = expected = fit_ratings(
+            np.hstack(told) if told else np.zeros((at.size, 0)),
+            label[at],
+            by_target[pool.target[at]],
+            system=_codes(owner),
+            input=_codes(pool.input[at]),
+            text=None if pool.text is None else pool.text[at],
+        ).g
+    error[at] = rating_error(label[at], expected, owner)[owner]
+    return Guess(g, 0.0, labels if fitted else 0, error)
+
+
+def _levels(rating: Floats, system: Ids) -> Floats:
+    """(n,) the mean rating of each row's system, drawn by one rating to the mean of all; ½ where
+    nothing is rated.
+    """
+    known = np.flatnonzero(~np.isnan(rating))
+    middle = float(rating[known].mean()) if known.size else 0.5
+    m = int(system.max(initial=-1)) + 1
+    count = np.bincount(system[known], minlength=m)
+    total = np.bincount(system[known], weights=rating[known], minlength=m)
+    levels: Floats = ((total + middle) / (count + 1))[system]
+    return levels
 
 
 def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Disclosed]) -> Guess:
@@ -73,6 +144,7 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
         subject=_codes(pool.subject[at]),
         object=_codes(pool.object[at]),
         numbers=pool.features[at] if pool.features.size else None,
+        scores=pool.scores[at] if pool.scorers else None,
     )
 
 

@@ -234,6 +234,8 @@ class PoolColumns:
     subject: str = "0::bigint"
     """Number of the first thing that an instance is about, within its document"""
     object: str = "0::bigint"
+    input: str = "t.id"
+    """Number of what an instance was made for: ratings of one say something of the others"""
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,17 @@ class Noise:
     def of(self, rows: NDArray[np.int64]) -> Noise:
         """The same of some of the instances."""
         return Noise(self.count[rows], self.variance)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is computed of each thing that systems say: its name, what pages call it, its version
+    (of the library, its settings and our treatment). Another version is another metric.
+    """
+
+    name: str
+    label: str
+    version: str
 
 
 @dataclass(frozen=True)
@@ -337,6 +350,11 @@ class Track(ABC):
     """Two columns of the board that are drawn against each other"""
     can_be_checked: ClassVar[bool] = False
     """Whether experts can answer again what people were asked (`again`, `rejudge`)"""
+    metrics: ClassVar[Sequence[Metric]] = ()
+    """What is computed of each thing that systems say (`measure`)"""
+    priors: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """criterion -> what people, and things, differed by in other studies (σ_a², σ_f²): plans begin
+    with it"""
     published: ClassVar[tuple[str, ...]] = ()
     """Which of the published estimators (simple, joint) stand beside the default one"""
 
@@ -464,6 +482,12 @@ class Track(ABC):
         """
         return {}
 
+    def opinions(self, instances: NDArray[np.int64]) -> Mapping[str, Sequence[Sequence[float]]]:
+        """What single people said of each instance, for each criterion whose judgments are single
+        ratings.
+        """
+        return {}
+
     def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
         """Yields one question about each target that asks all of what was asked of it, as if nobody
         had answered yet: for experts. Nothing, if this kind of track cannot be checked.
@@ -488,6 +512,30 @@ class Track(ABC):
         columns.
         """
         return np.zeros((instances.size, 0))
+
+    def words_in(self, instances: NDArray[np.int64]) -> Any:
+        """(n, v) sparse weights of the words in each text, where the model is to see which of them
+        say the same; None where it is not.
+        """
+        return None
+
+    def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
+        """Yields each instance with its value under each of `metrics`; NaN where one is not
+        defined.
+        """
+        return iter(())
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        """What a program that judges is shown of each instance: the text, and what is said of it,
+        by keys that are the same for all. Nothing about who says it. Empty where no program can.
+        """
+        return {}
+
+    def by_input(self, submission_id: int) -> Mapping[str, int]:
+        """The id of each input -> the instance that a submission states for it; empty where files
+        of scores cannot name things by inputs.
+        """
+        return {}
 
     def traits(
         self, instances: NDArray[np.int64], submissions: Sequence[int]

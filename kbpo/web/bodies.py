@@ -14,7 +14,7 @@ from kbpo.web.errors import page
 MEGABYTE = 1 << 20
 BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
-UPLOADS = ("submit", "api-submissions")
+UPLOADS = ("submit", "desk-scores", "api-submissions", "api-judges")
 """Names of the pages that take files"""
 
 
@@ -50,7 +50,7 @@ def _most(request: HttpRequest) -> int:
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     user = request.user
     uploads = isinstance(user, User) and (user.is_researcher or user.is_staff)
-    if not uploads and not (match.url_name == "api-submissions" and _has_token(request)):
+    if not uploads and not (match.url_name.startswith("api-") and _has_token(request)):
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
 

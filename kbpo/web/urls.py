@@ -13,11 +13,23 @@ from kbpo.web.desk import (
     money,
     pooling,
     reading,
+    scores,
     tracks,
 )
 from kbpo.web.desk.people import accounts, platforms, workers
 from kbpo.web.desk.quality import adjudication, aggregation, checks, measures, pilots
-from kbpo.web.public import ask, board, compare, gallery, health, people, prose, track
+from kbpo.web.public import (
+    ask,
+    board,
+    compare,
+    gallery,
+    health,
+    metrics,
+    people,
+    prmse,
+    prose,
+    track,
+)
 from kbpo.web.research import order, submissions, upload
 
 urlpatterns = [
@@ -45,10 +57,13 @@ urlpatterns = [
     *define.urlpatterns,
     *describe.urlpatterns,
     *reading.urlpatterns,
+    *scores.urlpatterns,
     *documents.urlpatterns,
     *diagnostics.urlpatterns,
     *pooling.urlpatterns,
     *checks.urlpatterns,
     *compare.urlpatterns,
+    *metrics.urlpatterns,
+    *prmse.urlpatterns,
     *gallery.urlpatterns,
 ]

@@ -11,8 +11,10 @@ from estimators.horvitz_thompson import centred, difference
 from estimators.ratings import (
     Crossed,
     JudgeEffect,
+    anticipated_rating_variance,
     judge_effect,
     rating_design,
+    rating_error,
     with_judges,
     with_rating_noise,
 )
@@ -254,3 +256,33 @@ def test_intervals_hold_with_few_judges_who_rate_many(n_judges):
     naive, crossed = held / 2000
     assert 0.775 < crossed < 0.83, crossed
     assert naive < crossed - 0.04
+
+
+@pytest.mark.parametrize("c", [1, 2])
+def test_what_is_anticipated_is_the_expectation_of_what_is_realised(c):
+    chances = np.array([0.3, 0.6, 1.0])
+    realised = np.zeros(2)
+    for chance, taken, judgments in outcomes(chances, c):
+        rows = np.flatnonzero(taken)
+        sample = P[rows], chances[rows], judgments[rows].mean(axis=1), G[rows], P.T @ G
+        found = difference(*sample, target=rows, n_targets=3)
+        realised += chance * np.asarray(found.variance)
+    error = (F - G) ** 2 + SPREAD / c
+    assert anticipated_rating_variance(P, chances, error) == pytest.approx(realised, abs=1e-12)
+
+
+def test_what_a_few_ratings_show_is_drawn_to_what_all_show():
+    rating = np.array([1.0, 1.0, 1.0, 0.0, np.nan])
+    guess = np.array([1.0, 1.0, 1.0, 0.5, 0.5])
+    together = (0.25 + 0.25) / 5
+    expected = [5 * together / 8, (0.25 + 5 * together) / 6, together]
+    assert rating_error(rating, guess, [0, 0, 0, 1, 1], 3) == pytest.approx(expected)
+
+
+def test_what_can_never_be_asked_has_no_bound_and_what_weighs_nothing_no_part():
+    found = anticipated_rating_variance([[0.5, 0.0], [0.5, 1.0]], [0.0, 1.0], [0.1, 0.1])
+    assert found.tolist() == [np.inf, 0.0]
+    with pytest.raises(ValueError, match="error"):
+        anticipated_rating_variance([[1.0]], [0.5], [-0.1])
+    with pytest.raises(ValueError, match="rating"):
+        rating_error([[1.0]], [[0.5]], [0])

@@ -44,6 +44,26 @@ def comparisons(
     }
 
 
+def is_ranked(
+    kind: type[Kind], data: Data, key: Key, found: tuple[Estimate, Design], column: int, look: int
+) -> bool:
+    """Whether a system's place among all that take part and have a number is decided: every other is
+    better or worse, all pairs at once.
+
+    Its page may be looked at after each of its stages. The k-th look spends 5 %/(k (k + 1)), so that
+    a place is wrongly decided at any of them with 5 % at most.
+    """
+    estimate, _ = found
+    known = data.shown & ~np.isnan(np.asarray(estimate.value))
+    columns = np.flatnonzero(known).astype(np.int64)
+    if columns.size < 2 or not known[column]:
+        return False
+    level = 1 - (1 - LEVEL) / (look * (look + 1))
+    told = _compare(found, columns, data.systems, _sign(kind, key), level=level)
+    place = columns.tolist().index(column)
+    return bool(told["best"][place] == told["worst"][place])
+
+
 def ranked_by(kind: type[Kind], keys: Iterable[Key]) -> set[Key]:
     """Of numbers that there are, those by which systems are ranked: of each criterion and
     distribution the first in the order of the kind's quantities.
@@ -95,7 +115,12 @@ def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str
 
 
 def _compare(
-    found: tuple[Estimate, Design], columns: Ids, of: list[int], sign: float
+    found: tuple[Estimate, Design],
+    columns: Ids,
+    of: list[int],
+    sign: float,
+    *,
+    level: float = LEVEL,
 ) -> dict[str, Any]:
     """Ranks and ties; `sign` is −1 where less is better."""
     estimate, design = found
@@ -108,7 +133,7 @@ def _compare(
         values,
         covariance,
         rng=np.random.default_rng(SEED),
-        confidence_level=LEVEL,
+        confidence_level=level,
         degrees_of_freedom=df,
     )
     ranks = rank_intervals(family)
@@ -118,5 +143,5 @@ def _compare(
         "worst": ranks.worst.tolist(),
         "groups": [[systems[at] for at in group] for group in tie_groups(family)],
         "critical": float(family.critical),
-        "level": LEVEL,
+        "level": level,
     }

@@ -209,6 +209,8 @@ def restricted(data: Data, cut: Cut) -> Data:
         judged=place[data.judged[kept]],
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
         g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
+        error={criterion: errors[inside] for criterion, errors in data.error.items()},
+        unaided={},
         noise={name: one.of(kept) for name, one in data.noise.items()},
         draws={},
         swept=_cut_swept(data.swept, place),

@@ -20,7 +20,7 @@ from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.pool import Pool, read_pool
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.designs.base import Realised
-from kbpo.sampling.guess import Guess, guess, one_verdict
+from kbpo.sampling.guess import Guess, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -30,6 +30,9 @@ from kbpo.tracks.registry import kind_of
 BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""
 
+LEAST_LEFT = 0.01
+"""Share of a planned variance that thresholds are never asked to go below, however much of it people
+differ by: then all is asked, and more people would be needed"""
 TOGETHER = 2.0
 """How much more variance judgments leave that come in by whole documents, since errors of the
 model go together there (`benchmarks/fold_in.py` measures it). A guess for plans alone: what is
@@ -66,16 +69,35 @@ class State:
         g = self.guess.g[mine]
         self.total = float(self.p @ g)
         self.v: Floats = np.full(mine.size, 0.25)
-        if self.guess.labels:
+        if self.guess.error is not None:
+            self.v = self.guess.error[mine]
+        elif self.guess.labels:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
+        self.noise = self._noise(pool)
         self.submission = submission
         self.by_document: Floats = worth(self._now.document)
 
     def _guess(self, pool: Pool, found: Mapping[int, Disclosed]) -> Guess:
-        verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
-        return guess(
-            pool, one_verdict(verdicts, pool.member), key=self.track.corpus.hash_key, seen=found
-        )
+        kind, criterion = kind_of(self.track), self.track.criterion
+        verdicts = kind.judge(pool.instance, pool.systems)[criterion]
+        label = one_verdict(verdicts, pool.member)
+        key = self.track.corpus.hash_key
+        return guess_of(type(kind), criterion, pool, label, key=key, seen=found)
+
+    def _noise(self, pool: Pool) -> float:
+        """What people will differ by once all is rated, Σ p² σ_a²/c, with as many people a thing as
+        there were so far; 0 where a majority is taken for true. No threshold brings it down.
+        """
+        noise = kind_of(self.track).noise(pool.instance).get(self.track.criterion)
+        if noise is None:
+            return 0.0
+        rated = noise.count[noise.count > 0]
+        people = 1 / rated if rated.size else 1 / np.array([self.track.workers_per_question])
+        return float(self.p @ self.p) * noise.variance * float(people.mean())
+
+    def _left(self, goal: float) -> float:
+        """What thresholds may leave of a planned variance."""
+        return max(goal - self.noise, LEAST_LEFT * goal)
 
     def raised(self, goal: float) -> Floats:
         """Thresholds (per target) that plan for a variance.
@@ -86,7 +108,11 @@ class State:
         way; which documents were drawn changes no threshold.
         """
         pi = water_fill(
-            self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row
+            self.p,
+            self.chance[self.row],
+            self.v,
+            target_variance=self._left(goal),
+            target=self.row,
         )
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
@@ -109,8 +135,9 @@ class State:
         """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is
         raised to, s² = Σ p² v; 0 if nothing is raised.
         """
+        left = self._left(goal)
         return multiplier(
-            self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row
+            self.p, self.chance[self.row], self.v, target_variance=left, target=self.row
         )
 
     @property
@@ -134,7 +161,7 @@ class State:
     @property
     def planned(self) -> float:
         """The variance that the thresholds so far plan for."""
-        return planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
+        return self.noise + planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
     def aim(
         self, target: float, realised: Realised | None, *, stage: int = 1, most: float = BOLD

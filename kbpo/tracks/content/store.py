@@ -8,13 +8,14 @@ and never block each other.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
 from kbpo.corpus.copy import copy
+from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
 from kbpo.instances.hashing import CONTENT_KEY_SQL, U_SQL
 
@@ -83,6 +84,16 @@ def store(submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim]
         stored = int(cursor.rowcount)
         cursor.execute("DROP TABLE said")
     return stored
+
+
+def contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The content of the target of each instance that has one, in the order of their numbers."""
+    rows = fetch(
+        "SELECT i.id, t.content FROM instances_instance i JOIN instances_target t ON"
+        " t.id = i.target_id WHERE i.id = ANY(%s) AND t.content IS NOT NULL ORDER BY i.id",
+        [list(instances)],
+    )
+    return {pk: json.loads(content) for pk, content in rows}
 
 
 def _rows(claims: Iterable[Claim]) -> Iterator[tuple[Any, ...]]:

@@ -30,6 +30,7 @@ from kbpo.tracks.base import (
 )
 from kbpo.tracks.content import explore
 from kbpo.tracks.content.ratings import NOTHING, Rated, noise_of, rated, targets_of
+from kbpo.tracks.content.store import contents
 
 Ids = NDArray[np.int64]
 
@@ -41,7 +42,11 @@ class ContentTrack(Track):
         "instance": Distribution("Every item", "1.0::float8")
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (Quantity("mean", "Mean", "M", "better"),)
-    columns: ClassVar[tuple[Column, ...]] = (Column("mean", "mean", DEFAULT, "first"),)
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("mean", "mean", DEFAULT, "first"),
+        Column("mean_unaided", "mean", "unaided", "beneath", "people alone", "mean"),
+        Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
+    )
     can_be_checked: ClassVar[bool] = True
 
     @abstractmethod
@@ -58,6 +63,9 @@ class ContentTrack(Track):
     def interface(self) -> str:
         """The interface that targets are asked about in."""
         return self.asking[0].interface
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        return {pk: {"text": content["text"]} for pk, content in contents(instances).items()}
 
     def shown_text(self, targets: Sequence[int]) -> dict[int, str]:
         """What the explorer shows of targets: their text."""
@@ -138,6 +146,17 @@ class ContentTrack(Track):
         known = rated(np.unique(targets).tolist())
         single = [criterion for criterion in self.criteria if criterion.single == "mean"]
         return {criterion.name: noise_of(targets, known, criterion.name) for criterion in single}
+
+    def opinions(self, instances: Ids) -> dict[str, list[Sequence[float]]]:
+        targets = targets_of(instances).tolist()
+        known = rated(targets)
+        return {
+            criterion.name: [
+                known.get(target, NOTHING).ratings.get(criterion.name, ()) for target in targets
+            ]
+            for criterion in self.criteria
+            if criterion.single == "mean"
+        }
 
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         return explore.verdicts(self.criterion(self.track.criterion), submission_id, public=public)

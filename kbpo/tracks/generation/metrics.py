@@ -17,12 +17,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rouge_score.rouge_scorer import RougeScorer
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
+
+from kbpo.tracks import base
+
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
 LONGEST = 20_000
 """Characters of a text that a metric looks at; time grows with the square of some."""
@@ -46,12 +51,9 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(base.Metric):
     """One metric: what it needs, where its values lie, and how it is computed."""
 
-    name: str
-    label: str
-    version: str
     needs: str
     """"references", "source" or "text": with nothing but the text"""
     high: float
@@ -67,18 +69,24 @@ class Metric:
         return self.compute(scored)
 
 
-@cache
+@cache  # what follows takes seconds to import, and few processes compute metrics
 def _bleu() -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
     return BLEU(effective_order=True)
 
 
 @cache
 def _chrf() -> CHRF:
+    from sacrebleu.metrics.chrf import CHRF
+
     return CHRF()
 
 
 @cache
 def _rouge() -> RougeScorer:
+    from rouge_score.rouge_scorer import RougeScorer
+
     return RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
 
 

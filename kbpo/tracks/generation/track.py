@@ -11,16 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
+from scipy import sparse
 
 from formats.generation import read_outputs
 from formats.limits import MB, Limits
 from formats.messages import Report
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Target
-from kbpo.tracks.base import Asking, Criterion, Distribution, Unusable, Words
-from kbpo.tracks.content.store import Claim, store
+from kbpo.tracks.base import Asking, Criterion, Distribution, PoolColumns, Unusable, Words
+from kbpo.tracks.content.store import Claim, contents, store
 from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.generation.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.generation.models import Input
+from kbpo.tracks.generation.priors import PRIORS
+from kbpo.tracks.generation.words import word_weights
 
 FACETS = (
     ("fluency", "Fluency", "How well does the text read?",
@@ -49,6 +53,9 @@ class GenerationTrack(ContentTrack):
     distributions: ClassVar = {"instance": Distribution("Every output", "1.0::float8")}
     asking: ClassVar = (Asking("form", Decimal("0.15"), 30, people=2),)
     can_be_checked: ClassVar[bool] = False  # ratings are opinions
+    metrics: ClassVar = tuple(METRICS.values())
+    priors: ClassVar = PRIORS
+    pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
     words: ClassVar = Words(
         item="output",
         items="outputs",
@@ -106,6 +113,10 @@ class GenerationTrack(ContentTrack):
             for target in targets
         }
 
+    def words_in(self, instances: NDArray[np.int64]) -> sparse.csr_array:
+        texts = {pk: output["text"] for pk, output in contents(instances.tolist()).items()}
+        return word_weights([texts[pk] for pk in instances.tolist()])
+
     def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
         """(n, 1) the logarithm of the output's length."""
         rows = dict(
@@ -118,6 +129,41 @@ class GenerationTrack(ContentTrack):
         lengths = np.array([rows[one] for one in instances.tolist()], dtype=np.float64)
         return np.log1p(lengths)[:, None]
 
+    def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
+        outputs = contents(instances)
+        inputs = self._inputs(outputs)
+        shown = (_scored(output, inputs[output["input"]]) for output in outputs.values())
+        yield from zip(outputs, compute(shown), strict=True)
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        outputs = contents(instances)
+        inputs = self._inputs(outputs)
+        return {
+            pk: {
+                "input_id": output["input"],
+                "output": output["text"],
+                "question": inputs[output["input"]].question,
+                "source": inputs[output["input"]].source,
+                "passages": inputs[output["input"]].passages,
+                "references": inputs[output["input"]].references,
+            }
+            for pk, output in outputs.items()
+        }
+
+    def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> dict[str, Input]:
+        """The inputs that outputs are for, by their ids."""
+        keys = {output["input"] for output in outputs.values()}
+        return {row.key: row for row in Input.objects.filter(corpus=self.corpus, key__in=keys)}
+
+    def by_input(self, submission_id: int) -> Mapping[str, int]:
+        rows = fetch(
+            "SELECT t.content->>'input', i.id FROM submissions_prediction p"
+            " JOIN instances_instance i ON i.id = p.instance_id"
+            " JOIN instances_target t ON t.id = i.target_id WHERE p.submission_id = %s",
+            [submission_id],
+        )
+        return dict(rows)
+
     def example(self) -> Iterator[str]:
         for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:
             text = "What your system writes for this input."
@@ -125,6 +171,13 @@ class GenerationTrack(ContentTrack):
 
     def n_inputs(self) -> int:
         return Input.objects.filter(corpus=self.corpus).count()
+
+
+def _scored(output: Mapping[str, Any], made_for: Input) -> Scored:
+    """What metrics are shown of an output; one that is a reference is held against the others."""
+    source = made_for.source or "\n".join(made_for.passages)
+    references = references_without(made_for.references, output["text"])
+    return Scored.of(output["text"], references, source)
 
 
 def _field(name: str, label: str, ask: str, cues: tuple[str, ...]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import read_facts, targets_in_scope
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
+from kbpo.tracks.kbp.to_judge import to_judge
 from kbpo.tracks.kbp.traits import read_traits
 from kbpo.tracks.kbp.words import GROUPS, PAGES, WORDS
 from kbpo.tracks.recall import Facts, TrackWithRecall
@@ -123,6 +124,9 @@ class KbpTrack(TrackWithRecall):
         types = load_schema(self.corpus.schema).entity_types.values()
         linkable = [one.name for one in types if one.linkable]
         return judgments.self_claims(submissions, linkable)
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        return to_judge(self.corpus, instances)
 
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, NDArray[np.str_]]:
         return read_traits(self.corpus, submissions)

@@ -88,6 +88,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "name": row.submission.name,
                 "description": row.submission.description,
                 "rank": row.rank,
+                "saved": row.saved,
                 **{one.name: row.counted.get(one.name) for one in kind.counted},
                 **{one.name: _figure(row.figure(one.name)) for one in kind.columns},
             }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from kbpo.web.api import comparison, downloads, judgments, submissions, tracks
+from kbpo.web.api import comparison, downloads, judges, judgments, submissions, tracks
+from kbpo.web.public import prmse
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
@@ -24,6 +25,11 @@ urlpatterns = [
     ),
     path("tracks/<slug:slug>/compare/", comparison.Comparison.as_view(), name="api-compare"),
     path("tracks/<slug:slug>/board/", tracks.BoardDetail.as_view(), name="api-board"),
+    path("tracks/<slug:slug>/judges/", judges.Judges.as_view(), name="api-judges"),
+    path("tracks/<slug:slug>/judges/<int:pk>/", judges.Switch.as_view(), name="api-judge"),
+    path("tracks/<slug:slug>/unscored/", judges.Unscored.as_view(), name="api-unscored"),
+    path("tracks/<slug:slug>/scores/", judges.Scores.as_view(), name="api-scores"),
+    path("prmse/", prmse.Prmse.as_view(), name="api-prmse"),
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),

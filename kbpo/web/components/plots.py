@@ -6,7 +6,7 @@ not.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from zlib import crc32
@@ -16,6 +16,7 @@ from kbpo.web.components.figures import count_text, number_text
 
 PLOT_HEIGHT = 400
 ARRIVAL_HEIGHT = 230
+CURVES_HEIGHT = 300
 # What the labels are placed against: the width a plot has on a wide page, and the size of a letter
 # there.
 NOMINAL_WIDTH = 580
@@ -33,6 +34,25 @@ class Point:
     precision: Interval
     recall: Interval
     first: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points (x, y), named at its end; `kind` is its class in the style sheet."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    kind: str = "path"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A named point."""
+
+    name: str
+    x: float
+    y: float
+    is_named: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,6 +110,64 @@ def draw_arrival(
     return _framed(
         body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
     )
+
+
+def draw_curves(
+    curves: Sequence[Curve],
+    dots: Sequence[Dot],
+    across: Axis,
+    up: Axis,
+    alt: str,
+    *,
+    x_name: str,
+    y_name: str,
+    x_written: Callable[[float], str],
+    y_written: Callable[[float], str],
+) -> str:
+    """Lines, each with its name at its right end, and named dots, on two axes."""
+    paths, names = [], []
+    for curve in curves:
+        inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
+        if not inside:
+            continue
+        line = _line([(across.position(x), _y(up, y)) for x, y in inside])
+        paths.append(f'<path class="{curve.kind}" d="{line}"/>')
+        x, y = across.position(inside[-1][0]), _y(up, inside[-1][1])
+        names.append(
+            f'<text class="equal-name" x="{x:g}%" y="{y:g}%" dx="-4" dy="-4"'
+            f' text-anchor="end">{escape(curve.name)}</text>'
+        )
+    marks = []
+    for dot in dots:
+        x, y = across.position(dot.x), _y(up, dot.y)
+        anchor, dx = ("end", -7) if x > 60 else ("start", 7)
+        shown = (
+            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="4"'
+            f' text-anchor="{anchor}">{escape(dot.name)}</text>'
+        )
+        said = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"
+        marks.append(
+            f'<g class="cross first"><title>{escape(said)}</title><circle class="now-dot"'
+            f' cx="{x:g}%" cy="{y:g}%" r="4"/>{shown if dot.is_named else ""}</g>'
+        )
+    body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched("".join(paths))
+    body += "".join(names) + "".join(marks)
+    return _framed(
+        body,
+        across,
+        up,
+        CURVES_HEIGHT,
+        alt,
+        y_name,
+        x_name,
+        x_written=x_written,
+        y_written=y_written,
+    )
+
+
+def counts_axis(most: int) -> Axis:
+    """An axis of whole numbers from 0."""
+    return _counts(most)
 
 
 def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
@@ -301,11 +379,14 @@ def _framed(
     x_name: str,
     *,
     counts: bool = False,
+    x_written: Callable[[float], str] | None = None,
+    y_written: Callable[[float], str] | None = None,
 ) -> str:
+    write_up = y_written or _whole
     y_labels = "".join(
-        f'<text x="28" y="{_y(up, tick):g}%">{_whole(tick)}</text>' for tick in up.ticks
+        f'<text x="28" y="{_y(up, tick):g}%">{write_up(tick)}</text>' for tick in up.ticks
     )
-    written = count_text if counts else _whole
+    written = x_written or (count_text if counts else _whole)
     x_labels = "".join(
         f'<text x="{across.position(tick):g}%" y="14">{written(tick)}</text>'
         for tick in across.ticks

@@ -194,8 +194,10 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             _value(row, column.name) is not None
             for row in shown.rows
             for column in beneath
-            if column.under == mean
+            if column.under == mean and column.method == "expert"
         ),
+        "has_saved": any(row.saved is not None for row in shown.rows),
+        "helped_by": _helped_by(shown, view),
         "has_headline": kind.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
@@ -205,6 +207,13 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "finding": _finding(shown.rows) if kind.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
+
+
+def _helped_by(shown: Board, view: View) -> dict[str, Any]:
+    """How many metrics and judges the model could learn from, and which goes best with people."""
+    told = shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
+    best = told.get("best", {}).get(view.criterion, "")
+    return {"n": len(told.get("used", ())), "best": best}
 
 
 def _drawn(kind: Kind) -> list[Column]:
@@ -268,6 +277,7 @@ def _row(
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
+        "saved": row.saved,
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(kind, row, head, view) for head in heads],
         "published": published,
@@ -412,6 +422,8 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     header += ["documents"] if with_documents else []
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
+    with_saved = any(row.saved is not None for row in shown.rows)
+    header += ["saved"] if with_saved else []
     rows = []
     for row in shown.rows:
         names = [row.submission.team.name, row.submission.name]
@@ -420,6 +432,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         told += [row.counted.get(one.name) for one in kind.counted]
         for one in kind.columns:
             told += [getattr(row.figure(one.name), end, None) for end in ends]
+        told += [row.saved] if with_saved else []
         rows.append([*names, *told])
     filename = f"{track.slug}-{view.distribution}-{view.criterion}.csv"
     return csv_response(filename, header, rows)

@@ -45,6 +45,10 @@ PAGE = 25
 
 ENDED = {
     "target": "The interval that was ordered is reached.",
+    "ranked": (
+        "Its rank among all runs is decided: the interval that was ordered is not needed for that."
+        " What was set aside for more is free again."
+    ),
     "budget": (
         "The money for this submission ended before the interval that was ordered was reached. What"
         " was judged counts, and the intervals below are as wide as they are."

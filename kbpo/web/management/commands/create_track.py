@@ -75,6 +75,11 @@ class Command(BaseCommand):
         parser.add_argument("--team-cap", type=dollars, help="Dollars of one team")
         parser.add_argument("--reward", type=dollars, help="Dollars for one answer")
         parser.add_argument("--seconds", type=int, help="Expected seconds for one answer")
+        parser.add_argument(
+            "--ends-when-ranked",
+            action="store_true",
+            help="Judge a run no further once its rank is decided; the rest of the money returns",
+        )
         parser.add_argument("--open", action="store_true", help="Open it at once")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -93,6 +98,7 @@ class Command(BaseCommand):
             fee_rate=registry.fee_rate_of(options["platform"]),
         )
         names = ("kind", "description", "distribution", "criterion", "design", "scope", "platform")
+        names += ("ends_when_ranked",)
         fields = {name: options[name] for name in names}
         try:
             with transaction.atomic():

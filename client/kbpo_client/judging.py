@@ -1,0 +1,131 @@
+"""Lets any program judge: a line of JSON in, a line of JSON out.
+
+The program stays alive from line to line, so that a model is loaded once. It may answer in another
+order than it was asked in; it must flush its output.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import queue
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from kbpo_client.client import Client, Json
+
+END = None
+
+
+class JudgeFailed(Exception):
+    """The program ended, was silent or said what is no score; the text is a sentence."""
+
+
+class Judge:
+    """A program that runs and judges."""
+
+    def __init__(self, command: str, seconds: float) -> None:
+        self.command, self.seconds = command, seconds
+        try:
+            self._process = subprocess.Popen(
+                shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        except (OSError, ValueError, IndexError) as error:
+            raise JudgeFailed(f"`{command}` cannot be run: {error}.") from error
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(END)
+
+    def _write(self, asked: list[Json]) -> None:
+        assert self._process.stdin is not None
+        try:
+            for one in asked:
+                self._process.stdin.write(json.dumps(one, ensure_ascii=False) + "\n")
+            self._process.stdin.flush()
+        except OSError:  # it ended: the reader tells
+            pass
+
+    def ask(self, asked: list[Json], tell: Callable[[Json], None]) -> None:
+        """Asks about some things, and tells each score as soon as it is there. Raises
+        JudgeFailed.
+        """
+        threading.Thread(target=self._write, args=[asked], daemon=True).start()
+        waiting = {one["id"] for one in asked}
+        while waiting:
+            score = self._next(waiting)
+            waiting.discard(score["id"])
+            tell(score)
+
+    def _next(self, waiting: set[int]) -> Json:
+        try:
+            line = self._lines.get(timeout=self.seconds)
+        except queue.Empty:
+            raise JudgeFailed(
+                f"`{self.command}` said nothing for {self.seconds:.0f} seconds. Does it flush its"
+                " output after each line?"
+            ) from None
+        if line is END:
+            code = self._process.wait()
+            raise JudgeFailed(
+                f"`{self.command}` ended (code {code}) while {len(waiting)} answers were missing."
+            )
+        return _score(str(line), waiting)
+
+
+def _score(line: str, waiting: set[int]) -> Json:
+    """What a line of a judge says. Raises JudgeFailed."""
+    try:
+        said: Any = json.loads(line)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise JudgeFailed(f"The judge wrote a line that is no JSON object: {line.strip()[:80]!r}.")
+    number, value = said.get("id"), said.get("score", said.get("value"))
+    if number not in waiting:
+        raise JudgeFailed(f"The judge answered about {number!r}, which it was not asked about.")
+    usable = isinstance(value, int | float) and math.isfinite(value)
+    if not usable:
+        raise JudgeFailed(f"The judge’s score of {number} is no finite number: {value!r}.")
+    return {"id": number, "value": float(value)}
+
+
+def judge_all(
+    client: Client,
+    track: str,
+    named: Json,
+    program: Judge,
+    *,
+    batch: int,
+    tell: Callable[[int, int], None],
+) -> int:
+    """How many things a program judged until nothing of a track was left; `tell` hears how many are
+    done and left. What a program said before it failed is brought, so that nobody pays twice.
+    """
+    done = 0
+    while True:
+        page = client.unscored(track, named, limit=batch)
+        if not page["results"]:
+            return done
+        scores: list[Json] = []
+        try:
+            program.ask(page["results"], scores.append)
+        finally:
+            if scores:
+                brought = client.bring_scores(track, named, scores)
+                done += len(scores)
+                tell(done, brought["left"])

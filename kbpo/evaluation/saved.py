@@ -1,0 +1,127 @@
+"""What metrics and judges save: the same estimates as if there were none, and the share of judgments
+that they make unnecessary.
+
+The variance falls as one over the number of judgments, so that 1 − V/V′ of them are saved, V with
+and V′ without. Where a metric only costs, the share is below 0, and is told.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from estimators.control_variates import control_variate_mean
+from estimators.design import Design
+from estimators.estimate import Estimate
+from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred
+from kbpo.evaluation.rated import with_noise
+from kbpo.evaluation.score import Key
+from kbpo.pool.probabilities import Floats
+
+UNAIDED = "unaided"
+"""The method of the same estimates without metrics and judges"""
+ALGORITHM_1 = "algorithm_1"
+"""The method of the published estimate with one metric"""
+EVEN = 1e-9
+"""Probabilities that differ by less are equal"""
+FEWEST = 30
+"""Ratings of all systems that say which metric goes best with people"""
+
+
+def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, Design]]:
+    """The weighted means of every system without metrics and judges; nothing where none helps."""
+    bare = data.without_aid()
+    if bare is None or not data.judged.size:
+        return {}
+    arranged = Centred(bare)
+    return {
+        (data.mean, criterion, kind): with_noise(
+            arranged, kind, criterion, arranged.precision(kind, criterion)
+        )
+        for kind in data.pool.p
+        for criterion in criteria
+    }
+
+
+def saved(
+    aided: dict[Key, tuple[Estimate, Design]], alone: dict[Key, tuple[Estimate, Design]], data: Data
+) -> dict[str, dict[str, float]]:
+    """“criterion|distribution” -> submission -> the share of judgments that are saved."""
+    found: dict[str, dict[str, float]] = {}
+    for key, (estimate, _) in alone.items():
+        shape = np.shape(estimate.value)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = 1 - _variance(aided[key][0], shape) / _variance(estimate, shape)
+        known = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(estimate.value))
+        found["|".join(key[1:])] = {
+            str(data.systems[column]): float(share[column]) for column in np.flatnonzero(known)
+        }
+    return found
+
+
+def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
+    """What its intervals rest on."""
+    return np.broadcast_to(np.maximum(estimate.variance, estimate.anticipated), shape)
+
+
+def best_metric(data: Data, criterion: str) -> int | None:
+    """The column of the metric or judge that goes best with people under a criterion, within
+    systems; None where too little is rated to tell.
+    """
+    pool, rating = data.pool, data.f[criterion][:, 0]
+    known = np.flatnonzero(~np.isnan(rating))
+    if not pool.scorers or known.size < FEWEST:
+        return None
+    rows = data.judged[known]
+    owner = np.asarray(pool.member[rows].argmax(axis=1)).ravel()
+    correlations = [
+        _within(rating[known], pool.scores[rows, column], owner)
+        for column in range(len(pool.scorers))
+    ]
+    best = int(np.argmax(np.abs(correlations)))
+    return best if correlations[best] != 0 else None
+
+
+def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
+    """The correlation of ratings and scores within systems; 0 where one of them does not vary."""
+    known = ~np.isnan(score)
+    rating, score, code = rating[known], score[known], owner[known]
+    if not code.size:
+        return 0.0
+    count = np.maximum(np.bincount(code), 1)
+    left, right = (
+        values - (np.bincount(code, weights=values) / count)[code] for values in (rating, score)
+    )
+    size = float(np.sqrt((left @ left) * (right @ right)))
+    return float(left @ right) / size if size > 0 else 0.0
+
+
+def algorithm_1(data: Data, criterion: str, kind: str) -> Estimate | None:
+    """Algorithm 1 of Chaganty, Mussmann and Liang (2018) as it was published, with the metric that
+    goes best with people; None without one.
+
+    It is made for simple random samples: a system whose outputs had different chances to be rated,
+    as where other systems wrote the same, has none (NaN), and so has one that the metric has not
+    scored whole.
+    """
+    best = best_metric(data, criterion)
+    if best is None:
+        return None
+    pool, arranged = data.pool, Centred(data).under(criterion)
+    counted = np.zeros(pool.instance.size, dtype=np.bool_)
+    counted[arranged.row[arranged.counts]] = True
+    rating = np.full(pool.instance.size, np.nan)
+    rating[data.judged] = data.f[criterion][:, 0]
+    m = len(data.systems)
+    value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m)
+    for column in range(m):
+        mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
+        score, drawn = pool.scores[mine, best], mine[counted[mine] & ~np.isnan(rating[mine])]
+        even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
+        if column in data.seen or not even or drawn.size < 3 or np.isnan(score).any():
+            continue
+        found = control_variate_mean(
+            rating[drawn], pool.scores[drawn, best], score, power_tune=False
+        )
+        value[column], variance[column], n[column] = found.value, found.variance, drawn.size
+    return Estimate(value, variance, n, np.zeros((1, m)))

@@ -1,0 +1,89 @@
+"""How many judgments a study takes: from what people and things differed by so far, or, before
+anybody was asked, from other studies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from estimators.components import (
+    RequiredJudgments,
+    VarianceComponents,
+    mean_variance,
+    required_judgments,
+    with_prior,
+)
+from kbpo.tracks.base import Track as Kind
+
+WIDTHS = (0.05, 0.04, 0.03, 0.02)
+CURVE = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+"""Judgments at which the width is told"""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a criterion's judgments are planned from."""
+
+    components: VarianceComponents
+    rho: float
+    """Correlation of the model with what people think on average; 0 without metrics and judges"""
+    is_prior: bool
+    """Whether nothing was measured here yet"""
+
+    def judgments(
+        self, half_width: float, *, people: int = 1, aided: bool = True, level: float = 0.8
+    ) -> RequiredJudgments:
+        """How many judgments bring a system's mean to ± half_width."""
+        return required_judgments(
+            half_width,
+            sigma_f2=self.components.sigma_f2,
+            sigma_a2=self.components.sigma_a2,
+            rho=self.rho if aided else 0.0,
+            confidence_level=level,
+            per_item=people,
+        )
+
+    def half_width(self, judgments: int, *, rho: float | None = None, noise: bool = True) -> float:
+        """The half-width of an 80 % interval after so many judgments, each of another thing; with
+        `noise` False if people never differed.
+        """
+        variance = mean_variance(
+            judgments,
+            sigma_f2=self.components.sigma_f2,
+            sigma_a2=self.components.sigma_a2 if noise else 0.0,
+            rho=self.rho if rho is None else rho,
+        )
+        return float(NormalDist().inv_cdf(0.9) * variance**0.5)
+
+
+def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | None:
+    """What is planned from, given what an evaluation stored of a criterion's worth; None where
+    neither this track nor another study tells.
+    """
+    measured = told.get("components")
+    prior = kind.priors.get(criterion)
+    if measured is None and prior is None:
+        return None
+    rho = min(1.0, max(-1.0, (told.get("together") or {}).get("rho") or 0.0))
+    if measured is None or measured["sigma_f2"] is None or measured["sigma_a2"] is None:
+        if prior is None:
+            return None
+        sigma_a2, sigma_f2 = prior
+        return Study(with_prior(None, sigma_f2=sigma_f2, sigma_a2=sigma_a2), 0.0, True)
+    sigma_a2, sigma_f2 = measured["sigma_a2"], measured["sigma_f2"]
+    found = VarianceComponents(
+        sigma_f2,
+        sigma_a2,
+        measured["gamma"] if measured["gamma"] is not None else float("nan"),
+        told["rated"],
+        told["judgments"],
+        measured["repeated"],
+        tuple(measured["warnings"]),
+        None,
+    )
+    if prior is not None:
+        found = with_prior(found, sigma_f2=prior[1], sigma_a2=prior[0])
+    return Study(found, rho, False) if found.sigma_f2 >= 0 and found.sigma_a2 >= 0 else None

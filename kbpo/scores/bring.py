@@ -1,0 +1,292 @@
+"""Takes scores that judges give elsewhere: what one has not scored yet, and what it says of that;
+or a file of scores, whole or not at all.
+
+A judge is a program that has read the text: a language model, an extractor. It is told what is to
+be judged, never who states it; and it must not have seen what people said, or its scores would
+know of the judgments that they are calibrated by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from django.db import transaction
+
+from formats.limits import Limits
+from formats.messages import Report
+from formats.opening import Source, open_text
+from formats.scores import names_ids, read_scores, read_scores_by_id
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.corpus.fetch import fetch
+from kbpo.queue import nudge
+from kbpo.scores.compute import STATED, STORED, store
+from kbpo.scores.models import Scorer
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+AT_MOST = 5000
+"""Scores that one call may bring"""
+NOT_SCORED = (
+    f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s) AND p.instance_id > %s AND NOT EXISTS"
+    " (SELECT 1 FROM scores_score c WHERE c.instance_id = p.instance_id AND c.scorer_id = %s)"
+)
+
+
+class CannotTake(Exception):
+    """Scores of which nothing was stored; the text is a sentence for who brought them."""
+
+
+class BadFile(Exception):
+    """A file of which nothing was stored; what is wrong stands in its report."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        first = next((one for one in report if one.severity == "error"), None)
+        super().__init__(first.text if first else "The file holds no score.")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of scores that were brought."""
+
+    stored: int
+    already: int
+    """Those of things that the judge had scored before: the first score stays"""
+
+
+@dataclass(frozen=True)
+class Name:
+    """What tells one scorer from another."""
+
+    name: str
+    version: str = ""
+    prompt: str = ""
+
+
+def scorer_of(track: Track, named: Name) -> Scorer | None:
+    """The scorer of that name, version and prompt; None if it has not scored anything yet."""
+    return Scorer.objects.filter(corpus=track.corpus, **vars(named)).first()
+
+
+def unscored(
+    track: Track, named: Name, *, after: int = 0, limit: int = 100
+) -> list[dict[str, Any]]:
+    """What a judge has not scored yet, from the number `after` on: its number, and what the judge is
+    shown of it.
+    """
+    scorer = scorer_of(track, named)
+    rows = fetch(
+        f"{NOT_SCORED} ORDER BY p.instance_id LIMIT %s",
+        [track.pk, list(STORED), after, scorer.pk if scorer else 0, limit],
+    )
+    shown = kind_of(track).to_judge([instance for (instance,) in rows])
+    return [{"id": instance, **shown[instance]} for (instance,) in rows if instance in shown]
+
+
+def left(track: Track, scorer: Scorer | None) -> int:
+    """How many things a judge has not scored yet."""
+    [(number,)] = fetch(
+        f"SELECT count(*) FROM ({NOT_SCORED}) AS missing",
+        [track.pk, list(STORED), 0, scorer.pk if scorer else 0],
+    )
+    return int(number)
+
+
+def stated(track: Track) -> set[int]:
+    """All that the submissions of a track state that are stored."""
+    rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
+    return {instance for (instance,) in rows}
+
+
+@transaction.atomic
+def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: User) -> Taken:
+    """Stores what a judge says, all of it or nothing. Raises CannotTake."""
+    if len(scores) > AT_MOST:
+        raise CannotTake(f"One call takes at most {AT_MOST:,} scores; these are {len(scores):,}.")
+    bad = next((one for one, value in scores if not math.isfinite(value)), None)
+    if bad is not None:
+        raise CannotTake(f"The score of {bad} is no finite number. Nothing was stored.")
+    known = {
+        instance
+        for (instance,) in fetch(
+            f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s) AND p.instance_id = ANY(%s)",
+            [track.pk, list(STORED), [one for one, _ in scores if 0 <= one < 1 << 63]],
+        )
+    }
+    strange = next((one for one, _ in scores if one not in known), None)
+    if strange is not None:
+        raise CannotTake(f"The track has nothing with the id {strange}. Nothing was stored.")
+    return _store(_scorer(track, named, who), scores)
+
+
+@transaction.atomic
+def take_file(track: Track, source: Source, named: Name | None, who: User) -> dict[str, Taken]:
+    """Stores a file of scores, whole or not at all; scorer -> what was stored. `named` stands in
+    for columns that the file does not have.
+
+    Raises BadFile with a report of all that is wrong, or CannotTake.
+    """
+    report = Report()
+    scores: dict[Name, dict[int, float]] = {}
+    for instance, scorer, value in _read(track, source, report, named):
+        scores.setdefault(scorer, {}).setdefault(instance, value)
+    if report.errors or report.fatal or not scores:
+        raise BadFile(report)
+    return {
+        str(scorer): _store(scorer, list(values.items()))
+        for scorer, values in ((_scorer(track, one, who), some) for one, some in scores.items())
+    }
+
+
+def _read(
+    track: Track, source: Source, report: Report, named: Name | None
+) -> Iterator[tuple[int, Name, float]]:
+    """The scores of a file that can be used, each with its instance and who gave it."""
+    lines = open_text(source, Limits(), report)
+    first = next((line for line in lines if line[1].strip()), None)
+    rest = chain([first], lines) if first else lines
+    metric = named.name if named else None
+    if first is None or names_ids(first[1]):
+        known, needed = stated(track), _needed(track)
+        seen: dict[Name, set[int]] = {}
+        for instance, record in read_scores_by_id(rest, known, report, metric=metric):
+            scorer = _name(record.metric, record.version, record.prompt, named)
+            seen.setdefault(scorer, set()).add(instance)
+            yield instance, scorer, record.value
+        for scorer, scored in seen.items():
+            _whole(scorer, needed - scored, len(needed), report)
+        return
+    outputs = systems(track)
+    if not any(outputs.values()):
+        report.add("syntax.header", first[0], "This track names things by their `id` alone.")
+        return
+    numbers = dict.fromkeys(
+        Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
+    )
+    needed_names = [name for name, (pk, _) in _named(track).items() if pk in numbers]
+    read = read_scores(rest, outputs, report, metric=metric, needed=needed_names or None)
+    for said in read:
+        scorer = _name(said.metric, said.version, said.prompt, named)
+        yield outputs[said.system][said.input_id], scorer, said.value
+
+
+def systems(track: Track) -> dict[str, Mapping[str, int]]:
+    """What files of scores call each system -> the id of an input -> what it states for it: the
+    name of the run, with that of its team before it where two runs have one name.
+    """
+    return {name: outputs for name, (_, outputs) in _named(track).items()}
+
+
+def _named(track: Track) -> dict[str, tuple[int, Mapping[str, int]]]:
+    kind = kind_of(track)
+    rows = list(
+        Submission.objects.filter(track=track, status__in=STORED)
+        .select_related("team")
+        .order_by("pk")
+    )
+    names = [row.name for row in rows]
+    found: dict[str, tuple[int, Mapping[str, int]]] = {}
+    for row in rows:
+        name = row.name if names.count(row.name) == 1 else f"{row.team.name} {row.name}"
+        if name in found:  # one team may give two runs one name
+            name = f"{name} {row.pk}"
+        found[name] = (row.pk, kind.by_input(row.pk))
+    return found
+
+
+def _needed(track: Track) -> set[int]:
+    """What a judge must have scored: all that the systems state that take part."""
+    taking_part = Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
+    rows = fetch(f"{STATED} WHERE s.id = ANY(%s)", [list(taking_part)])
+    return {instance for (instance,) in rows} or stated(track)
+
+
+def _whole(scorer: Name, missing: Collection[int], n: int, report: Report) -> None:
+    """Nothing; says what a scorer has left out."""
+    if missing:
+        some = ", ".join(map(str, sorted(missing)[:5]))
+        text = f"“{scorer.name}” has no score for {len(missing):,} of {n:,}: {some}, for example."
+        report.add("consistency.scores_missing", 0, text)
+
+
+def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:
+    return Name(
+        name,
+        version or (named.version if named else ""),
+        prompt or (named.prompt if named else ""),
+    )
+
+
+def _scorer(track: Track, named: Name, who: User) -> Scorer:
+    """The scorer of that name, made if there is none. Raises CannotTake."""
+    if not named.name:
+        raise CannotTake("A judge needs a name.")
+    if any(
+        len(part) > 200 or not (part.isprintable() or not part) for part in vars(named).values()
+    ):
+        raise CannotTake("Name, version and prompt are at most 200 characters on one line.")
+    scorer, is_new = Scorer.objects.get_or_create(
+        corpus=track.corpus, **vars(named), defaults={"user": who}
+    )
+    if scorer.source == Scorer.Source.COMPUTED:
+        raise CannotTake(f"{scorer} is computed here; bring yours under another name.")
+    if is_new:
+        note("bring judge", f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
+    return scorer
+
+
+def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> Taken:
+    stored = store((scorer.pk, instance, value) for instance, value in scores)
+    nudge("estimate")
+    return Taken(stored, len(scores) - stored)
+
+
+def scorers(track: Track) -> list[dict[str, Any]]:
+    """The metrics and judges of a track, in the order of their making, with how much of it each has
+    scored.
+    """
+    here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
+    [(of,)] = fetch(f"SELECT count(*) FROM ({here}) AS stated", [track.pk, list(STORED)])
+    labels = {metric.name: metric.label for metric in kind_of(track).metrics}
+    rows = Scorer.objects.filter(corpus=track.corpus).order_by("pk")
+    counts = dict(
+        fetch(
+            "SELECT scorer_id, count(*) FROM scores_score WHERE scorer_id = ANY(%s) AND"
+            f" instance_id IN ({here}) GROUP BY 1",
+            [[row.pk for row in rows], track.pk, list(STORED)],
+        )
+    )
+    return [
+        {
+            "id": row.pk,
+            "name": row.name,
+            "label": labels.get(row.name, row.name) if row.source == "computed" else row.name,
+            "version": row.version,
+            "prompt": row.prompt,
+            "source": row.source,
+            "used": row.is_used,
+            "scored": counts.get(row.pk, 0),
+            "of": of,
+            "made_at": row.made_at,
+        }
+        for row in rows
+    ]
+
+
+def switch(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
+    """Lets the model learn from a scorer, or no longer. Raises Scorer.DoesNotExist."""
+    with transaction.atomic():
+        row = Scorer.objects.select_for_update().get(corpus=track.corpus, pk=scorer)
+        if row.is_used != used:
+            row.is_used = used
+            row.save(update_fields=["is_used"])
+            verb = "switch judge on" if used else "switch judge off"
+            note(verb, f"scorer:{row.pk}", who=who, after=str(row), track=track.slug)
+            nudge("estimate")
+    return row

@@ -1,0 +1,91 @@
+"""Step 3a: what a submission states is scored by the metrics of its kind of track, some of it at a
+time; what is stored is never computed again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+
+from kbpo import clock
+from kbpo.corpus.fetch import fetch
+from kbpo.queue import work
+from kbpo.scores.models import Computing, Scorer
+from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import KINDS, class_of, kind_of
+
+AT_ONCE = 200
+"""Predictions whose metrics are computed in one transaction: what a killed worker does again"""
+LONGEST = 20.0
+"""Seconds of a tick"""
+STORED = ("planned", "confirmed", "judging", "scored")
+"""Statuses of submissions whose predictions are here"""
+STATED = (
+    "SELECT DISTINCT p.instance_id FROM submissions_prediction p JOIN submissions_submission s"
+    " ON s.id = p.submission_id"
+)
+MISSING = (
+    f"{STATED} WHERE s.id = %s AND (SELECT count(*) FROM scores_score c WHERE c.instance_id ="
+    " p.instance_id AND c.scorer_id = ANY(%s)) < %s ORDER BY p.instance_id"
+)
+
+
+def tick() -> int:
+    """How many portions of predictions were scored."""
+    for name in KINDS:
+        versions = [[metric.name, metric.version] for metric in class_of(name).metrics]
+        if not versions:
+            continue
+        rows = Submission.objects.filter(track__kind=name, status__in=STORED)
+        fresh = [Computing(submission=one, status="wanted") for one in rows.filter(computing=None)]
+        Computing.objects.bulk_create(fresh, ignore_conflicts=True)
+        of_kind = Computing.objects.filter(submission__in=rows)
+        of_kind.filter(status="made").exclude(versions=versions).move("wanted")
+    done, until = 0, time.monotonic() + LONGEST
+    while time.monotonic() < until and (moved := work(Computing, "wanted", _some)):
+        done += moved
+    return done
+
+
+def _some(row: Computing) -> None:
+    """Scores the next portion of a submission; it is *made* once nothing is left."""
+    submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
+    kind = kind_of(submission.track)
+    scorers = {}
+    for metric in kind.metrics:
+        scorers[metric.name], _ = Scorer.objects.get_or_create(
+            corpus=submission.track.corpus,
+            name=metric.name,
+            version=metric.version,
+            prompt="",
+            defaults={"source": Scorer.Source.COMPUTED},
+        )
+    numbers = [scorer.pk for scorer in scorers.values()]
+    rows = fetch(MISSING, [submission.pk, numbers, len(numbers)])
+    missing = [instance for (instance,) in rows]
+    row.total = submission.predictions.count()
+    store(
+        (scorers[name].pk, instance, None if math.isnan(value) else value)
+        for instance, values in kind.measure(missing[:AT_ONCE])
+        for name, value in values.items()
+    )
+    row.done = row.total - max(0, len(missing) - AT_ONCE)
+    row.versions = [[metric.name, metric.version] for metric in kind.metrics]
+    row.save(update_fields=["done", "total", "versions"])
+    row.move("wanted" if len(missing) > AT_ONCE else "made")
+
+
+def store(scores: Iterable[tuple[int, int, float | None]]) -> int:
+    """How many scores were stored, each a scorer, an instance and a value; what a scorer has said
+    of an instance before stays.
+    """
+    rows = list(scores)
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    stored = fetch(
+        "INSERT INTO scores_score (scorer_id, instance_id, value, made_at) SELECT scorer, instance,"
+        " value, %s FROM unnest(%s::bigint[], %s::bigint[], %s::float8[])"
+        " AS new (scorer, instance, value) ON CONFLICT DO NOTHING RETURNING 1",
+        [clock.now(), *(list(column) for column in columns)],
+    )
+    return len(stored)

@@ -1,0 +1,93 @@
+"""What metrics and judges say: a score is a row, and belongs to one version of who gave it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from django.db import models
+
+from kbpo import clock
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Corpus
+from kbpo.instances.models import Instance
+from kbpo.queue import Moving
+from kbpo.submissions.models import Submission
+
+
+class Scorer(models.Model):
+    """A metric, or a judge: a program that has read the text. Another version or another prompt is
+    another scorer.
+    """
+
+    class Source(models.TextChoices):
+        COMPUTED = "computed", "computed here"
+        BROUGHT = "brought", "brought by an admin"
+
+    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="scorers")
+    name = models.CharField(max_length=200)
+    version = models.CharField(max_length=200, blank=True)
+    prompt = models.CharField(max_length=200, blank=True)
+    source = models.CharField(max_length=8, choices=Source.choices, default=Source.BROUGHT)
+    is_used = models.BooleanField(
+        default=True, help_text="Whether the model g may learn from it: an admin's switch"
+    )
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField(default=clock.now)
+
+    if TYPE_CHECKING:
+        id: int
+
+    class Meta:
+        db_table_comment = "Metrics and judges, each in one version and with one prompt"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["corpus", "name", "version", "prompt"], name="scorer_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.name, self.version, self.prompt) if part)
+
+
+class Score(models.Model):
+    """What a scorer says of one thing that systems state. The first score stays."""
+
+    scorer = models.ForeignKey(Scorer, on_delete=models.CASCADE, related_name="scores")
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+")
+    value = models.FloatField(null=True, help_text="NULL where a metric is not defined")
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Scores by metrics and judges, never judgments"
+        constraints = [
+            models.UniqueConstraint(fields=["scorer", "instance"], name="score_once_a_scorer")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scorer_id} of {self.instance_id}"
+
+
+class Computing(Moving):
+    """The metrics of one submission on their way: *wanted* until all that it states is scored."""
+
+    DEADLINES: ClassVar = {
+        "wanted": (
+            timedelta(days=1),
+            "failed",
+            "Its metrics were not computed within a day. Its scores do not need them.",
+        )
+    }
+
+    submission = models.OneToOneField(
+        Submission, on_delete=models.CASCADE, related_name="computing"
+    )
+    versions = models.JSONField(default=list, help_text="Names and versions of what was computed")
+    done = models.IntegerField(default=0, help_text="Predictions whose metrics are all known")
+    total = models.IntegerField(default=0)
+
+    class Meta:
+        db_table_comment = "Progress of computing a submission's metrics"
+
+    def __str__(self) -> str:
+        return f"metrics of {self.submission_id}"

@@ -1,0 +1,48 @@
+"""Reads scores as arrays: a row a thing that is stated, a column a scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Corpus
+from kbpo.scores.models import Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What some scorers say of some instances."""
+
+    scorers: list[int]
+    """Their numbers, in the order of the columns"""
+    value: NDArray[np.float64]
+    """(u, k); NaN where one says nothing"""
+
+
+def read_scores(
+    corpus: Corpus, instances: NDArray[np.int64], scorers: Sequence[int] | None = None
+) -> Scores:
+    """What is said of instances (ascending): by these scorers of a corpus, or by all that are in
+    use and say anything of them.
+    """
+    chosen = Scorer.objects.filter(corpus=corpus).order_by("pk")
+    chosen = chosen.filter(is_used=True) if scorers is None else chosen.filter(pk__in=scorers)
+    wanted = list(chosen.values_list("pk", flat=True))
+    rows = fetch(
+        "SELECT scorer_id, instance_id, value FROM scores_score WHERE scorer_id = ANY(%s)"
+        " AND instance_id = ANY(%s) AND value IS NOT NULL",
+        [wanted, instances.tolist()] if wanted else [[], []],
+    )
+    said = {scorer for scorer, _, _ in rows}
+    kept = wanted if scorers is not None else [one for one in wanted if one in said]
+    value = np.full((instances.size, len(kept)), np.nan)
+    if rows:
+        column = {scorer: place for place, scorer in enumerate(kept)}
+        places = np.searchsorted(instances, np.array([row[1] for row in rows], dtype=np.int64))
+        columns = np.array([column[row[0]] for row in rows], dtype=np.int64)
+        value[places, columns] = [row[2] for row in rows]
+    return Scores(kept, value)

@@ -1,0 +1,217 @@
+"""Metrics and judges over the API: what a judge has not scored yet, and what it says of that.
+
+The service calls no judge. A program of an admin asks for what is not scored, and brings scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.permissions import AllowAny, BasePermission, IsAdminUser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo.accounts.models import User
+from kbpo.scores.bring import (
+    BadFile,
+    CannotTake,
+    Name,
+    left,
+    scorer_of,
+    scorers,
+    switch,
+    take,
+    take_file,
+    unscored,
+)
+from kbpo.scores.models import Scorer
+from kbpo.tracks.models import Track
+from kbpo.web.api.downloads import public_track
+from kbpo.web.api.errors import Refused
+
+AT_ONCE, MOST = 100, 1000
+"""Things to be judged in one answer"""
+TOLD = 100
+"""Problems of a file that one answer tells"""
+NAMED = [
+    OpenApiParameter("name", str, required=True),
+    OpenApiParameter("version", str),
+    OpenApiParameter("prompt", str),
+]
+
+
+class Who(serializers.Serializer[Any]):
+    """Which judge it is."""
+
+    name = serializers.CharField(max_length=200)
+    version = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    prompt = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+
+    def named(self) -> Name:
+        """Its name, version and prompt."""
+        said = self.validated_data
+        return Name(said["name"], said["version"], said["prompt"])
+
+
+class OneScore(serializers.Serializer[Any]):
+    """What a judge says of one thing."""
+
+    id = serializers.IntegerField(min_value=1)
+    value = serializers.FloatField()
+
+
+class Batch(Who):
+    """What a judge says of several."""
+
+    scores = OneScore(many=True, allow_empty=False)
+
+
+class FileOfScores(serializers.Serializer[Any]):
+    """A file of scores: CSV or JSON Lines. What it has no column for is said here."""
+
+    file = serializers.FileField(allow_empty_file=True)
+    name = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    version = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    prompt = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+
+
+class Use(serializers.Serializer[Any]):
+    """Whether the model may learn from a metric or a judge."""
+
+    used = serializers.BooleanField()
+
+
+class Judges(APIView):
+    """The metrics and judges of a track, and how much each has scored; bring a file of scores."""
+
+    parser_classes = [MultiPartParser, FormParser]
+
+    def get_permissions(self) -> list[BasePermission]:
+        return [AllowAny() if self.request.method == "GET" else IsAdminUser()]
+
+    @extend_schema(operation_id="list_judges", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response({"judges": scorers(public_track(slug))})
+
+    @extend_schema(
+        operation_id="import_scores", request=FileOfScores, responses={201: OpenApiTypes.OBJECT}
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Bring a file of scores: it is stored whole, or not at all."""
+        track, form = _track(slug), FileOfScores(data=request.data)
+        form.is_valid(raise_exception=True)
+        said = form.validated_data
+        named = Name(said["name"], said["version"], said["prompt"]) if said["name"] else None
+        try:
+            taken = take_file(track, said["file"], named, _who(request))
+        except BadFile as refusal:
+            raise Refused(
+                str(refusal), "bad_file", 422, problems=problems(refusal), n=refusal.report.errors
+            ) from refusal
+        except CannotTake as refusal:
+            raise Refused(str(refusal), "cannot_take") from refusal
+        return Response({name: vars(one) for name, one in taken.items()}, status=201)
+
+
+def problems(refusal: BadFile) -> list[dict[str, Any]]:
+    """What is wrong with a file, the first of it."""
+    return [
+        {"code": one.code, "line": one.line, "text": one.text, "line_text": one.line_text}
+        for one in refusal.report
+        if one.severity == "error"
+    ][:TOLD]
+
+
+class Switch(APIView):
+    """Let the model learn from a metric or a judge, or no longer: nothing that it said is lost."""
+
+    permission_classes = [IsAdminUser]
+    parser_classes = [JSONParser, FormParser, MultiPartParser]
+
+    @extend_schema(operation_id="switch_judge", request=Use, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request, slug: str, pk: int) -> Response:
+        form = Use(data=request.data)
+        form.is_valid(raise_exception=True)
+        try:
+            row = switch(_track(slug), pk, _who(request), used=form.validated_data["used"])
+        except Scorer.DoesNotExist as error:
+            raise Http404(f"This track has no judge {pk}.") from error
+        return Response({"id": row.pk, "name": row.name, "used": row.is_used})
+
+
+class Unscored(APIView):
+    """What a judge has not scored yet, in pages: its id and what is to be judged, never who states
+    it. For programs of admins.
+    """
+
+    permission_classes = [IsAdminUser]
+
+    @extend_schema(
+        operation_id="list_unscored",
+        parameters=[*NAMED, OpenApiParameter("after", int), OpenApiParameter("limit", int)],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The next page begins `after` the last id of this one; a scored one comes no more."""
+        track, form = _track(slug), Who(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        named = form.named()
+        limit = _number(request, "limit", AT_ONCE, MOST)
+        after = _number(request, "after", 0, 1 << 62)
+        found = unscored(track, named, after=after, limit=limit)
+        asked = {**vars(named), "limit": limit, "after": found[-1]["id"] if found else after}
+        address = reverse("api-unscored", args=[slug])
+        following = f"{address}?{urlencode(asked)}" if len(found) == limit else None
+        return Response(
+            {"count": left(track, scorer_of(track, named)), "next": following, "results": found}
+        )
+
+
+class Scores(APIView):
+    """Bring scores that a judge gave: all of them are stored, or none."""
+
+    permission_classes = [IsAdminUser]
+    parser_classes = [JSONParser]
+
+    @extend_schema(operation_id="bring_scores", request=Batch, responses={201: OpenApiTypes.OBJECT})
+    def post(self, request: Request, slug: str) -> Response:
+        """What a judge has scored before keeps its first score, so that a repeat does no harm."""
+        track, form = _track(slug), Batch(data=request.data)
+        form.is_valid(raise_exception=True)
+        scores = [(one["id"], one["value"]) for one in form.validated_data["scores"]]
+        try:
+            taken = take(track, form.named(), scores, _who(request))
+        except CannotTake as refusal:
+            raise Refused(str(refusal), "cannot_take", 422) from refusal
+        count = left(track, scorer_of(track, form.named()))
+        return Response({**vars(taken), "left": count}, status=201)
+
+
+def _track(slug: str) -> Track:
+    row = Track.objects.select_related("corpus").filter(slug=slug).first()
+    if row is None:
+        raise Http404(f"There is no track {slug}.")
+    return row
+
+
+def _who(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def _number(request: Request, name: str, fallback: int, most: int) -> int:
+    """A whole number of the address; the fallback where there is none. Raises ValidationError."""
+    said = request.query_params.get(name, "")
+    if not said:
+        return fallback
+    if not said.isascii() or not said.isdigit() or not int(said) <= most:
+        raise serializers.ValidationError({name: [f"It is a whole number up to {most}."]})
+    return int(said)

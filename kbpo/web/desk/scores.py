@@ -1,0 +1,81 @@
+"""The admins' page of a track's metrics and judges: how far each is, which the model may learn from,
+and files of scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from kbpo.scores.bring import BadFile, CannotTake, Name, scorers, switch, systems, take_file
+from kbpo.scores.models import Computing, Scorer
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.access import admin_of, for_admins
+
+SHOWN = 20
+"""Problems of a file that the page shows"""
+
+
+@for_admins
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """What there is; a POST switches one on or off, or brings a file."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    refusal, report = "", None
+    if request.method == "POST" and "switch" in request.POST:
+        _switch(track, request)
+        return redirect("desk-scores", slug=slug)
+    if request.method == "POST":
+        try:
+            _bring(track, request)
+            return redirect("desk-scores", slug=slug)
+        except BadFile as bad:
+            report, refusal = bad.report, "Nothing was stored: the file has errors."
+        except CannotTake as error:
+            refusal = str(error)
+    waiting = Computing.objects.filter(submission__track=track).exclude(status="made")
+    context: dict[str, Any] = {
+        "track": track,
+        "kind": kind_of(track),
+        "words": kind_of(track).words,
+        "scorers": scorers(track),
+        "waiting": waiting.select_related("submission__team").order_by("pk"),
+        "systems": list(systems(track)),
+        "refusal": refusal,
+        "problems": [one for one in report or () if one.severity == "error"][:SHOWN],
+        "n_problems": report.errors if report else 0,
+        "said": request.POST,
+    }
+    return render(request, "desk/scores.html", context, status=422 if refusal else 200)
+
+
+def _switch(track: Track, request: HttpRequest) -> None:
+    number = request.POST["switch"]
+    used = request.POST.get("used") == "1"
+    try:
+        row = switch(track, int(number), admin_of(request), used=used)
+    except (ValueError, OverflowError, Scorer.DoesNotExist) as error:
+        raise Http404("There is no such metric or judge.") from error
+    what = "learns from it again" if used else "learns from it no longer"
+    messages.success(request, f"{row}: the model {what}. The scores are made again.")
+
+
+def _bring(track: Track, request: HttpRequest) -> None:
+    """Raises BadFile, or CannotTake with a sentence."""
+    file = request.FILES.get("file")
+    if file is None:
+        raise CannotTake("Choose a file first.")
+    name, version, prompt = (
+        request.POST.get(field, "").strip() for field in ("name", "version", "prompt")
+    )
+    named = Name(name, version, prompt) if name else None
+    for scorer, taken in take_file(track, file.file or file, named, admin_of(request)).items():
+        already = f", {taken.already:,} were known" if taken.already else ""
+        messages.success(request, f"{scorer}: {taken.stored:,} scores are stored{already}.")
+
+
+urlpatterns = [path("desk/tracks/<slug:slug>/scores/", show, name="desk-scores")]

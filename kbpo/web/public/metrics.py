@@ -1,0 +1,328 @@
+"""What each metric and judge of a track is worth, what a question is worth, and how many judgments a
+study takes: public, every figure with its numbers as CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path, reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
+from kbpo.evaluation.worth import FEWEST
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components import drawing, plots
+from kbpo.web.components.drawing import Axis, Interval
+from kbpo.web.components.figures import coefficient_text, count_text, number_text
+from kbpo.web.csv import csv_response
+
+WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
+"""Contours of equal worth"""
+STEPS = 40
+
+
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page; `?criterion=` chooses what is judged."""
+    track, kind, criterion, evaluation = _asked(request, slug)
+    told = _told(evaluation, criterion)
+    study = study_of(kind, criterion, told)
+    names = _names(evaluation)
+    context: dict[str, Any] = {
+        "track": track,
+        "kind": kind,
+        "words": kind.words,
+        "evaluation": evaluation,
+        "criterion": kind.criterion_label(criterion),
+        "criteria": _criteria(track, kind, criterion),
+        "told": told,
+        "fewest": FEWEST,
+        "scorers": _scorers(told),
+        "axis": drawing.axis_over(
+            [one["interval"] for one in _scorers(told)], ticks=3, bounds=(1.0, 4.0)
+        ),
+        "prompts": _prompts(kind, evaluation),
+        "contours": _contours(told),
+        "systems": names,
+        "bias": _bias(told, names),
+        "quadrants": _quadrants(told),
+        "widths": _widths(study),
+        "curve": _curve(study, told),
+        "study": study,
+        "csv": {
+            name: f"{reverse('metrics-csv', args=[slug, name])}?{urlencode({'criterion': criterion})}"
+            for name in FILES
+        },
+    }
+    return render(request, "metrics.html", context)
+
+
+def _asked(request: HttpRequest, slug: str) -> tuple[Track, Kind, str, Evaluation | None]:
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    kind = kind_of(track)
+    criterion = request.GET.get("criterion", track.criterion)
+    if criterion not in kind.criterion_names():
+        raise Http404(f"This track judges {', '.join(kind.criterion_names())}.")
+    return track, kind, criterion, track.evaluations.order_by("-number").first()
+
+
+def _told(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
+    """What an evaluation stored of the worth of metrics under a criterion."""
+    if evaluation is None:
+        return {}
+    told: dict[str, Any] = evaluation.settings.get("worth", {}).get(criterion, {})
+    return told
+
+
+def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
+    address = reverse("metrics", args=[track.slug])
+    return [
+        {
+            "url": f"{address}?{urlencode({'criterion': one.name})}",
+            "text": one.label,
+            "current": one.name == chosen,
+        }
+        for one in kind.criteria
+    ]
+
+
+def _scorers(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics and judges, all together first, then by their worth; those of which too little is
+    known last.
+    """
+    rows = [told["together"] | {"label": told["together"]["name"]}] if "together" in told else []
+    rows += sorted(told.get("scorers", ()), key=lambda one: -(one.get("worth") or 0.0))
+    return [
+        one
+        | {
+            "interval": Interval(
+                one.get("worth"),
+                *(end for level in (80, 95) for end in one.get(f"worth_{level}", (None, None))),
+            ),
+            "saves": _saves(one.get("worth")),
+        }
+        for one in rows
+    ]
+
+
+def _saves(worth: float | None) -> float | None:
+    """The share of judgments that it makes unnecessary: 1 − 1/DE."""
+    return None if not worth else 1 - 1 / worth
+
+
+def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
+    """What each question is worth: how much people differ, against how much things do."""
+    rows = []
+    for criterion in kind.criteria:
+        components = _told(evaluation, criterion.name).get("components")
+        if components and components["gamma"] is not None:
+            gamma = Interval(components["gamma"], *components["gamma_80"])
+            rows.append({"label": criterion.label, "gamma": gamma, **components})
+    return sorted(rows, key=lambda one: one["gamma"].estimate)
+
+
+def _names(evaluation: Evaluation | None) -> dict[str, str]:
+    """The systems on the board: number -> name."""
+    if evaluation is None:
+        return {}
+    rows = Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
+    return {str(row.pk): f"{row.team.name} {row.name}" for row in rows.order_by("pk")}
+
+
+def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
+    """By how much each metric alone over- or underrates each system on the board."""
+    return [
+        {"label": one["label"], "bias": [one["bias"].get(number) for number in names]}
+        for one in _scorers(told)
+        if one.get("bias")
+    ]
+
+
+def _quadrants(told: dict[str, Any]) -> dict[str, Any] | None:
+    """Where the best single metric and people part."""
+    single = [one for one in _scorers(told)[1:] if one.get("quadrants")]
+    if not single:
+        return None
+    words = ("Both like it", "The metric alone", "People alone", "Neither")
+    shares = zip(words, single[0]["quadrants"], strict=True)
+    return {"label": single[0]["label"], "shares": list(shares)}
+
+
+def _widths(study: Study | None) -> list[dict[str, Any]]:
+    """How many judgments a system needs for each half-width."""
+    if study is None:
+        return []
+    return [
+        {
+            "half_width": width,
+            "alone": study.judgments(width, aided=False).judgments,
+            "aided": study.judgments(width).judgments if study.rho else None,
+            "two_people": study.judgments(width, people=2).judgments,
+        }
+        for width in WIDTHS
+    ]
+
+
+def _curve_rows(study: Study, told: dict[str, Any]) -> list[list[float]]:
+    """Judgments, and the half-width with people alone, aided, with people who never differ, with a
+    metric that knows their mean.
+    """
+    return [
+        [
+            n,
+            study.half_width(n, rho=0.0),
+            study.half_width(n),
+            study.half_width(n, rho=0.0, noise=False),
+            study.half_width(n, rho=1.0),
+        ]
+        for n in CURVE
+    ]
+
+
+def _curve(study: Study | None, told: dict[str, Any]) -> SafeString | str:
+    """Width against number of judgments."""
+    if study is None:
+        return ""
+    rows = _curve_rows(study, told)
+    names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
+    kinds = ("plan", "path", "equal", "equal")
+    shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]
+    curves = [
+        plots.Curve(names[at], [(row[0], row[1 + at]) for row in rows], kinds[at]) for at in shown
+    ]
+    up = drawing.axis_over([Interval(0.0), Interval(max(rows[0][1:]))], ticks=5)
+    return mark_safe(
+        plots.draw_curves(
+            curves,
+            [],
+            plots.counts_axis(CURVE[-1]),
+            up,
+            "Half-width of an 80 % interval against the number of judgments.",
+            x_name="Judgments of one system",
+            y_name="Half-width, points",
+            x_written=lambda n: count_text(int(n)),
+            y_written=lambda width: f"±{number_text(width, decimals=0)}",
+        )
+    )
+
+
+def _contours(told: dict[str, Any]) -> SafeString | str:
+    """ρ of each metric against γ of the question, over lines of equal worth."""
+    gamma = told.get("components", {}).get("gamma")
+    if gamma is None:
+        return ""
+    widest = max(1.5, round(gamma * 1.5, 1))
+    across = Axis(0.0, widest, tuple(round(widest * at / 4, 3) for at in range(5)))
+    up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+    curves = []
+    for worth in WORTHS:
+        points = []
+        for step in range(STEPS + 1):
+            there = widest * step / STEPS
+            square = (1 + there) * (1 - 1 / worth)
+            if square <= 1:
+                points.append((there, square**0.5))
+        curves.append(plots.Curve(f"{worth:g} ×", points, "equal"))
+    dots = [
+        plots.Dot(one["label"], gamma, min(1.0, abs(one["rho"])), place < 3)
+        for place, one in enumerate(_scorers(told))
+        if one.get("rho") is not None
+    ]
+    return mark_safe(
+        plots.draw_curves(
+            curves,
+            dots,
+            across,
+            up,
+            "How each metric goes with people, over lines of equal worth.",
+            x_name="γ: how much people differ, against how much things do",
+            y_name="ρ with people, noise removed",
+            x_written=lambda value: f"{value:g}",
+            y_written=coefficient_text,
+        )
+    )
+
+
+def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
+    """The numbers behind one figure."""
+    track, kind, criterion, evaluation = _asked(request, slug)
+    if figure not in FILES:
+        raise Http404(f"The figures are {', '.join(FILES)}.")
+    told = _told(evaluation, criterion)
+    header, rows = FILES[figure](kind, evaluation, criterion, told)
+    return csv_response(f"{track.slug}-{criterion}-{figure}.csv", header, rows)
+
+
+Rows = tuple[list[str], list[Sequence[Any]]]
+
+
+def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    keys = ("n", "pearson", "spearman", "rho", "r", "between", "worth")
+    header = ["metric", "version", "prompt", *keys, "low80", "high80", "low95", "high95", "saves"]
+    rows = []
+    for one in _scorers(told):
+        ends = [end for level in (80, 95) for end in one.get(f"worth_{level}", (None, None))]
+        told_of = [one.get(key) for key in keys]
+        named = [one["name"], one.get("version", ""), one.get("prompt", "")]
+        rows.append([*named, *told_of, *ends, one["saves"]])
+    return header, rows
+
+
+def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    names = _names(evaluation)
+    rows = [
+        [one["name"], names[number], one["alone"][number], bias]
+        for one in _scorers(told)
+        for number, bias in one.get("bias", {}).items()
+        if number in names
+    ]
+    return ["metric", "system", "alone", "bias"], rows
+
+
+def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
+    study = study_of(kind, criterion, told)
+    return header, list(_curve_rows(study, told)) if study else []
+
+
+def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    header = ["criterion"]
+    for name in ("sigma_f2", "sigma_a2", "gamma"):
+        header += [name, f"{name}_low80", f"{name}_high80"]
+    rows = []
+    for one in kind.criteria:
+        found = _told(evaluation, one.name).get("components")
+        if found:
+            numbers = (
+                [found[name], *found[f"{name}_80"]] for name in ("sigma_f2", "sigma_a2", "gamma")
+            )
+            rows.append([one.name, *(number for some in numbers for number in some), found["most"]])
+    return [*header, "most_a_metric_can_be_worth"], rows
+
+
+def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    rows = [[one["name"], *one["quadrants"]] for one in _scorers(told) if one.get("quadrants")]
+    return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows
+
+
+FILES = {
+    "worth": _worth_file,
+    "bias": _bias_file,
+    "width": _width_file,
+    "prompts": _prompt_file,
+    "quadrants": _quadrant_file,
+}
+
+
+urlpatterns = [
+    path("tracks/<slug:slug>/metrics/", show, name="metrics"),
+    path("tracks/<slug:slug>/metrics/<slug:figure>.csv", as_csv, name="metrics-csv"),
+]

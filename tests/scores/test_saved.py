@@ -1,0 +1,229 @@
+"""A judge that knows something narrows intervals, and tilts no score; what it is worth is told."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from django.test import Client
+from scores.conftest import World
+
+from estimators.crossfit import folds
+from kbpo.evaluation.data import read
+from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate, signs_of
+from kbpo.evaluation.study import study_of
+from kbpo.instances.models import Instance
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.designs.state import State
+from kbpo.sampling.guess import FOLDS, guess_ratings
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
+from kbpo.scores.bring import Name, switch, take
+from kbpo.scores.models import Scorer
+from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
+from kbpo.web.research.submissions import ENDED
+
+N, SHARE = 120, 0.5
+CRITERIA = ("overall", "redundancy", "fluency")
+
+
+@pytest.fixture
+def studied(world: World) -> World:
+    """Two runs of 120 outputs, half of each rated, some twice; a judge that knows much of what
+    people think, and likes the run B better than they do.
+    """
+    Submission.objects.all().delete()
+    rng = np.random.default_rng(4)
+    judged: list[tuple[int, float]] = []
+    for name, level in (("A", 0.6), ("B", 0.45)):
+        row = world.add(name, [f"{name} {at} " + "word " * (at % 7) for at in range(N)])
+        numbers = world.numbers(name)
+        truth = np.clip(rng.normal(level, 0.25, N), 0, 1)
+        world.truth[name] = float(truth.mean())
+        distribution = SamplingDistribution.objects.create(
+            submission=row, kind="instance", total=N, n=N
+        )
+        batch = SampleBatch.objects.create(
+            submission=row, distribution=distribution, design="poisson", seed=0, size=N
+        )
+        targets = Instance.objects.in_bulk(numbers)
+        rows = [targets[one].target for one in numbers]
+        Threshold.objects.bulk_create(Threshold(batch=batch, target=one, pi=SHARE) for one in rows)
+        drawn = [at for at, target in enumerate(rows) if target.u < SHARE]
+        Sample.objects.bulk_create(
+            Sample(batch=batch, target=rows[at], probability=SHARE) for at in drawn
+        )
+        said = {
+            at: np.clip(truth[at] + rng.normal(0, 0.1, 2 if at % 5 == 0 else 1), 0, 1).tolist()
+            for at in drawn
+        }
+        record(
+            NewLabel(
+                rows[at].pk,
+                {"ratings": dict.fromkeys(CRITERIA, ratings)},
+                "crowd",
+                "ratings",
+                len(ratings),
+                f"q:{rows[at].pk}",
+            )
+            for at, ratings in said.items()
+        )
+        bent = truth + (0.2 if name == "B" else 0.0)
+        judged += list(zip(numbers, bent.tolist(), strict=True))
+    take(world.track, Name("judge"), judged, world.admin)
+    Submission.objects.update(plan={"chosen": "0.030"})
+    return world
+
+
+def mean_of(world: World, method: str, name: str) -> Estimate:
+    """The overall score of a run in the latest evaluation."""
+    latest = world.track.evaluations.order_by("-number").first()
+    return Estimate.objects.get(
+        evaluation=latest,
+        submission=world.runs[name],
+        criterion="overall",
+        method=method,
+        quantity="mean",
+        slice="",
+    )
+
+
+def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studied: World) -> None:
+    before = signs_of(studied.track)
+    evaluate(studied.track)
+    for name, level in studied.truth.items():
+        with_judge, alone = (mean_of(studied, one, name) for one in ("centred", "unaided"))
+        assert with_judge.variance is not None and alone.variance is not None
+        assert with_judge.variance < 0.8 * alone.variance
+        assert with_judge.low95 is not None and with_judge.high95 is not None
+        assert with_judge.low95 < level < with_judge.high95
+        published = mean_of(studied, "algorithm_1", name)
+        assert published.value == pytest.approx(with_judge.value, abs=0.06)
+    Submission.objects.update(status="scored")
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    assert all(row.saved is not None and row.saved > 0.2 for row in shown.rows)
+    switch(studied.track, Scorer.objects.get(name="judge").pk, studied.admin, used=False)
+    assert signs_of(studied.track) != before, "the scores are made again"
+    evaluate(studied.track)
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    assert all(row.saved is not None and row.saved < 0.2 for row in shown.rows)
+
+
+def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studied: World) -> None:
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    told = studied.track.evaluations.latest("number").settings["worth"]["overall"]
+    [judge] = told["scorers"]
+    assert judge["worth"] > 1.5 and judge["worth_80"][0] < judge["worth"] < judge["worth_80"][1]
+    bias = {int(number): value for number, value in judge["bias"].items()}
+    a, b = (studied.runs[name].pk for name in "AB")
+    assert bias[b] - bias[a] > 0.1, "it likes B better than people do"
+    assert sum(judge["quadrants"]) == pytest.approx(1)
+    study = study_of(kind_of(studied.track), "overall", told)
+    assert study is not None and not study.is_prior
+    aided, alone = study.judgments(0.03), study.judgments(0.03, aided=False)
+    two = study.judgments(0.03, people=2, aided=False)
+    assert aided.judgments < alone.judgments < two.judgments
+    page = Client().get("/tracks/answers/metrics/").content.decode()
+    assert "judge" in page and "What limits the worth" in page
+    assert Client().get("/tracks/answers/metrics/?criterion=z").status_code == 404
+    for figure in ("worth", "bias", "width", "prompts", "quadrants"):
+        file = Client().get(f"/tracks/answers/metrics/{figure}.csv").content.decode()
+        rows = list(csv.reader(io.StringIO(file)))
+        assert len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows), figure
+    assert Client().get("/tracks/answers/metrics/z.csv").status_code == 404
+
+
+def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
+    page = Client().get("/tracks/answers/metrics/").content.decode()
+    assert "Needs 50 rated outputs; 0 so far" in page
+    study = study_of(kind_of(world.track), "fluency", {})
+    assert study is not None and study.is_prior
+    assert study.components.sigma_a2 == 0.32 and study.judgments(0.05).judgments == 382
+    assert study_of(kind_of(world.track), "unknown", {}) is None
+
+
+def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World) -> None:
+    data = read(studied.track)
+    pool, f = data.pool, data.f["overall"][:, 0]
+    label = np.full(pool.instance.size, np.nan)
+    label[data.judged] = f
+    first = guess_ratings(pool, label, key="k", seen={})
+    changed = label.copy()
+    row = int(data.judged[0])
+    changed[row] = 1 - label[row]
+    second = guess_ratings(pool, changed, key="k", seen={})
+    owner = pool.member.toarray().argmax(axis=1)
+    fold = folds((int(one) for one in pool.target_id), FOLDS, key=b"k")[pool.target]
+    inside = (first.g > 0.01) & (first.g < 0.99) & (second.g > 0.01) & (second.g < 0.99)
+    beside = (owner == owner[row]) & (fold == fold[row]) & inside
+    # The level of a system is the mean of all its ratings: a constant, which centring takes out.
+    moved = (second.g - first.g)[beside]
+    assert beside.sum() > 5 and moved == pytest.approx(moved[0], abs=1e-9)
+    alone = guess_ratings(pool, label, key="k", seen={}, aided=False)
+    assert (alone.g == 0.5).all() and alone.error is not None and first.error is not None
+    assert first.error.mean() < 0.7 * alone.error.mean()
+
+
+def test_a_plan_asks_for_less_where_a_judge_helps_and_counts_what_people_differ_by(
+    studied: World,
+) -> None:
+    aided = State(studied.runs["B"])
+    Scorer.objects.update(is_used=False)
+    alone = State(studied.runs["B"])
+    assert aided.v.mean() < 0.7 * alone.v.mean()
+    assert aided.noise > 0 and aided.planned > aided.noise
+    goal = aided.planned / 2
+    assert aided.raised(goal).sum() < alone.raised(goal).sum()
+    assert (aided.raised(aided.noise / 2) > 0.9).all(), "what people differ by cannot be asked away"
+
+
+@pytest.mark.django_db
+def test_prmse_is_reckoned_on_a_page_and_over_the_api() -> None:
+    table = "system,a,b\n" + "".join(f"{at % 5},{at % 5},{(at + at % 2) % 5}\n" for at in range(40))
+    client = Client()
+    assert client.get("/methods/prmse/").status_code == 200
+    page = client.post("/methods/prmse/", {"table": table}).content.decode()
+    assert "PRMSE 0." in page or "PRMSE 1." in page
+    assert ("two ratings" in page and "not drawn at random" in page.lower()) or "random" in page
+    for bad, sentence in (
+        ("a,b\n1,2\n", "The first line names the columns"),
+        ("system,a\n1,x\n1,2\n", "Line 2"),
+        ("system,a\n1,2,3\n", "Line 2 has 3 columns"),
+        ("system,a\n,2\n", "Line 2 has no score"),
+        ("system,a\n1,nan\n", "no finite number"),
+        ("system,a\n1,2\n", "fewer than two"),
+        ("", "The first line names"),
+    ):
+        refused = client.post("/methods/prmse/", {"table": bad})
+        assert refused.status_code == 422 and sentence in refused.content.decode(), bad
+    body = {"system": [1, 2, 3, 4], "human": [[1, 1], [2, 2], [3, 3], [4, None]]}
+    told = client.post("/api/prmse/", json.dumps(body), content_type="application/json").json()
+    assert told["prmse"] == pytest.approx(1.0) and told["n_multiple"] == 3 and told["warnings"]
+    uneven = body | {"human": [[1], [2, 2], [3], [4]]}
+    refused = client.post("/api/prmse/", json.dumps(uneven), content_type="application/json")
+    assert refused.status_code == 422 and refused.json()["error"] == "bad_table"
+
+
+def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
+    studied: World,
+) -> None:
+    track = studied.track
+    Submission.objects.update(plan={"chosen": "0.005", "options": {"0.005": {"each": "0.15"}}})
+    [first, second] = studied.runs["A"], studied.runs["B"]
+    evaluate(track, [first])
+    first.refresh_from_db()
+    assert first.status == "confirmed", "its interval is far too wide: on to the next stage"
+    track.ends_when_ranked = True
+    track.save()
+    Submission.objects.update(status="judging")
+    evaluate(track, [first, second])
+    for run in (first, second):
+        run.refresh_from_db()
+        assert (run.status, run.stage_reason) == ("scored", "ranked")
+    assert "rank among all runs is decided" in ENDED["ranked"]

@@ -1,0 +1,218 @@
+"""Metrics are computed once, judges are imported whole or not at all, and never told whose it is."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from scores.conftest import World
+
+from kbpo.accounts.models import Audit, User
+from kbpo.pool.pool import read_pool
+from kbpo.scores import compute
+from kbpo.scores.bring import BadFile, CannotTake, Name, left, scorer_of, take, take_file, unscored
+from kbpo.scores.compute import tick
+from kbpo.scores.models import Computing, Score, Scorer
+from kbpo.scores.read import read_scores
+from kbpo.tracks.generation.metrics import METRICS
+from kbpo.tracks.registry import kind_of
+
+JUDGE = Name("judge", "1", "p3")
+Write = Callable[[list[dict[str, Any]]], Path]
+
+
+def rows_for(world: World, value: float = 0.5) -> list[dict[str, Any]]:
+    """A score for each output of both runs, as a file names them."""
+    return [
+        {"input_id": f"input {at}", "system": name, "value": value + at / 10}
+        for name in ("A", "B")
+        for at in range(4)
+    ]
+
+
+def test_metrics_are_computed_in_portions_and_never_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compute, "AT_ONCE", 2)
+    monkeypatch.setattr(compute, "LONGEST", 0.0)
+    tick()
+    assert not Score.objects.exists(), "no time: nothing is done, nothing lost"
+    monkeypatch.setattr(compute, "LONGEST", 20.0)
+    tick()
+    assert set(Computing.objects.values_list("status", "done", "total")) == {("made", 4, 4)}
+    scorers = Scorer.objects.filter(source="computed")
+    assert {row.name for row in scorers} == set(METRICS)
+    assert Score.objects.count() == 7 * len(METRICS), "the runs share one output of eight"
+    before = list(Score.objects.order_by("pk").values_list("pk", "made_at"))
+    tick()
+    assert list(Score.objects.order_by("pk").values_list("pk", "made_at")) == before
+    numbers = world.numbers("A")
+    scores = read_scores(world.track.corpus, np.array(numbers))
+    rouge = scores.value[:, scores.scorers.index(scorers.get(name="rouge_l_f").pk)]
+    shown = kind_of(world.track).to_judge(numbers)
+    [reference] = [at for at, pk in enumerate(numbers) if shown[pk]["output"] == "the cat sat"]
+    assert rouge[reference] < 1, "a reference is held against the others"
+    assert np.isfinite(scores.value[:, scores.scorers.index(scorers.get(name="length").pk)]).all()
+
+
+def test_another_version_of_a_metric_is_computed_beside_the_old(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick()
+    Scorer.objects.filter(name="length").update(version="of last year")
+    Computing.objects.update(versions=[["length", "of last year"]])
+    tick()
+    assert Scorer.objects.filter(name="length").count() == 2
+    assert set(Computing.objects.values_list("status", flat=True)) == {"made"}
+
+
+def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
+    found = unscored(world.track, JUDGE)
+    assert [one["id"] for one in found] == sorted({*world.numbers("A"), *world.numbers("B")})
+    assert {one["output"] for one in found} >= {"the cat sat", "rain"} and found[0]["source"]
+    told = json.dumps(found)
+    assert all(word not in told for word in ("submission", "team", "system", '"one"', '"two"'))
+    page = unscored(world.track, JUDGE, after=found[2]["id"], limit=2)
+    assert [one["id"] for one in page] == [one["id"] for one in found[3:5]]
+
+
+def test_a_judge_goes_on_where_it_was_also_with_runs_that_arrive_later(world: World) -> None:
+    first = [one["id"] for one in unscored(world.track, JUDGE, limit=3)]
+    taken = take(world.track, JUDGE, [(one, 0.5) for one in first], world.admin)
+    assert (taken.stored, taken.already) == (3, 0)
+    scorer = scorer_of(world.track, JUDGE)
+    assert left(world.track, scorer) == 4
+    again = take(world.track, JUDGE, [(first[0], 0.9)], world.admin)
+    assert (again.stored, again.already) == (0, 1)
+    assert Score.objects.get(scorer=scorer, instance=first[0]).value == 0.5, "the first stays"
+    world.add("C", ["the cat sat", "news"])
+    assert left(world.track, scorer) == 5
+    assert Audit.objects.filter(what="bring judge", track="answers").count() == 1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_no_number_is_refused_whole(world: World, value: float) -> None:
+    first, second = world.numbers("A")[:2]
+    with pytest.raises(CannotTake, match=f"{second} is no finite number"):
+        take(world.track, JUDGE, [(first, 0.1), (second, value)], world.admin)
+    assert not Score.objects.exists() and not Scorer.objects.exists()
+
+
+def test_what_the_track_does_not_have_is_refused_whole(world: World) -> None:
+    for strange in (10**9, 10**30, -1):
+        with pytest.raises(CannotTake, match=f"nothing with the id {strange}"):
+            take(world.track, JUDGE, [(world.numbers("A")[0], 0.1), (strange, 0.1)], world.admin)
+    tick()
+    with pytest.raises(CannotTake, match="computed here"):
+        bleu = Name("bleu", METRICS["bleu"].version)
+        take(world.track, bleu, [(world.numbers("A")[0], 0.1)], world.admin)
+
+
+def test_a_file_is_stored_whole(world: World, written: Write) -> None:
+    taken = take_file(world.track, written(rows_for(world)), JUDGE, world.admin)
+    assert {name: (one.stored, one.already) for name, one in taken.items()} == {
+        "judge 1 p3": (7, 0)
+    }
+    pool = read_pool(world.track, [run.pk for run in world.runs.values()])
+    assert pool.scores.shape == (7, 1) and not np.isnan(pool.scores).any()
+    Scorer.objects.update(is_used=False)
+    assert read_pool(world.track, [world.runs["A"].pk]).scorers == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "sentence"),
+    [
+        (lambda rows: rows[:4], "consistency.one_system", "“A” alone"),
+        (lambda rows: rows[:-1], "consistency.scores_missing", "no score for 1 of 4 outputs"),
+        (lambda rows: [*rows, rows[0]], "consistency.score_twice", "already"),
+        (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", "no finite number"),
+        (lambda rows: [*rows, rows[0] | {"input_id": "z"}], "reference.input", "“z”"),
+        (lambda rows: [*rows, rows[0] | {"system": "Z"}], "reference.system", "“Z”"),
+        (lambda rows: [], "syntax.empty", "empty"),
+    ],
+)
+def test_of_a_file_with_an_error_nothing_is_stored(
+    world: World, written: Write, spoil: Any, code: str, sentence: str
+) -> None:
+    with pytest.raises(BadFile) as refused:
+        take_file(world.track, written(spoil(rows_for(world))), JUDGE, world.admin)
+    assert code in refused.value.report.by_code
+    assert any(sentence in message.text for message in refused.value.report)
+    assert not Score.objects.exists() and not Scorer.objects.exists()
+
+
+def test_a_file_may_name_things_by_their_numbers(world: World, tmp_path: Path) -> None:
+    numbers = [one["id"] for one in unscored(world.track, JUDGE)]
+    path = tmp_path / "scores.csv"
+    path.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers[:-1]))
+    with pytest.raises(BadFile, match="no score for 1 of 7"):
+        take_file(world.track, path, JUDGE, world.admin)
+    path.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers))
+    call_command(
+        "import_scores", "answers", path, "--name", "judge", "--user", "admin", stdout=io.StringIO()
+    )
+    assert Score.objects.count() == 7
+    path.write_text("id,value\n1000000,0.5\n")
+    with pytest.raises(CommandError, match="line 2: The track has nothing"):
+        call_command("import_scores", "answers", path, "--name", "judge", "--user", "admin")
+
+
+def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
+    client = Client(headers={"Authorization": f"Token {world.token}"})
+    address = "/api/tracks/answers"
+    who = {"name": "judge", "version": "1", "prompt": "p3"}
+    asked = client.get(f"{address}/unscored/", {**who, "limit": 5}).json()
+    assert asked["count"] == 7 and len(asked["results"]) == 5
+    assert asked["next"].endswith(f"after={asked['results'][-1]['id']}")
+    scores = [{"id": one["id"], "value": 0.25} for one in asked["results"]]
+    body = json.dumps({**who, "scores": scores})
+    brought = client.post(f"{address}/scores/", body, content_type="application/json")
+    assert brought.status_code == 201
+    assert brought.json() == {"stored": 5, "already": 0, "left": 2}
+    bad = json.dumps({**who, "scores": [{"id": 5, "value": "much"}]})
+    refused = client.post(f"{address}/scores/", bad, content_type="application/json")
+    assert refused.status_code == 400 and refused.json()["error"] == "invalid"
+    listed = Client().get(f"{address}/judges/").json()["judges"]
+    assert [(one["name"], one["scored"], one["of"]) for one in listed] == [("judge", 5, 7)]
+    number = listed[0]["id"]
+    off = client.post(f"{address}/judges/{number}/", {"used": "false"})
+    assert off.json()["used"] is False and not Scorer.objects.get().is_used
+    assert client.post(f"{address}/judges/999/", {"used": "true"}).status_code == 404
+    assert client.get(f"{address}/unscored/", who | {"after": "x"}).status_code == 400
+
+
+def test_only_admins_may_bring_or_ask(world: World) -> None:
+    User.objects.create_user("rosa", password="x", is_researcher=True)
+    for address in ("unscored/?name=x", "scores/", "judges/1/"):
+        method = Client().get if "unscored" in address else Client().post
+        assert method(f"/api/tracks/answers/{address}").status_code in (401, 403)
+
+
+def test_the_page_takes_a_file_says_what_is_wrong_and_switches(
+    world: World, written: Write
+) -> None:
+    client = Client()
+    client.force_login(world.admin)
+    address = "/desk/tracks/answers/scores/"
+    with written(rows_for(world)[:5]).open("rb") as file:
+        refused = client.post(address, {"file": file, "name": "judge"})
+    assert refused.status_code == 422
+    assert "no score for 3 of 4 outputs of “B”" in refused.content.decode()
+    with written(rows_for(world)).open("rb") as file:
+        assert client.post(address, {"file": file, "name": "judge"}).status_code == 302
+    scorer = Scorer.objects.get()
+    client.post(address, {"switch": scorer.pk, "used": "0"})
+    scorer.refresh_from_db()
+    assert not scorer.is_used
+    shown = client.get(address).content.decode()
+    assert "switched off" in shown and "7 of 7" in shown
+    assert client.post(address, {"switch": "x", "used": "0"}).status_code == 404
+    assert "Choose a file" in client.post(address, {}).content.decode()
