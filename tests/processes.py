@@ -88,13 +88,15 @@ class Service:
         connection = connections["default"]
         with self.unblock():
             connection.close()
-            before = connection.settings_dict["NAME"]
-            connection.settings_dict["NAME"] = DATABASE
+            where = ("HOST", "PORT", "USER", "PASSWORD")
+            before = {name: connection.settings_dict[name] for name in ("NAME", *where)}
+            own = {name: self.database[name] for name in where}
+            connection.settings_dict.update(own | {"NAME": DATABASE})
             try:
                 yield
             finally:
                 connection.close()
-                connection.settings_dict["NAME"] = before
+                connection.settings_dict.update(before)
 
     def connect(self) -> Any:
         """A connection of its own to the service's database."""

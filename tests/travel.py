@@ -37,6 +37,8 @@ from rehearsal.newspaper.write import write
 
 PASSWORD = "harbour-wire-travels"
 ANNOTATORS = 5
+JUDGING = 7200.0
+"""Seconds that a crowd works at most"""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
 
 
@@ -59,14 +61,22 @@ class Travel:
         """What the API answers, asked again while nobody answers, or who does is too busy. Raises
         urllib's HTTPError for a refusal.
         """
+        return self._answered(self._request(path, run, body, headers or {}))
+
+    def _request(
+        self, path: str, run: str, body: Any, headers: dict[str, str]
+    ) -> urllib.request.Request:
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.service.url}/api/{path}", content)
-        said = {"Content-Type": "application/json"} | (headers or {})
+        said = {"Content-Type": "application/json"} | headers
         said |= {"Authorization": f"Token {self.tokens[run]}"} if run else {}
         for name, value in said.items():
             request.add_header(name, value)
+        return request
+
+    def _answered(self, request: urllib.request.Request) -> dict[str, Any]:
         found: dict[str, Any] = wait_for(
-            lambda: _answer(request), f"an answer to {path}", every=0.2
+            lambda: _answer(request), f"an answer to {request.selector}", every=0.2
         )
         return found
 
@@ -77,6 +87,12 @@ class Travel:
 
     def upload(self, run: str) -> int:
         """The number of the submission of a system's file; a repeat gives the same number."""
+        pk = int(self._answered(self.upload_request(run))["id"])
+        self.submissions[pk] = run
+        return pk
+
+    def upload_request(self, run: str) -> urllib.request.Request:
+        """What is sent to upload a system's file."""
         path = self.files / "systems" / f"{run}.kb.tsv"
         boundary = secrets.token_hex(16)
         fields = {"track": self.track, "name": run}
@@ -97,9 +113,7 @@ class Travel:
             "Content-Type": f"multipart/form-data; boundary={boundary}",
             "Idempotency-Key": f"{self.track}-{run}",
         }
-        pk = int(self.call("submissions/", run, body, kind)["id"])
-        self.submissions[pk] = run
-        return pk
+        return self._request("submissions/", run, body, kind)
 
     def confirm(self, pk: int) -> dict[str, Any]:
         """The submission, confirmed as planned."""
@@ -152,7 +166,10 @@ class Travel:
         stop = threading.Event()
         crowd.work_done = self.work
         thread = threading.Thread(
-            target=crowd.work, args=(stop.is_set,), kwargs={"poll": 0.4}, daemon=True
+            target=crowd.work,
+            args=(stop.is_set,),
+            kwargs={"poll": 0.4, "at_most": JUDGING},
+            daemon=True,
         )
         thread.start()
         try:

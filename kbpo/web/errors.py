@@ -4,6 +4,7 @@ traceback.
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 from collections.abc import Callable
@@ -16,6 +17,11 @@ from django.template.loader import render_to_string
 log = logging.getLogger(__name__)
 
 NO_TEXT = "It has characters that no text has (a NUL, say). Nothing was changed."
+DISK_FULL = (
+    "Our disk is full just now. What you sent was not stored, and nothing that was saved before is"
+    " lost. We were told; try again in an hour."
+)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 RETRY_AFTER = 10
 """Seconds after which a program may ask again for what was too busy"""
 
@@ -91,6 +97,9 @@ def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | Non
     """Return the answer to an error that is no bug of ours; None for one that may be."""
     if is_busy(error):
         return busy(request, error)
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        log.error("503 %s %s: %s", request.method, request.path, error)
+        return page(request, 503, DISK_FULL)
     if is_no_text(error):
         log.warning("400 %s %r: %s", request.method, request.path, error)
         return page(request, 400, NO_TEXT)

@@ -219,9 +219,10 @@ def due() -> None:
 
 
 def bury() -> None:
-    """Rows that are being paid belong to somebody who is dead: long enough ago that the next one
-    takes them up.
+    """What somebody dead had in hand is free: rows that are being paid were begun long enough ago
+    that the next one takes them up, and nobody looks at the platform.
     """
+    PlatformBooks.objects.update(held_until=None)
     for model in (Payment, Bonus):
         model.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +91,26 @@ def test_a_team_uploads_only_so_much_a_day(as_user: As, settings: Any) -> None:
     assert refused.status_code == 422 and "1 MB is the most" in refused.content.decode()
     Submission.objects.update(received_at="2020-01-01T00:00Z")
     assert upload(rosa, bytes(700 << 10)).status_code == 302
+
+
+def test_a_full_disk_is_a_sentence_and_keeps_nothing(
+    as_user: As, settings: Any, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", is_full)
+    rosa = as_user("Rosa")
+    rosa.raise_request_exception = False
+    answer = upload(rosa, b"a run")
+    assert answer.status_code == 503 and "Our disk is full" in answer.content.decode()
+    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    file = SimpleUploadedFile("run.kb.tsv", b"a run")
+    sent = rosa.post(
+        reverse("api-submissions"),
+        {"track": "toy", "name": "run", "file": file},
+        headers={"Authorization": f"Token {secret}"},
+    )
+    assert sent.status_code == 503 and "Our disk is full" in sent.json()["detail"]
+    assert not Submission.objects.exists()
+    assert not [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.urls import reverse
 
 from kbpo.clock import served
 from kbpo.web.checks import check_server
+from kbpo.web.one_line import OneLine
 from kbpo.web.policy import OURS, UNFRAMED
 
 As = Callable[[str], Client]
@@ -81,3 +84,19 @@ def test_what_is_unsafe_on_a_server_is_named(
     assert check_server(None) == []
     setattr(settings, name, value)
     assert [warning.id for warning in check_server(None)] == [told]
+
+
+def test_a_refused_request_is_one_line_in_the_log_and_a_bug_keeps_its_traceback() -> None:
+    def left(name: str, status: int | None) -> bool:
+        record = logging.LogRecord(name, logging.WARNING, "", 0, "", (), sys.exc_info())
+        if status is not None:
+            record.status_code = status
+        assert OneLine().filter(record)
+        return record.exc_info is not None
+
+    try:
+        raise ValueError
+    except ValueError:
+        assert not left("django.request", 404) and not left("django.request", 400)
+        assert not left("django.security.DisallowedHost", None)
+        assert left("django.request", 500) and left("kbpo.queue", None)

@@ -207,6 +207,13 @@ def test_nobody_but_its_team_sees_a_draft(page: str, as_user: As, draft: Draft) 
     assert as_user("").get(address).status_code == 302
 
 
+def test_the_live_part_of_a_refused_upload_is_a_page(as_user: As, draft: Draft) -> None:
+    row = draft(body=b"\xff\x00", until="read")
+    assert row.status == "refused"
+    for page in ("upload-live", "submission-live"):
+        assert as_user("Rosa").get(reverse(page, args=[row.pk])).status_code in (200, 302, 404)
+
+
 @pytest.mark.parametrize("page", ["upload-confirm", "upload-discard", "upload-describe"])
 def test_another_team_cannot_act_on_a_draft(page: str, as_user: As, draft: Draft) -> None:
     row = draft()

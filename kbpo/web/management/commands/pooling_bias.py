@@ -4,7 +4,6 @@ pool.
 
 from __future__ import annotations
 
-import csv
 import math
 from typing import Any
 
@@ -12,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.evaluation.studies.pooling import HEAD, study
 from kbpo.tracks.models import Track
+from kbpo.web.csv import lines
 
 
 class Command(BaseCommand):
@@ -34,9 +34,8 @@ class Command(BaseCommand):
                 " pool."
             )
         if options["csv"]:
-            writer = csv.writer(self.stdout, lineterminator="\n")
-            writer.writerow(HEAD)
-            writer.writerows(found.rows())
+            for line in lines(HEAD, found.rows()):
+                self.stdout.write(line, ending="")
             return
         self.stdout.write(
             f"{track.name}: {len(found.systems)} systems of {found.n_teams} teams,"
