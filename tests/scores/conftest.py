@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.utils import timezone
 
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Instance
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
+from kbpo.scores.bring import Name, take
 from kbpo.submissions.models import Submission
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.generation.models import Input
@@ -21,6 +25,9 @@ from kbpo.tracks.models import Track
 
 N = 4
 """Inputs"""
+MANY, SHARE = 120, 0.5
+"""Outputs of a run that is studied, and the share of them that is rated"""
+CRITERIA = ("overall", "redundancy", "fluency")
 
 
 @dataclass
@@ -92,3 +99,51 @@ def written(tmp_path: Path) -> Callable[[list[dict[str, Any]]], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def studied(world: World) -> World:
+    """Two runs of 120 outputs, half of each rated, some twice; a judge that knows much of what
+    people think, and likes the run B better than they do.
+    """
+    Submission.objects.all().delete()
+    rng = np.random.default_rng(4)
+    judged: list[tuple[int, float]] = []
+    for name, level in (("A", 0.6), ("B", 0.45)):
+        row = world.add(name, [f"{name} {at} " + "word " * (at % 7) for at in range(MANY)])
+        numbers = world.numbers(name)
+        truth = np.clip(rng.normal(level, 0.25, MANY), 0, 1)
+        world.truth[name] = float(truth.mean())
+        distribution = SamplingDistribution.objects.create(
+            submission=row, kind="instance", total=MANY, n=MANY
+        )
+        batch = SampleBatch.objects.create(
+            submission=row, distribution=distribution, design="poisson", seed=0, size=MANY
+        )
+        targets = Instance.objects.in_bulk(numbers)
+        rows = [targets[one].target for one in numbers]
+        Threshold.objects.bulk_create(Threshold(batch=batch, target=one, pi=SHARE) for one in rows)
+        drawn = [at for at, target in enumerate(rows) if target.u < SHARE]
+        Sample.objects.bulk_create(
+            Sample(batch=batch, target=rows[at], probability=SHARE) for at in drawn
+        )
+        said = {
+            at: np.clip(truth[at] + rng.normal(0, 0.1, 2 if at % 5 == 0 else 1), 0, 1).tolist()
+            for at in drawn
+        }
+        record(
+            NewLabel(
+                rows[at].pk,
+                {"ratings": dict.fromkeys(CRITERIA, ratings)},
+                "crowd",
+                "ratings",
+                len(ratings),
+                f"q:{rows[at].pk}",
+            )
+            for at, ratings in said.items()
+        )
+        bent = truth + (0.2 if name == "B" else 0.0)
+        judged += list(zip(numbers, bent.tolist(), strict=True))
+    take(world.track, Name("judge"), judged, world.admin)
+    Submission.objects.update(plan={"chosen": "0.030"})
+    return world

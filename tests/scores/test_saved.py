@@ -17,67 +17,13 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.study import study_of
-from kbpo.instances.models import Instance
-from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
-from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
-from kbpo.scores.bring import Name, switch, take
+from kbpo.scores.bring import switch
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from kbpo.web.research.submissions import ENDED
-
-N, SHARE = 120, 0.5
-CRITERIA = ("overall", "redundancy", "fluency")
-
-
-@pytest.fixture
-def studied(world: World) -> World:
-    """Two runs of 120 outputs, half of each rated, some twice; a judge that knows much of what
-    people think, and likes the run B better than they do.
-    """
-    Submission.objects.all().delete()
-    rng = np.random.default_rng(4)
-    judged: list[tuple[int, float]] = []
-    for name, level in (("A", 0.6), ("B", 0.45)):
-        row = world.add(name, [f"{name} {at} " + "word " * (at % 7) for at in range(N)])
-        numbers = world.numbers(name)
-        truth = np.clip(rng.normal(level, 0.25, N), 0, 1)
-        world.truth[name] = float(truth.mean())
-        distribution = SamplingDistribution.objects.create(
-            submission=row, kind="instance", total=N, n=N
-        )
-        batch = SampleBatch.objects.create(
-            submission=row, distribution=distribution, design="poisson", seed=0, size=N
-        )
-        targets = Instance.objects.in_bulk(numbers)
-        rows = [targets[one].target for one in numbers]
-        Threshold.objects.bulk_create(Threshold(batch=batch, target=one, pi=SHARE) for one in rows)
-        drawn = [at for at, target in enumerate(rows) if target.u < SHARE]
-        Sample.objects.bulk_create(
-            Sample(batch=batch, target=rows[at], probability=SHARE) for at in drawn
-        )
-        said = {
-            at: np.clip(truth[at] + rng.normal(0, 0.1, 2 if at % 5 == 0 else 1), 0, 1).tolist()
-            for at in drawn
-        }
-        record(
-            NewLabel(
-                rows[at].pk,
-                {"ratings": dict.fromkeys(CRITERIA, ratings)},
-                "crowd",
-                "ratings",
-                len(ratings),
-                f"q:{rows[at].pk}",
-            )
-            for at, ratings in said.items()
-        )
-        bent = truth + (0.2 if name == "B" else 0.0)
-        judged += list(zip(numbers, bent.tolist(), strict=True))
-    take(world.track, Name("judge"), judged, world.admin)
-    Submission.objects.update(plan={"chosen": "0.030"})
-    return world
 
 
 def mean_of(world: World, method: str, name: str) -> Estimate:

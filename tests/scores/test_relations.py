@@ -1,0 +1,63 @@
+"""A judge of relations is one more feature of the model: it saves judgments, and off it saves none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from kbpo.evaluation.data import read
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.run import evaluate
+from kbpo.scores.bring import Name, switch, take
+from kbpo.scores.models import Scorer
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(toy: Toy) -> World:
+    """Two systems of which half is asked, and a judge that is right nine times in ten."""
+    world = World(toy, n_documents=16)
+    world.answer(world.sample(world.system("one", lambda one: one.pk % 2 > 0), 0.5))
+    world.answer(world.sample(world.system("two", lambda one: True, team="Neural"), 0.5))
+    rng = np.random.default_rng(3)
+    said = [(one.pk, float(world.truth[one.pk] != (rng.random() < 0.1))) for one in world.instances]
+    take(world.track, Name("judge"), said, toy.users["Admin"])
+    return world
+
+
+def saved_by(evaluation: Evaluation) -> list[float]:
+    """The share of judgments that is saved, of each system."""
+    told = evaluation.settings["saved"].get("relation|instance", {})
+    return [float(share) for share in told.values()]
+
+
+def test_a_judge_saves_judgments_of_relations_and_says_so(world: World, toy: Toy) -> None:
+    evaluation = evaluate(world.track)
+    assert len(saved_by(evaluation)) == 2 and min(saved_by(evaluation)) > 0.25
+    data = read(world.track)
+    bare = data.without_aid()
+    assert bare is not None
+    truth = np.array([float(world.truth[pk]) for pk in data.pool.instance.tolist()])
+    error, alone = (((one.g["relation"] - truth) ** 2).mean() for one in (data, bare))
+    assert error < 0.7 * alone, "cross-fitted: no label predicts itself"
+    told = evaluation.settings["worth"]["relation"]["scorers"][0]
+    assert told["worth"] > 1.5 and told["rho"] is None, "a majority is taken for true"
+    Submission.objects.update(status="scored")
+    page = Client().get("/tracks/world/").content.decode()
+    assert "saved" in page and "cannot tilt a score" in page
+    assert Client().get("/tracks/world/metrics/?criterion=relation").status_code == 200
+    switch(world.track, Scorer.objects.get().pk, toy.users["Admin"], used=False)
+    assert saved_by(evaluate(world.track)) == []
+
+
+def test_a_judge_that_knows_nothing_costs_next_to_nothing(world: World, toy: Toy) -> None:
+    Scorer.objects.all().delete()
+    rng = np.random.default_rng(5)
+    noise = [(one.pk, float(rng.normal())) for one in world.instances]
+    take(world.track, Name("dice"), noise, toy.users["Admin"])
+    assert min(saved_by(evaluate(world.track))) > -0.1

@@ -1,0 +1,50 @@
+"""The pages of metrics and judges: axe finds nothing, and nothing scrolls sideways on a phone.
+
+SCREENSHOTS=folder keeps a picture of each.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import IN_CHROMIUM
+from playwright.sync_api import Browser, Page
+from scores.conftest import World
+
+from kbpo.evaluation.run import evaluate
+from kbpo.submissions.models import Submission
+from tests.web.test_axe import context_of, looked_at
+
+pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
+PICTURES = os.environ.get("SCREENSHOTS", "")
+ADDRESSES = {
+    "board": "/tracks/answers/",
+    "metrics": "/tracks/answers/metrics/",
+    "scores": "/desk/tracks/answers/scores/",
+    "prmse": "/methods/prmse/",
+}
+
+
+def test_every_page_of_metrics_is_for_everybody(
+    studied: World, live_server: Any, browser: Browser
+) -> None:
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    context = context_of(browser, live_server.url, studied.admin)
+    page = context.new_page()
+    wrong: list[str] = []
+    for name, address in ADDRESSES.items():
+        page.goto(live_server.url + address)
+        if name == "prmse":
+            page.get_by_role("button", name="Reckon").click()
+            page.wait_for_selector("text=Between two people")
+
+        def keep(page: Page, width: int, name: str = name) -> None:
+            if PICTURES:
+                page.screenshot(path=Path(PICTURES) / f"{name}-{width}.png", full_page=True)
+
+        wrong += looked_at(page, address, keep)
+    assert wrong == []
