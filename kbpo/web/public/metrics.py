@@ -46,9 +46,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "told": told,
         "fewest": FEWEST,
         "scorers": _scorers(told),
-        "axis": drawing.axis_over(
-            [one["interval"] for one in _scorers(told)], ticks=3, bounds=(1.0, 4.0)
-        ),
         "prompts": _prompts(kind, evaluation),
         "contours": _contours(told),
         "systems": names,
@@ -125,7 +122,7 @@ def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
         components = _told(evaluation, criterion.name).get("components")
         if components and components["gamma"] is not None:
             gamma = Interval(components["gamma"], *components["gamma_80"])
-            rows.append({"label": criterion.label, "gamma": gamma, **components})
+            rows.append({**components, "label": criterion.label, "gamma": gamma})
     return sorted(rows, key=lambda one: one["gamma"].estimate)
 
 
