@@ -5,14 +5,14 @@ answered.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.db.models import QuerySet
 
 from annotation.hits.parts import part, speaks_of
 from annotation.interfaces.base import BadAnswer, ParsedResponse
 from annotation.interfaces.registry import interface_of
-from annotation.models import HIT, Assignment, Question, Response, Worker
+from annotation.models import HIT, Assignment, Policy, Question, Response, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import asked_of, grade, is_gold
 from annotation.quality.signals import hold_against_reading, note_signals
@@ -41,8 +41,10 @@ def accept(assignments: Sequence[Assignment]) -> None:
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
     Response.objects.bulk_create(responses_of(parsed))
-    note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in parsed})
-    hold_against_reading({one: asked[one.hit_id] for one in parsed})
+    untimed = _untimed(asked)
+    timed = [one for one in parsed if asked[one.hit_id][0].track_id not in untimed]
+    note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in timed})
+    hold_against_reading({one: asked[one.hit_id] for one in timed})
     for one in parsed:
         if any(is_gold(question) for question in asked[one.hit_id]):
             grade(one)
@@ -68,6 +70,13 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
     for hit, question in pairs:
         found[hit].append(questions[question])
     return found
+
+
+def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
+    """The tracks of these questions whose policy notes no times."""
+    tracks = {question.track_id for questions in asked.values() for question in questions}
+    rows = Policy.objects.filter(track__in=tracks, timed=False)
+    return set(rows.values_list("track", flat=True))
 
 
 def _put_to(assignment: Assignment, questions: list[Question]) -> list[Question]:

@@ -62,6 +62,11 @@ class Policy(models.Model):
         help_text="Kinds of signals from this track's answers that exclude a worker by themselves",
     )
 
+    timed = models.BooleanField(
+        default=True,
+        help_text="Whether answers that come too fast are noted: programs need no time",
+    )
+
     class Meta:
         db_table_comment = "How a track's answers are checked and added up"
         constraints = [

@@ -93,9 +93,17 @@ def had_a_chance(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
 
 
 @transaction.atomic
-def set_exclude_for(track: Track, kinds: Collection[str], who: User | None, why: str) -> Policy:
+def set_exclude_for(
+    track: Track,
+    kinds: Collection[str],
+    who: User | None,
+    why: str,
+    *,
+    timed: bool | None = None,
+) -> Policy:
     """Return the policy of a track whose answers exclude for these kinds of signals by themselves;
-    none of them leaves all to people. Raises ValueError with a sentence.
+    none of them leaves all to people. `timed` says whether their time is noted at all. Raises
+    ValueError with a sentence.
     """
     if unknown := sorted(set(kinds) - set(SIGNALS)):
         raise ValueError(f"There is no signal “{unknown[0][:40]}”; there are {', '.join(SIGNALS)}.")
@@ -103,14 +111,15 @@ def set_exclude_for(track: Track, kinds: Collection[str], who: User | None, why:
         raise ValueError("Nothing was changed: say why. It stands in the log.")
     policy, _ = Policy.objects.get_or_create(track=track)
     before, policy.exclude_for = policy.exclude_for, [one for one in SIGNALS if one in kinds]
-    policy.save(update_fields=["exclude_for"])
+    policy.timed = policy.timed if timed is None else timed
+    policy.save(update_fields=["exclude_for", "timed"])
     note(
         "exclude for",
         f"track:{track.slug}",
         who=who,
         why=why,
         before=", ".join(before) or "none",
-        after=", ".join(policy.exclude_for) or "none",
+        after=(", ".join(policy.exclude_for) or "none") + ("" if policy.timed else "; no times"),
         track=track.slug,
     )
     return policy

@@ -176,3 +176,20 @@ def test_the_rule_is_the_tracks_and_admins_change_it_on_its_page(
     assert exclude.review() == 0 and not Warned.objects.exists(), "another track's rule, or none"
     set_exclude_for(track, ["unread"], None, "People judge here again.")
     assert exclude.review() == 0 and Warned.objects.exists()
+
+
+def test_where_programs_answer_no_time_is_noted(
+    published: Submission, clients: list[Client], track: Track
+) -> None:
+    with_times = set_exclude_for(track, ["majority"], None, "As ever.")
+    assert with_times.timed
+    policy = set_exclude_for(track, ["majority"], None, "Programs need none.", timed=False)
+    assert not policy.timed and not set_exclude_for(track, [], None, "Still.").timed
+    answer_all(clients[0], GOOD)
+    settle.tick()
+    assert Assignment.objects.filter(seconds__lt=2, status="approved").count() == 6
+    assert not Signal.objects.exists() and not Comparison.objects.exists()
+    set_exclude_for(track, [], None, "People come.", timed=True)
+    answer_all(clients[1], GOOD)
+    settle.tick()
+    assert Signal.objects.filter(kind="too_fast").count() == 6

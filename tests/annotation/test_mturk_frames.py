@@ -17,8 +17,9 @@ from mturk_world import Turk, rounds
 from playwright.sync_api import BrowserContext, FrameLocator, Page, Playwright
 from processes import wait_for
 
-from annotation.models import HIT, Assignment, Question, Title
+from annotation.models import HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
+from annotation.workers.worker import handle_of
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -216,6 +217,21 @@ def test_a_draft_is_kept_under_its_own_go_alone(up: Submission, turk: Turk) -> N
     assert client.get(where).status_code == 405 and not client.cookies
     drafts = dict(Assignment.objects.values_list("hit__external_id", "draft"))
     assert ["0-3"] in drafts[first].values() and not drafts[second]
+
+
+def test_keys_are_kept_with_a_worker_of_a_marketplace(up: Submission, turk: Turk) -> None:
+    _, src = turk.accept("W1", turk.hits()[0])
+    where, mine = draft_of(src)
+    keys = where.replace("/draft/", "/keys/")
+    wanted = {"off": True, "keys": {"z": "u"}}
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(keys, mine | {"keys": json.dumps(wanted)}).status_code == 204
+    assert client.post(keys, mine | {"keys": "no"}).status_code == 422
+    assert client.post(keys, {"proof": "forged", "keys": "{}"}).status_code == 403
+    assert Worker.objects.get(handle=handle_of("mturk", "W1")).keys == wanted
+    page = client.get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
+    assert f'data-keys-url="{keys}"' in page and "&quot;off&quot;: true" in page
+    assert 'class="price"' in page and "return the HIT on the marketplace" in page
 
 
 def test_a_draft_after_the_answer_changes_nothing_and_says_so(up: Submission, turk: Turk) -> None:

@@ -83,7 +83,9 @@ def _change_signals(request: HttpRequest, found: Track) -> str:
     """Why nothing was changed, as a sentence; nothing if it was."""
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
     try:
-        set_exclude_for(found, request.POST.getlist("kind"), admin_of(request), why)
+        timed = "timed" in request.POST if "times" in request.POST else None
+        kinds = request.POST.getlist("kind")
+        set_exclude_for(found, kinds, admin_of(request), why, timed=timed)
     except ValueError as refusal:
         return str(refusal)
     messages.success(request, "Noted. It holds for what is settled from now on.")
