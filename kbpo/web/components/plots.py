@@ -38,11 +38,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through points (x, y), named at its end; `kind` is its class in the style sheet."""
+    """A line through points (x, y); `kind` is its class in the style sheet."""
 
     name: str
     points: Sequence[tuple[float, float]]
     kind: str = "path"
+    named_at: float = 1.0
+    """How far along it its name stands"""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def draw_curves(
     x_written: Callable[[float], str],
     y_written: Callable[[float], str],
 ) -> str:
-    """Lines, each with its name at its right end, and named dots, on two axes."""
+    """Lines and dots with their names, on two axes."""
     paths, names = [], []
     for curve in curves:
         inside = [(x, y) for x, y in curve.points if up.low <= y <= up.high]
@@ -132,17 +134,19 @@ def draw_curves(
             continue
         line = _line([(across.position(x), _y(up, y)) for x, y in inside])
         paths.append(f'<path class="{curve.kind}" d="{line}"/>')
-        x, y = across.position(inside[-1][0]), _y(up, inside[-1][1])
+        place = inside[round(curve.named_at * (len(inside) - 1))]
+        x, y = across.position(place[0]), _y(up, place[1])
+        anchor = "end" if x > 60 else "start"
         names.append(
-            f'<text class="equal-name" x="{x:g}%" y="{y:g}%" dx="-4" dy="-4"'
-            f' text-anchor="end">{escape(curve.name)}</text>'
+            f'<text class="equal-name" x="{x:g}%" y="{y:g}%" dy="-5"'
+            f' text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
     marks = []
-    for dot in dots:
+    for number, dot in enumerate(dots):
         x, y = across.position(dot.x), _y(up, dot.y)
         anchor, dx = ("end", -7) if x > 60 else ("start", 7)
         shown = (
-            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="4"'
+            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{4 + LINE * (number % 3 - 1)}"'
             f' text-anchor="{anchor}">{escape(dot.name)}</text>'
         )
         said = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"

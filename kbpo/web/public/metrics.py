@@ -190,10 +190,11 @@ def _curve(study: Study | None, told: dict[str, Any]) -> SafeString | str:
         return ""
     rows = _curve_rows(study, told)
     names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
-    kinds = ("plan", "path", "equal", "equal")
+    kinds, places = ("ground", "path", "equal", "equal"), (0.2, 0.5, 0.75, 1.0)
     shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]
     curves = [
-        plots.Curve(names[at], [(row[0], row[1 + at]) for row in rows], kinds[at]) for at in shown
+        plots.Curve(names[at], [(row[0], row[1 + at]) for row in rows], kinds[at], places[at])
+        for at in shown
     ]
     up = drawing.axis_over([Interval(0.0), Interval(max(rows[0][1:]))], ticks=5)
     return mark_safe(
