@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from kbpo.accounts.models import Team, Token, User
@@ -59,7 +60,8 @@ class World:
             Claim(f"input {at}\n{text}", at, {"input": f"input {at}", "text": text})
             for at, text in enumerate(texts)
         ]
-        store(row.pk, self.track.corpus, "output", claims)
+        with transaction.atomic():
+            store(row.pk, self.track.corpus, "output", claims)
         self.runs[name] = row
         return row
 

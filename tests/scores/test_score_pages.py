@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from browsing import IN_CHROMIUM
+from django.db import transaction
 from playwright.sync_api import Browser, Page
 from scores.conftest import World
 
@@ -31,7 +32,8 @@ ADDRESSES = {
 def test_every_page_of_metrics_is_for_everybody(
     studied: World, live_server: Any, browser: Browser
 ) -> None:
-    evaluate(studied.track)
+    with transaction.atomic():
+        evaluate(studied.track)
     Submission.objects.update(status="scored")
     context = context_of(browser, live_server.url, studied.admin)
     page = context.new_page()
