@@ -1,0 +1,229 @@
+"""Whether a new run was made by somebody who had read the answers of an earlier sample.
+
+Accounts are not people: a second account can upload the first one's run without what was judged
+wrong. But everything except who was drawn is known. A run that was made without the answers is
+independent of the draw; so, given its size, the judged sample must hold what the run states as
+often as chance would have it. What was deleted because it was judged is found among the judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import FloatArray
+
+TOGETHER = 64
+"""Parts that are added up at once, at the most"""
+
+
+@dataclass(frozen=True)
+class ShareTest:
+    """How many of a judged sample a run states, against chance.
+
+    Attributes
+    ----------
+    size : int
+        Targets (and draws) of the sample that the run might or might not have stated.
+    stated : int
+        Those of them that it states.
+    expected : float
+        How many it would state on average, had it been made without the answers.
+    p_value : float
+        Two-sided: the chance to be at least as far out on the side where it is, twice.
+
+    Examples
+    --------
+    >>> share_test([0.5, 0.5], [True, False], [True, False]).size
+    1
+    """
+
+    size: int
+    stated: int
+    expected: float
+    p_value: float
+
+
+def share_test(
+    probability: ArrayLike,
+    drawn: ArrayLike,
+    stated: ArrayLike,
+    *,
+    draw_probability: ArrayLike = (),
+    draw_stated: ArrayLike = (),
+    stratum: ArrayLike | None = None,
+) -> ShareTest:
+    """Return the exact randomisation test of a run against an earlier judged sample.
+
+    Redrawing the sample with its stored π while the run stays as it is, the number of drawn targets
+    that the run states, given how many are drawn, is N₁ | N₁ + N₀ = n with N₁ and N₀ independent
+    sums of Bernoulli(π) over what it states and what it does not (Fisher's exact test for unequal
+    probabilities). Its law is computed, not simulated. Somebody who deletes what was judged (wrong,
+    or right) lowers it; somebody who adds what was judged raises it.
+
+    The verdicts of what was not drawn are unknown, so the test does not use them. Where some were
+    judged *later*, the same test tells verdicts apart: ``probability`` is then π_then / π_now of
+    what is judged by now, ``drawn`` whether it was judged then, ``stated`` whether it is right.
+
+    Parameters
+    ----------
+    probability : (n,) array
+        π of each target that could have been drawn, as stored.
+    drawn : (n,) boolean array
+        Whether it was.
+    stated : (n,) boolean array
+        Whether the new run states it.
+    draw_probability : (k,) array, optional
+        Of each draw with replacement the probability that it falls on something that the run
+        states.
+    draw_stated : (k,) boolean array, optional
+        Whether it did.
+    stratum : (n,) integer array, optional
+        Codes, made without looking at who was drawn: each stratum is tested by itself, and the
+        least p-value counts as often as there are strata that can tell anything. Draws are a
+        stratum of their own.
+
+    Returns
+    -------
+    ShareTest
+        With p = 1 where the sample can tell nothing.
+
+    Raises
+    ------
+    ValueError
+        If a probability is out of range, lengths differ, or something was drawn that could not be.
+
+    Examples
+    --------
+    Of ten targets, each drawn with probability ½, the run lacks just the five that were drawn:
+
+    >>> import numpy as np
+    >>> drawn = np.arange(10) < 5
+    >>> found = share_test(np.full(10, 0.5), drawn, ~drawn)
+    >>> found.size, found.stated, round(found.p_value, 4)
+    (5, 0, 0.0079)
+    """
+    pi, is_drawn, is_stated = _checked(probability, drawn, stated)
+    code = np.zeros(pi.size, dtype=np.int64) if stratum is None else np.asarray(stratum)
+    if code.shape != pi.shape:
+        raise ValueError(f"stratum must have {pi.size} entries; got shape {code.shape}")
+    p_draw, hit, _ = _checked(draw_probability, draw_stated, draw_stated)
+    size, n_stated, expected, p_values = 0, 0, 0.0, list[float]()
+    for one in np.unique(code):
+        at = (code == one) & (pi > 0) & (pi < 1)
+        law = _given_size(pi[at & is_stated], pi[at & ~is_stated], int(is_drawn[at].sum()))
+        observed = int((is_drawn & is_stated)[at].sum())
+        size += int(is_drawn[at].sum())
+        n_stated, expected = n_stated + observed, expected + _mean(law)
+        p_values += _two_sided(law, observed)
+    if p_draw.size:
+        law, observed = number_law(p_draw, p_draw.size), int(hit.sum())
+        size, n_stated, expected = size + p_draw.size, n_stated + observed, expected + _mean(law)
+        p_values += _two_sided(law, observed)
+    least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
+    return ShareTest(size, n_stated, expected, least)
+
+
+def number_law(probability: ArrayLike, most: int) -> FloatArray:
+    """Return the probabilities that 0, 1, …, ``most`` of some independent things happen.
+
+    One thing after the other (Poisson-binomial); all terms are positive, so that small ones are as
+    accurate as large ones.
+
+    Parameters
+    ----------
+    probability : (n,) array
+        Of each thing.
+    most : int
+        The largest number that is asked for; what lies beyond is left out.
+
+    Returns
+    -------
+    (most + 1,) array
+        Sums to at most 1.
+
+    Examples
+    --------
+    >>> number_law([0.5, 0.5], 2).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    p = checks.probabilities("probability", probability)
+    width = int(np.clip(p.size // TOGETHER, 1, TOGETHER))
+    rounds = np.pad(p, (0, -p.size % width)).reshape(-1, width, 1)
+    laws = np.zeros((width, most + 1))
+    laws[:, 0] = 1.0
+    for one in rounds:  # a thing of each part at once
+        laws[:, 1:] = laws[:, 1:] * (1 - one) + laws[:, :-1] * one
+        laws[:, :1] *= 1 - one
+    law = laws[0]
+    for part in laws[1:]:
+        law = np.convolve(law, part)[: most + 1]
+    return np.asarray(law)
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Return p-values adjusted for their number (Holm 1979).
+
+    A family in which those at most α are believed errs with probability at most α, however they
+    depend on each other.
+
+    Parameters
+    ----------
+    p_values : (k,) array
+        One a test.
+
+    Returns
+    -------
+    (k,) array
+        In the same order, nowhere below what was given.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.5, 0.02]).tolist()
+    [0.03, 0.5, 0.04]
+    """
+    p = checks.probabilities("p_values", p_values)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
+    return adjusted
+
+
+def _checked(
+    probability: ArrayLike, drawn: ArrayLike, stated: ArrayLike
+) -> tuple[FloatArray, checks.BoolArray, checks.BoolArray]:
+    pi = checks.probabilities("probability", probability)
+    one, other = np.asarray(drawn, dtype=np.bool_), np.asarray(stated, dtype=np.bool_)
+    if not one.shape == other.shape == pi.shape:
+        raise ValueError(
+            "probability, drawn and stated must have as many entries; got"
+            f" {pi.shape}, {one.shape}, {other.shape}"
+        )
+    return pi, one, other
+
+
+def _given_size(stated: FloatArray, other: FloatArray, size: int) -> FloatArray:
+    """The law of how many of the drawn are stated, given how many are drawn."""
+    both = number_law(stated, size) * number_law(other, size)[::-1]
+    total = both.sum()
+    if not total > 0:
+        raise ValueError(
+            f"{size} targets cannot have been drawn of {stated.size + other.size} with these"
+            " probabilities"
+        )
+    return np.asarray(both / total)
+
+
+def _mean(law: FloatArray) -> float:
+    return float(law @ np.arange(law.size))
+
+
+def _two_sided(law: FloatArray, observed: int) -> list[float]:
+    """The p-value; none where only one outcome was possible."""
+    if np.count_nonzero(law) < 2:
+        return []
+    tails = float(law[: observed + 1].sum()), float(law[observed:].sum())
+    return [min(1.0, 2 * min(tails))]

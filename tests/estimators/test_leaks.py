@@ -1,0 +1,109 @@
+"""The test of leaked answers: exact over all that may be drawn, and powerful against who reads."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from estimators.leaks import holm, number_law, share_test
+
+PI = np.array([0.2, 0.3, 0.5, 0.5, 0.7, 0.9, 1.0, 0.0])
+STATED = np.array([True, False, True, False, True, False, True, False])
+STRATUM = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+
+
+def never_more_often(outcomes: list[tuple[float, float]]) -> None:
+    """Each p-value comes up, or a smaller one, with at most that probability."""
+    chance, p = (np.array(column) for column in zip(*outcomes, strict=True))
+    assert chance.sum() == pytest.approx(1)
+    for level in np.unique(p):
+        assert chance[p <= level + 1e-12].sum() <= level + 1e-9
+
+
+@pytest.mark.parametrize("stratum", [None, STRATUM])
+def test_over_all_samples_no_p_value_is_too_small(stratum: np.ndarray | None) -> None:
+    outcomes = []
+    for drawn in product([False, True], repeat=PI.size):
+        chance = float(np.where(drawn, PI, 1 - PI).prod())
+        if chance > 0:
+            found = share_test(PI, drawn, STATED, stratum=stratum)
+            outcomes.append((chance, found.p_value))
+    never_more_often(outcomes)
+    assert min(p for _, p in outcomes) < 0.5, "it can tell something"
+
+
+def test_over_all_draws_with_replacement_no_p_value_is_too_small() -> None:
+    p_stated = np.array([0.3, 0.3, 0.3, 0.6, 0.6])
+    outcomes = []
+    for hit in product([False, True], repeat=p_stated.size):
+        found = share_test([], [], [], draw_probability=p_stated, draw_stated=hit)
+        outcomes.append((float(np.where(hit, p_stated, 1 - p_stated).prod()), found.p_value))
+    never_more_often(outcomes)
+
+
+def test_given_the_size_it_is_fishers_test_where_all_are_alike() -> None:
+    from scipy.stats import hypergeom
+
+    drawn = np.arange(20) < 8
+    stated = np.isin(np.arange(20), [0, 1, 10, 11, 12, 13, 14, 15])
+    found = share_test(np.full(20, 0.4), drawn, stated)
+    lower, upper = hypergeom.cdf(2, 20, 8, 8), hypergeom.sf(1, 20, 8, 8)
+    assert found.p_value == pytest.approx(2 * min(lower, upper))
+    assert (found.size, found.stated) == (8, 2)
+    assert found.expected == pytest.approx(8 * 8 / 20)
+
+
+def test_who_deletes_or_adds_what_was_judged_is_found_and_who_did_not_read_is_not() -> None:
+    rng = np.random.default_rng(3)
+    n = 500
+    pi = rng.uniform(0.2, 0.45, n)
+    true = rng.random(n) < 0.4
+    drawn = rng.random(n) < pi
+    honest = rng.random(n) < 0.3 + 0.5 * true
+    assert share_test(pi, drawn, honest).p_value > 0.01
+    assert share_test(pi, drawn, honest & ~(drawn & ~true)).p_value < 1e-6, "the wrong are deleted"
+    assert share_test(pi, drawn, honest & ~(drawn & true)).p_value < 1e-6, "the right are deleted"
+    small = rng.random(n) < 0.3
+    assert share_test(pi, drawn, small | (drawn & true)).p_value < 1e-4, "the right are added"
+    both = (honest | (drawn & true)) & ~(drawn & ~true)
+    assert share_test(pi, drawn, both, stratum=honest.astype(int)).p_value < 1e-6
+
+
+def test_later_verdicts_find_who_hides_what_was_deleted_among_more() -> None:
+    rng = np.random.default_rng(4)
+    n = 1500
+    then, now = np.full(n, 0.3), np.full(n, 0.6)
+    u, true = rng.random(n), rng.random(n) < 0.4
+    drawn = u < then
+    kept = ~(drawn & ~true) & (drawn | (rng.random(n) < 0.4))
+    assert share_test(then, drawn, kept).p_value > 0.01, "as much is deleted of what was not judged"
+    judged = kept & (u < now)
+    found = share_test((then / now)[judged], drawn[judged], true[judged])
+    assert found.p_value < 1e-9 and found.stated > found.expected
+
+
+def test_what_can_tell_nothing_says_so() -> None:
+    assert share_test([], [], []).p_value == 1
+    assert share_test([0.5, 1.0], [True, True], [True, True]).p_value == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([1.5], [True], [True]), "1.5"),
+        (([0.5], [True, False], [True]), r"\(2,\)"),
+        (([0.5, 0.5], [True, False], [True]), r"\(1,\)"),
+    ],
+)
+def test_what_is_at_fault_is_named(arguments: tuple[list[float], ...], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        share_test(*arguments)
+
+
+def test_the_law_of_a_number_and_holms_adjustment() -> None:
+    np.testing.assert_allclose(number_law([0.1, 0.5, 0.9], 3), [0.045, 0.455, 0.455, 0.045])
+    np.testing.assert_allclose(number_law([0.1, 0.5, 0.9], 1), [0.045, 0.455])
+    np.testing.assert_allclose(holm([0.01, 0.5, 0.02]), [0.03, 0.5, 0.04])
+    assert holm([]).size == 0
