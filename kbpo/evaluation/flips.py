@@ -12,6 +12,7 @@ import numpy as np
 from kbpo.accounts.audit import note
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.models import Flip
+from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -68,14 +69,21 @@ def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -
 
 def flips_of(submission: Submission) -> dict[int, Flip]:
     """The instances whose verdict under the guaranteed criterion turned for a submission, each with
-    how it turned last.
+    how it turned last; none before its own sample is answered, for they tell what was judged for
+    others.
     """
+    if not is_answered(submission):
+        return {}
     rows = Flip.objects.filter(submission=submission, criterion=submission.track.criterion)
     return {one.instance_id: one for one in rows.order_by("pk")}
 
 
 def turned(submission: Submission) -> list[dict[str, Any]]:
-    """The verdicts of a submission that turned, in the order of time, as the API tells them."""
+    """The verdicts of a submission that turned, in the order of time, as the API tells them; none
+    before its own sample is answered.
+    """
+    if not is_answered(submission):
+        return []
     return [
         {
             "item": flip.instance_id,

@@ -41,6 +41,7 @@ from kbpo.sampling.models import (
     DocumentSample,
     ExpertCheck,
     ExpertRound,
+    LeakTest,
     Sample,
     SampleBatch,
     Sweep,
@@ -123,6 +124,7 @@ def signs_of(track: Track) -> dict[str, Any]:
             "last"
         ],
         "scores": _scored(track),
+        "leaks": _leaks(track),
     }
 
 
@@ -132,6 +134,12 @@ def _scored(track: Track) -> list[Any]:
     pks = list(used.values_list("pk", flat=True))
     newest = Scoring.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
     return [pks, newest.first() if pks else None]
+
+
+def _leaks(track: Track) -> list[int]:
+    """Runs that seem to be made from others' answers, and how many of these tests were lifted."""
+    found = LeakTest.objects.filter(submission__track=track, seen=True)
+    return [found.count(), found.filter(lifted=True).count()]
 
 
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
@@ -155,6 +163,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
         "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
+        "leaks": _leaks(track),
     }
 
 

@@ -12,6 +12,10 @@ all of it was read. So for a team that could see any judgment of its own, the do
 read by then are no chance, whatever it states in them: what is judged there now counts for itself
 alone, and other targets come in with documents that were read since, or not with documents at all.
 
+Accounts are not people: a run that was tested and states of an earlier sample what only somebody
+who read its judgments would state (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if its
+team had submitted that earlier run itself.
+
 All of these follow from conditioning on the state at that moment, which is right whatever the team
 looked at; what is left to others' judgments is only what the team could know nothing of.
 """
@@ -36,6 +40,7 @@ from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.pool.pool import Pool
 from kbpo.pool.probabilities import Floats, Ids
+from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -63,6 +68,9 @@ class Disclosed:
     still"""
     read: tuple[int, ...] = ()
     """The documents that had been annotated by then, if the team could know"""
+    leaked: bool = False
+    """The run seems to be made from others' answers: whatever it states teaches the model
+    nothing"""
 
     @property
     def known(self) -> Bools:
@@ -80,6 +88,7 @@ class Disclosed:
             self.document[targets],
             self.history,
             self.read,
+            self.leaked,
         )
 
     def with_documents(self, by_document: Floats, unasked: Bools) -> Disclosed:
@@ -136,12 +145,37 @@ def earlier(submission: Submission) -> list[int]:
     of upload.
 
     Those of its own team, of teams that share a member with it or whose run one of its members
-    uploaded, and of closed tracks; each only if its sample was drawn by then. What became of it
-    later does not matter: a withdrawn one was seen, and a draft shows nothing.
+    uploaded, of closed tracks, and those whose answers it seems to have been made from; each only
+    if its sample was drawn by then. What became of it later does not matter: a withdrawn one was
+    seen, and a draft shows nothing.
     """
     when = decided(submission)
     of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
-    return _sampled(submission, when, _of_its_people(submission) | of_all)
+    leaked = Q(pk__in=read_from(submission))
+    return _sampled(submission, when, _of_its_people(submission) | of_all | leaked)
+
+
+def read_from(submission: Submission) -> set[int]:
+    """The earlier runs of others whose judgments its people seem to have read, by the tests of this
+    run and of what they had submitted before; and those that these had been made from in turn.
+
+    What was lifted later had counted when the sample was drawn, and still does.
+    """
+    when = decided(submission)
+    counted = LeakTest.objects.filter(seen=True)
+    by_then = Q(tested_at__lte=when) & ~Q(lifted=True, decided_at__lte=when)
+    theirs = Submission.objects.filter(_of_its_people(submission)).exclude(pk=submission.pk)
+    found = set[int]()
+    more = Q(submission=submission.pk) | (Q(submission__in=theirs) & by_then)
+    while new := set(counted.filter(more).values_list("earlier", flat=True)) - found:
+        found |= new
+        more = Q(submission__in=new) & by_then
+    return found - {submission.pk}
+
+
+def earlier_of_its_people(submission: Submission) -> list[int]:
+    """Those of them that its own people submitted: what is judged of these its team can look up."""
+    return _sampled(submission, decided(submission), _of_its_people(submission))
 
 
 def _of_its_people(submission: Submission) -> Q:
@@ -186,7 +220,7 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
     known: dict[int, Bools] = {}
     read: dict[int, list[int]] = {}
     for column, pk in enumerate(pool.systems):
-        could_see = _shown(pool, rows[pk])
+        could_see = shown_to(pool, rows[pk])
         targets = could_see & _stated(pool, rows[pk])
         could_know = _could_know(rows[pk], documents, targets)
         if targets.any() or could_know:
@@ -213,8 +247,8 @@ def _could_know(submission: Submission, documents: Sequence[int], known: Bools) 
     return annotated_by(submission.track, documents, when)
 
 
-def _shown(pool: Pool, submission: Submission) -> Bools:
-    """The targets whose state its team could see when it decided on a submission."""
+def shown_to(pool: Pool, submission: Submission) -> Bools:
+    """(t,) the targets whose state its team could see when it decided on a submission."""
     stated_before = np.isin(pool.target_id, _targets(earlier(submission)))
     return stated_before | _public(pool, decided(submission))
 
@@ -240,6 +274,7 @@ def _disclosed(
         document=Documents(track, pool, read, ~nothing).at(moment),
         history=History(when, shown),
         read=tuple(read),
+        leaked=LeakTest.objects.filter(submission=submission, seen=True, lifted=False).exists(),
     )
 
 

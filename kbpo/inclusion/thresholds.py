@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
@@ -80,10 +81,16 @@ class Thresholds(Route):
 
 
 def thresholds(
-    track: Track, target_ids: Ids, *, settled: bool = False, private: Private = NOTHING
+    track: Track,
+    target_ids: Ids,
+    *,
+    settled: bool = False,
+    private: Private = NOTHING,
+    until: datetime | None = None,
 ) -> Floats:
-    """Return the highest threshold of each target on a track (0: none); only of settled batches if
-    asked. Raises of a submission on its `private` targets are left out.
+    """Return the highest threshold of each target on a track (0: none); only of settled batches, or
+    of those drawn up to a moment, if asked. Raises of a submission on its `private` targets are
+    left out.
     """
     condition = " AND b.settled_at IS NOT NULL" if settled else ""
     owners, targets = _pairs(private)
@@ -93,8 +100,9 @@ def thresholds(
         " JOIN submissions_submission s ON s.id = b.submission_id"
         f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition}"
         " AND (s.id, h.target_id) NOT IN"
-        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",
-        [track.pk, target_ids.tolist(), owners, targets],
+        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[]))"
+        " AND b.drawn_at <= coalesce(%s, 'infinity'::timestamptz) GROUP BY h.target_id",
+        [track.pk, target_ids.tolist(), owners, targets, until],
     )
     return spread(rows, target_ids)
 

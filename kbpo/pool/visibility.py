@@ -1,5 +1,9 @@
-"""Who may see a judgment from its settling on: everybody, if a track that it was made for is closed
-by then.
+"""Who may see a judgment, and since when.
+
+Everybody, from its settling on, if a track that it was made for is closed by then. A team, of what
+its submission states: what was asked for the submission as it is answered, and what was asked for
+others once the submission's own sample is answered. Before that it would read for nothing what
+others paid for, and take the submission back.
 """
 
 from __future__ import annotations
@@ -7,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kbpo.corpus.fetch import fetch
+from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 TRACKS = """
@@ -23,6 +28,32 @@ AWAITED = """
         ON u.id = b.submission_id
     WHERE s.target_id = ANY(%s) AND b.settled_at IS NULL AND u.track_id = ANY(%s)
 """
+ASKED_FOR = """
+    SELECT s.target_id FROM sampling_sample s JOIN sampling_samplebatch b ON b.id = s.batch_id
+    WHERE b.submission_id = %s AND NOT EXISTS (
+        SELECT 1 FROM instances_label l WHERE l.target_id = s.target_id
+        AND l.created_at <= b.drawn_at AND l.value <> '{}'::jsonb
+    ) AND NOT EXISTS (
+        SELECT 1 FROM sampling_sample o JOIN sampling_samplebatch ob ON ob.id = o.batch_id
+        WHERE o.target_id = s.target_id AND ob.submission_id <> b.submission_id
+        AND ob.drawn_at <= b.drawn_at
+    )
+"""
+"""What nobody had judged, or was paying for, when it was drawn for a submission"""
+
+
+def is_answered(submission: Submission) -> bool:
+    """Whether the submission's own sample was answered: from then on its team sees what was judged
+    for others, too, of what it states.
+    """
+    return submission.scored_at is not None or submission.status == "scored"
+
+
+def asked_for(submission: Submission) -> set[int]:
+    """The targets that were asked for this submission before anybody else: their judgments its team
+    may see at once.
+    """
+    return {target for (target,) in fetch(ASKED_FOR, [submission.pk])}
 
 
 def seen_by_everybody(asked: Collection[tuple[int, int]]) -> set[tuple[int, int]]:

@@ -115,7 +115,8 @@ def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Disclosed])
     `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there
     is none. What a system states of targets that its team had `seen` teaches nothing: a judgment
     that it was shown to be wrong and left out would predict itself, and every estimate would
-    believe that what it states is right.
+    believe that what it states is right. What a run states that seems to be made from others' answers
+    teaches nothing at all.
     """
     member = _unseen(pool, pool.member, seen)
     at = np.flatnonzero(np.asarray(member.sum(axis=1)).ravel() > 0)
@@ -149,12 +150,12 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
 
 
 def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Disclosed]) -> Matrix:
-    """(u, m) entries without those of systems whose team had seen the target."""
+    """(u, m) entries without those of systems whose team had seen the target, or others' answers."""
     if not seen:
         return entries
     known = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
     for column, one in seen.items():
-        known[:, column] = one.known
+        known[:, column] = one.known | one.leaked
     table = sparse.coo_array(entries)
     row, column = table.coords
     kept = ~known[pool.target[row], column]

@@ -201,6 +201,43 @@ class OwnThresholds(models.Model):
         return f"own thresholds of {self.batch_id}"
 
 
+class LeakTest(models.Model):
+    """A run against what was judged for an earlier one by the moment when it was confirmed: does it
+    state of that sample what chance would have it state, or had somebody read the answers?
+
+    Made once, before the run's own sample is drawn. `seen`: it is scored as one that saw them, for
+    good, since its sample is drawn accordingly; lifted, what it states is believed again by the
+    model, and later runs of its team are free of it.
+    """
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
+    earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    size = models.IntegerField(help_text="Judged targets that tell something")
+    stated = models.IntegerField(help_text="Those of them that the run states")
+    expected = models.FloatField(help_text="How many it would state on average by chance")
+    p_value = models.FloatField()
+    adjusted = models.FloatField(help_text="For the number of earlier runs (Holm 1979)")
+    seen = models.BooleanField(help_text="It is treated as if it had seen the judgments")
+    tested_at = models.DateTimeField(default=clock.now)
+    decided_at = models.DateTimeField(null=True, help_text="When an admin confirmed or lifted it")
+    decided_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    lifted = models.BooleanField(default=False)
+    why = models.TextField(blank=True, default="")
+
+    class Meta:
+        db_table_comment = "Runs tested for having been made from leaked answers"
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "earlier"], name="leak_tested_once"),
+            models.CheckConstraint(
+                condition=models.Q(p_value__gte=0, p_value__lte=1, adjusted__lte=1),
+                name="leak_test_has_probability",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission_id} against {self.earlier_id}"
+
+
 class TrackKey(models.Model):
     """The track's secret: seeds of its batches derive from it; it is published only once the track
     is closed.

@@ -1,5 +1,5 @@
-"""Plans a submission's sample: what each half-width would take, what is paid for already, what the
-rest costs.
+"""Plans a submission's sample: what each half-width takes at most of a draft, and what more would
+take once it is scored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from kbpo.money.spend import allowance
 from kbpo.queue import nudge, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
-from kbpo.sampling.disclosure_control import told
 from kbpo.sampling.models import Further, SampleBatch
 from kbpo.submissions.models import Submission
 
@@ -33,11 +32,11 @@ def plan(submission: Submission) -> dict[str, Any]:
     """
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
-    made = _plan(submission, sorted({*HALF_WIDTHS, chosen}, reverse=True))
-    return made | {"chosen": chosen, "options": told(submission, made["options"])}
+    widths = sorted({*HALF_WIDTHS, chosen}, reverse=True)
+    return _plan(submission, design_of(track).draft(submission, widths)) | {"chosen": chosen}
 
 
-def _plan(submission: Submission, widths: list[str]) -> dict[str, Any]:
+def _plan(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
     track = submission.track
     left = allowance(track, submission.team, submission.purpose)
     return {
@@ -45,7 +44,7 @@ def _plan(submission: Submission, widths: list[str]) -> dict[str, Any]:
         "distribution": track.distribution,
         "criterion": track.criterion,
         "level": str(track.confidence_level),
-        "options": design_of(track).options(submission, widths),
+        "options": options,
         "allowance": None if left.left is None else str(left.left),
         "allowance_scope": left.scope,
     }
@@ -74,7 +73,10 @@ def tick() -> int:
 def _further(row: Further) -> None:
     submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
     widths = narrower(submission)
-    row.move("made", plan=_plan(submission, widths) if widths else {}, made_at=clock.now())
+    made: dict[str, Any] = {}
+    if widths:
+        made = _plan(submission, design_of(submission.track).options(submission, widths))
+    row.move("made", plan=made, made_at=clock.now())
 
 
 def narrower(submission: Submission) -> list[str]:

@@ -19,6 +19,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import (
     DocumentSample,
+    LeakTest,
     Sample,
     SampleBatch,
     SamplingDistribution,
@@ -149,6 +150,13 @@ class Play:
         )
         self.rows[name] = row
         return row
+
+    def find_out(self, name: str, source: str) -> None:
+        """A run is found to be made from the judgments of another one."""
+        LeakTest.objects.create(
+            submission=self.rows[name], earlier=self.rows[source], size=1, stated=0, expected=1,
+            p_value=0.0, adjusted=0.0, seen=True, tested_at=self.now,
+        )  # fmt: skip
 
     def ask(self, name: str, thresholds: dict[int, float]) -> None:
         """Thresholds of a submission: what lies below is asked and answered, unless it has a label."""

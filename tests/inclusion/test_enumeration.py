@@ -105,6 +105,31 @@ def again_by_draws(play: Play) -> dict[str, Any]:
     return {"first": None, "other": None, "again": frozenset(saw)}
 
 
+def leaked_by_thresholds(play: Play) -> dict[str, Any]:
+    """Another team's run, made from the first one's judgments and found out."""
+    play.numbers({0: [0.4, 0.8], 1: [0.4, 0.8], 2: [0.4, 0.8], 3: [0.8]})
+    play.upload("first", "Patterns", [0, 1, 2])
+    play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
+    saw = play.labelled() & {0, 1, 2}
+    states = [k for k in range(4) if k not in saw or TRUE[k]]
+    play.upload("leak", "Neural", states)
+    play.find_out("leak", "first")
+    play.ask("leak", dict.fromkeys(states, 0.8))
+    return {"first": None, "leak": frozenset(saw)}
+
+
+def leaked_by_draws(play: Play) -> dict[str, Any]:
+    play.numbers({0: []})
+    play.upload("first", "Patterns", [0, 1])
+    play.draw("first", [0, 1], 2)
+    saw = play.labelled() & {0, 1}
+    states = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("leak", "Neural", states)
+    play.find_out("leak", "first")
+    play.draw("leak", states, 2)
+    return {"first": None, "leak": frozenset(saw)}
+
+
 def again_with_documents(play: Play, *, closed: bool = True) -> dict[str, Any]:
     play.numbers({0: [0.4, 0.8], 1: [0.4, 0.6, 0.8], 2: [0.6, 0.8]})
     play.upload("first", "Patterns", [0, 1])
@@ -148,6 +173,8 @@ STORIES = {
     # How much of its draws a second run spends on what others state depends on what its team saw, and
     # so on where the draws of others fell: of n draws that is of the order of 1/n. Here n is one.
     "a second run by draws": Story(2, again_by_draws, off=0.02),
+    "a run made from another team's answers, by thresholds": Story(2, leaked_by_thresholds),
+    "a run made from another team's answers, by draws": Story(2, leaked_by_draws),
     "a second run, documents before and after": Story(3, again_with_documents),
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }

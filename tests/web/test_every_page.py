@@ -79,7 +79,7 @@ NO_PAGE = {
         "annotate_appeal", "annotate_return", "annotate_stop", "desk-answer-request", "desk-reset-link",
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
-        "desk-dismiss", "desk-intake",
+        "desk-dismiss", "desk-intake", "desk-leak",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
         "desk-platforms-kill",
         "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",

@@ -101,9 +101,13 @@ def test_another_team_cannot_change_it(name: str, as_user: As, draft: Draft) -> 
     assert (row.status, row.name) == ("confirmed", "run")
 
 
-def test_judgments_are_seen_by_the_team_that_had_a_sample_drawn(as_user: As, draft: Draft) -> None:
+def test_judgments_are_seen_by_the_team_whose_sample_is_answered(
+    as_user: As, draft: Draft, toy: Toy
+) -> None:
     row = judging(confirm(as_user("Rosa"), draft()))
     judge_all(row)
+    assert not sees(as_user("Rosa"), row), "nothing of it was asked for this run"
+    row = scored(toy, row)
     assert sees(as_user("Rosa"), row) and sees(as_user("Admin"), row)
 
 

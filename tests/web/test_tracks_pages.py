@@ -31,7 +31,7 @@ PAGES = [
     ("desk-track", ["toy"]),
 ]
 VERBS = [
-    ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []),
+    ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []), ("desk-leak", [1]),
     ("desk-resume", []),
     ("desk-people", []),
     ("desk-take-back", [1]), ("desk-track-new", []), ("desk-track", ["toy"]),

@@ -52,12 +52,21 @@ class Design(ABC):
     """One way to choose whom to ask about what, with known probabilities. Stateless."""
 
     @abstractmethod
+    def draft(
+        self, submission: Submission, half_widths: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        """What each half-width takes at most, before anybody confirms: targets, judged already (as
+        far as the team was shown), new, at_most (dollars), work_seconds, and what the design needs
+        to draw it later. A function of what is public and what the team was shown (`draft.Draft`),
+        of no judgment besides.
+        """
+
+    @abstractmethod
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """What each half-width would take: targets, judged already, new, at_most (dollars),
-        work_seconds, and what the design needs to draw it later. For a submission that is scored:
-        what it would take beyond what was asked.
+        """The same of what a submission that is scored would take beyond what was asked, with all
+        that is known.
         """
 
     @abstractmethod
@@ -113,6 +122,13 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
         "seconds_each": seconds,
         "work_seconds": seconds * new,
     }
+
+
+def priced(submission: Submission, width: str, targets: int, new: int, most: int) -> dict[str, Any]:
+    """An option that is likely to ask `new` questions, and asks `most` at the most."""
+    told = price_of(submission, targets, new)
+    at_most = str(Decimal(told["each"]) * most)
+    return told | {"half_width": width, "at_most": at_most, "new_at_most": most}
 
 
 def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:

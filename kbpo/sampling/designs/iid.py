@@ -21,9 +21,11 @@ from kbpo.sampling.designs.base import (
     Realised,
     last_batch,
     price_of,
+    priced,
     seed_of,
     target_variance,
 )
+from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
@@ -41,28 +43,32 @@ SUPPORT_LIMIT = 20_000
 
 
 class Iid(Design):
-    """Independent draws; the plan is exact, because the seed of every batch is known beforehand to
-    us alone.
+    """Independent draws. The seed of every batch is known beforehand to us alone; the plan of a draft
+    tells what such draws hold on average, and is paid for as if each held something else.
     """
+
+    def draft(
+        self, submission: Submission, half_widths: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        supports = _supports(submission)
+        draft = Draft.of(submission, submission.track.distribution)
+        alone = existing_draws(submission, of_others=False)
+        return {
+            width: _option(submission, Decimal(width), supports, alone, draft)
+            for width in half_widths
+        }
 
     def options(
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        supports = {kind: support(submission, kind) for kind in submission.track.distributions}
-        if last_batch(submission) is not None:
-            state = State(submission)
-            return {
-                width: _more(submission, Decimal(width), supports, state) for width in half_widths
-            }
-        existing = existing_draws(submission)
-        return {
-            width: _option(submission, Decimal(width), supports, existing) for width in half_widths
-        }
+        supports, state = _supports(submission), State(submission)
+        return {width: _more(submission, Decimal(width), supports, state) for width in half_widths}
 
     def sample(self, submission: Submission) -> int:
-        option = submission.plan["options"][submission.plan["chosen"]]
-        sizes = {kind: size for kind, size in option["draws"].items() if size}
-        return sum(fill(make_batch(submission, kind, size)) for kind, size in sizes.items())
+        draws = submission.plan["options"][submission.plan["chosen"]]["draws"]
+        if not submission.orders:
+            draws = _no_more_than(draws, _needed(submission))
+        return sum(fill(make_batch(submission, kind, size)) for kind, size in draws.items() if size)
 
     def enough(self, submission: Submission, variance: float | None) -> str:
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
@@ -142,16 +148,33 @@ def sizes(track: Track, guaranteed: int) -> dict[str, int]:
     }
 
 
-def existing_draws(submission: Submission) -> dict[str, Any]:
+def _supports(submission: Submission) -> dict[str, tuple[Ids, Ids, Floats]]:
+    return {kind: support(submission, kind) for kind in submission.track.distributions}
+
+
+def _needed(submission: Submission) -> dict[str, int]:
+    """Draws of every distribution, given all that is known."""
+    own = support(submission, submission.track.distribution)
+    width = Decimal(submission.plan["chosen"])
+    return sizes(submission.track, _required(submission, width, own, existing_draws(submission)))
+
+
+def _no_more_than(most: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
+    """What is wanted, as far as the plan that was confirmed goes."""
+    return {kind: min(size, wanted.get(kind, size)) for kind, size in most.items()}
+
+
+def existing_draws(submission: Submission, *, of_others: bool = True) -> dict[str, Any]:
     """What is known already: labelled draws of the guaranteed distribution, P and overlap with this
-    one last.
+    one last. Without those `of_others`: nothing.
 
     Draws whose labels the team could see when it confirmed are no sample of what it states: they do
     not count.
     """
     track, kind = submission.track, submission.track.distribution
+    drawn = Sample.objects.all() if of_others else Sample.objects.none()
     rows = list(
-        Sample.objects.filter(
+        drawn.filter(
             batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track
         )
         .exclude(batch__submission__in=[submission.pk, *earlier(submission)])
@@ -182,17 +205,22 @@ def _option(
     half_width: Decimal,
     supports: dict[str, tuple[Ids, Ids, Floats]],
     existing: dict[str, Any],
+    draft: Draft,
 ) -> dict[str, Any]:
+    """An option of a draft."""
     track = submission.track
     guaranteed = _required(submission, half_width, supports[track.distribution], existing)
     draws = sizes(track, guaranteed)
-    targets: set[int] = set()
-    for kind, n in draws.items():
-        _, target, p = supports[kind]
-        index, _ = draw(p, n, seed_of(submission, kind))
-        targets.update(target[index].tolist())
-    new = len(kind_of(track).unanswered({submission.pk: targets})[submission.pk])
-    return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets), new)
+    held = [
+        repeated(np.minimum(np.bincount(draft.row, weights=supports[kind][2]), 1.0), n)
+        for kind, n in draws.items()
+    ]
+    chance = any_of(*held)
+    new = draft.questions(chance)
+    most = min(sum(draws.values()), int((~draft.shown).sum()))
+    judged = round(float(chance[draft.shown].sum()))
+    told = priced(submission, str(half_width), judged + new, min(new, most), most)
+    return told | {"draws": draws}
 
 
 def _more(

@@ -19,7 +19,8 @@ from kbpo.corpus.copy import copy
 from kbpo.inclusion import own_thresholds
 from kbpo.money.spend import balance
 from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.designs.base import Design, Realised, last_batch, price_of, target_variance
+from kbpo.sampling.designs.base import Design, Realised, last_batch, priced, target_variance
+from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
@@ -33,6 +34,9 @@ STAGES = 12
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
 for more."""
+SPREAD = 2.0
+"""Standard deviations of the number of questions that 'at most' allows for in a draft: what lies
+below its threshold is chance."""
 CLOSE = 1.02
 
 
@@ -40,6 +44,18 @@ class Poisson(Design):
     """Thresholds on targets, raised in stages until the realised variance meets the target or the
     money ends.
     """
+
+    def draft(
+        self, submission: Submission, half_widths: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        draft = Draft.of(submission, submission.track.distribution)
+        shown, found = int(draft.shown.sum()), dict[str, dict[str, Any]]()
+        for width in half_widths:
+            goal = target_variance(submission, width)
+            new = draft.questions(draft.thresholds(goal))
+            most = draft.questions(draft.thresholds(PRICED_AIM * goal), spread=SPREAD)
+            found[width] = priced(submission, width, shown + new, new, most)
+        return found
 
     def options(
         self, submission: Submission, half_widths: Sequence[str]
@@ -51,12 +67,7 @@ class Poisson(Design):
         goal = state.aim(target_variance(submission, width), Realised.of(last_batch(submission)))
         likely, most = state.asked(state.raised(goal)), state.asked(state.raised(PRICED_AIM * goal))
         new, bound = len(state.new(likely)), len(state.new(most))
-        told = price_of(submission, likely.size, new)
-        return told | {
-            "half_width": width,
-            "at_most": str(Decimal(told["each"]) * bound),
-            "new_at_most": bound,
-        }
+        return priced(submission, width, likely.size, new, bound)
 
     def sample(self, submission: Submission) -> int:
         stage = submission.batches.filter(design="poisson").count() + 1

@@ -26,7 +26,9 @@ NOT_YET = (
 
 
 class Judgments(APIView):
-    """The judged predictions of a submission of yours, each part right or wrong, in pages."""
+    """The judged predictions of a submission of yours, each part right or wrong, in pages. Before
+    its own sample is answered these are the ones that were asked for it.
+    """
 
     permission_classes = [IsAuthenticated]
 

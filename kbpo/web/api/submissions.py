@@ -28,6 +28,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.api.errors import Refused
+from kbpo.web.research.submissions import samples_seen
 
 
 class UploadForm(serializers.Serializer[Any]):
@@ -109,6 +110,7 @@ def shown(submission: Submission) -> dict[str, Any]:
             )
         },
         "turned": turned(submission),
+        "seen_samples": samples_seen(submission),
         "scores": [
             {
                 "quantity": key[0],

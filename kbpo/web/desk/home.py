@@ -28,6 +28,9 @@ from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget
 from kbpo.money.spend import balance, committed_under
+from kbpo.queue import nudge
+from kbpo.sampling.leaks import decide, in_words
+from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
@@ -58,7 +61,7 @@ def _context() -> dict[str, Any]:
     rows, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
     late = [row for row in rows if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
-    undecided = exclude.undecided()
+    undecided, leaks = exclude.undecided(), leaks_to_decide()
     check = spent["check"].row
     return {
         "stages": rows,
@@ -69,12 +72,14 @@ def _context() -> dict[str, Any]:
         "money": spent,
         "halts": halts,
         "undecided": undecided,
+        "leaks": leaks,
         "well": not (
             late
             or failed
             or quarrels
             or halts
             or undecided
+            or leaks
             or (check and (check.trouble or check.findings))
         ),
         "workers": describe.workers(8),
@@ -85,6 +90,14 @@ def _context() -> dict[str, Any]:
         **_agreement(),
         "now": clock.now(),
     }
+
+
+def leaks_to_decide() -> list[dict[str, Any]]:
+    """Runs that seem to be made from others' answers, which no admin has looked at yet."""
+    rows = LeakTest.objects.filter(seen=True, decided_at__isnull=True).select_related(
+        "submission__team", "submission__track", "earlier__team"
+    )
+    return [{"row": row, "says": in_words(row)} for row in rows.order_by("tested_at", "pk")]
 
 
 def _agreement() -> dict[str, Any]:
@@ -194,6 +207,27 @@ def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 
 @for_admins
 @require_POST
+def leak(request: HttpRequest, pk: int) -> HttpResponse:
+    """An admin confirms that a run seems to be made from others' answers, or lifts what follows."""
+    row = get_object_or_404(LeakTest.objects.select_related("submission__track"), pk=pk, seen=True)
+    why, lift = why_of(request), request.POST.get("verb") == "lift"
+    if lift and not why:
+        messages.error(request, "Nothing is lifted yet: say why. It stands in the log.")
+        return redirect("desk")
+    decide(row, admin_of(request), why, lift=lift)
+    nudge("estimate")
+    messages.success(
+        request,
+        f"{row.submission.name} is believed by the model again; its own number stays, since its"
+        " sample was drawn for it."
+        if lift
+        else f"{row.submission.name} stays a second run on that sample.",
+    )
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
 def stop(request: HttpRequest) -> HttpResponse:
     """The one stop: of publishing everywhere, or of everything that is open, if the word was
     typed.
@@ -296,6 +330,7 @@ urlpatterns = [
     path("desk/live/", live, name="desk-live"),
     path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
     path("desk/dismiss/<str:kind>/<int:pk>/", dismiss, name="desk-dismiss"),
+    path("desk/leaks/<int:pk>/", leak, name="desk-leak"),
     path("desk/stop/", stop, name="desk-stop"),
     path("desk/check-books/", check_now, name="desk-check-books"),
     path("desk/resume/", resume, name="desk-resume"),

@@ -1,7 +1,8 @@
 """A submission's judged predictions, as its kind of track shows them, for those who may see them.
 
 A judgment is shown only to a team whose own sampled submission states it, to admins, and to
-everybody once it is public. A draft shows nothing: else an upload would be a way to read other
+everybody once it is public; before the submission's own sample is answered, only if it was asked
+for it (`kbpo.pool.visibility`). A draft shows nothing: else an upload would be a way to read other
 people's answers.
 """
 
@@ -11,11 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from annotation.desk import adjudicate
 from kbpo.accounts.models import User
 from kbpo.evaluation.flips import flips_of
 from kbpo.instances.models import Label
-from kbpo.submissions.models import Submission
+from kbpo.pool.visibility import asked_for, is_answered
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged, Verdicts
 from kbpo.tracks.registry import kind_of
 
@@ -51,12 +55,27 @@ def only_public(user: Any, submission: Submission) -> bool:
     """Whether a person sees no more of this submission's judgments than everybody does."""
     if not isinstance(user, User):
         return True
+    if submission.track.status == "closed" and not is_answered(submission):
+        return True  # which is more than what was asked for it
     return not (user.is_staff or submission.team.members.filter(pk=user.pk).exists())
 
 
 def verdicts(submission: Submission, *, public: bool) -> Verdicts:
-    """What people said (publicly) of a submission's predictions."""
-    return kind_of(submission.track).verdicts(submission.pk, public=public)
+    """What people said of a submission's predictions, as far as its team may see that now; or what
+    of it is public.
+    """
+    said = kind_of(submission.track).verdicts(submission.pk, public=public)
+    if public or is_answered(submission):
+        return said
+    shown = Prediction.objects.filter(
+        submission=submission, instance__target__in=asked_for(submission)
+    )
+    own = np.isin(said.prediction, list(shown.values_list("pk", flat=True)))
+    return Verdicts(
+        [one for one, is_own in zip(said.prediction, own, strict=True) if is_own],
+        said.value[own],
+        [one for one, is_own in zip(said.group, own, strict=True) if is_own],
+    )
 
 
 def describe(submission: Submission, ids: Sequence[int], *, public: bool) -> list[Judged]:

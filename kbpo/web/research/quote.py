@@ -1,5 +1,5 @@
-"""Quotes what judging a draft will cost: the share that is paid for, the price at most, what the
-caps leave.
+"""Quotes what judging will cost: the share that is known to be paid for, the price at most, what
+the caps leave.
 """
 
 from __future__ import annotations
@@ -33,10 +33,6 @@ class Quote:
     """whose cap that is, in words"""
     likely: timedelta | None
     """how long it takes at the rate of the last hour; None while nobody judges"""
-
-    told: str
-    """how the counts are told: exact, rounded, or hidden (then they say nothing of what is
-    judged)"""
 
     @property
     def share(self) -> float:
@@ -87,7 +83,6 @@ def _quote(
         work=timedelta(seconds=option["work_seconds"]),
         left=left,
         cap=cap,
-        told=option.get("told", "exact"),
         likely=timedelta(hours=answers / rate) if rate and answers else None,
     )
 

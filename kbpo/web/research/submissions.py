@@ -21,7 +21,9 @@ from annotation.questions import share
 from kbpo.accounts.models import User
 from kbpo.evaluation.flips import flips_of
 from kbpo.money.spend import balance
+from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
+from kbpo.sampling.leaks import in_words
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
@@ -132,6 +134,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         }
         found["shared"] = share.shared(submission)
         found["n_turned"] = len(flips_of(submission))
+        found["seen_samples"] = samples_seen(submission)
         found |= {"more": more(submission)}
     if seen:
         said = verdicts(submission, public=not own)
@@ -140,9 +143,25 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         found |= {
             "latest": describe(submission, newest, public=not own),
             "n_judged": len(ids),
+            "waits": own and not is_answered(submission),
             "n_right": int(np.nansum(right)),
         }
     return found
+
+
+def samples_seen(submission: Submission) -> list[dict[str, Any]]:
+    """The samples of others that a run is scored as having seen, with what the test found."""
+    rows = submission.leak_tests.filter(seen=True).select_related("earlier__team")
+    return [
+        {
+            "submission": row.earlier_id,
+            "name": f"{row.earlier.team.name} {row.earlier.name}",
+            "on_board": row.earlier.is_on_board,
+            "says": in_words(row),
+            "lifted": row.lifted,
+        }
+        for row in rows.order_by("pk")
+    ]
 
 
 def mean_words(submission: Submission) -> str:
@@ -305,6 +324,7 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
                 submission, describe(submission, list(page), public=not own), own
             ),
             "own": own,
+            "waits": own and not is_answered(submission),
             "shows_turned": counts["turned"] > 0,
             "verdict": verdict,
             "predicate": predicate,

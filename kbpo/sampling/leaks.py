@@ -1,0 +1,210 @@
+"""Tests a new run, before its sample is drawn, against what was judged for earlier ones of others:
+was it made by somebody who had read the answers?
+
+Given which targets could be drawn, and with which probability, a run that was made without the
+answers states of the drawn ones what chance would have it (`estimators.leaks`). The test is made
+once, and kept; what follows from it is up to `kbpo.inclusion.disclosure` and the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+
+from estimators.leaks import ShareTest, holm, share_test
+from kbpo import clock
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.inclusion.combine import Bools
+from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
+from kbpo.inclusion.route import Private
+from kbpo.inclusion.thresholds import thresholds
+from kbpo.pool.pool import Pool, read_pool
+from kbpo.pool.probabilities import Floats, Ids
+from kbpo.sampling.models import LeakTest, Sample, SampleBatch
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+LEVEL = 0.001
+"""A run that nobody made from answers is taken for one of those with at most this probability."""
+
+
+def look_for_leaks(submission: Submission) -> list[LeakTest]:
+    """The tests of a run that is about to be sampled, one for each earlier run whose judgments its
+    team could not see; they are kept.
+    """
+    track = submission.track
+    beside = Track.objects.filter(corpus=track.corpus_id, kind=track.kind).order_by("pk")
+    found = {other: test for one in beside for other, test in _against(one, submission)}
+    if not found:
+        return []
+    adjusted = holm([one.p_value for one in found.values()])
+    rows = [
+        LeakTest(
+            submission=submission,
+            earlier_id=other,
+            size=one.size,
+            stated=one.stated,
+            expected=one.expected,
+            p_value=one.p_value,
+            adjusted=float(p),
+            seen=bool(p <= LEVEL),
+        )
+        for (other, one), p in zip(found.items(), adjusted, strict=True)
+    ]
+    LeakTest.objects.bulk_create(rows)
+    for row in rows:
+        if row.seen:
+            note(
+                "leak found",
+                submission.purpose,
+                after=f"as if it had seen submission:{row.earlier_id}",
+                why=in_words(row),
+                track=track.slug,
+            )
+    return rows
+
+
+def in_words(row: LeakTest) -> str:
+    """What was found, in a sentence."""
+    return (
+        f"Of {row.size} judged answers it states {row.stated}, where {row.expected:.0f} were to be"
+        f" expected of a run that was made without them: {odds(row.adjusted)}."
+    )
+
+
+def odds(p: float) -> str:
+    """How rare that is by chance, in words."""
+    return "less than once in a million times by chance" if p < 1e-6 else f"p = {p:.2g}"
+
+
+def decide(row: LeakTest, who: User, why: str, *, lift: bool) -> None:
+    """Nothing; an admin confirmed what the test found, or lifted what follows from it."""
+    row.decided_at, row.decided_by, row.lifted, row.why = clock.now(), who, lift, why
+    row.save(update_fields=["decided_at", "decided_by", "lifted", "why"])
+    note(
+        "leak lifted" if lift else "leak confirmed",
+        row.submission.purpose,
+        who=who,
+        after=f"submission:{row.earlier_id}",
+        why=why,
+        track=row.submission.track.slug,
+    )
+
+
+def _against(track: Track, submission: Submission) -> Iterator[tuple[int, ShareTest]]:
+    """Each earlier run of a track that tells something, with its test."""
+    when = decided(submission)
+    sampled = Submission.objects.filter(track=track, sampled_at__lte=when).exclude(pk=submission.pk)
+    systems = list(sampled.order_by("pk").values_list("pk", flat=True))
+    own = set(earlier(submission))
+    if not set(systems) - own:
+        return
+    judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
+    for column, other in enumerate(systems):
+        if other not in own:
+            found = judged.against(column)
+            if found.size:
+                yield other, found
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What was drawn on a track by a moment, of targets that the team of a run could not look up;
+    the run is the pool's last column.
+    """
+
+    track: Track
+    pool: Pool
+    when: datetime
+    hidden: Private
+    """What earlier second runs asked for themselves alone depends on judgments: it is no sample"""
+    open: Bools
+    """(t,) its team could not look up whether it is judged"""
+    second: frozenset[int]
+    """Columns of runs whose teams had seen judgments"""
+
+    @classmethod
+    def of(cls, track: Track, pool: Pool, submission: Submission) -> _Judged:
+        found = disclosed(pool)
+        hidden = private(pool, found)
+        unseen = ~shown_to(pool, submission)
+        return cls(track, pool, decided(submission), hidden, unseen, frozenset(found))
+
+    def against(self, column: int) -> ShareTest:
+        """Return the test against what was drawn of all that an earlier run states: its team could
+        see that.
+        """
+        states = self._stated(column)
+        both = self._count(states & self._stated(-1))
+        mine = self._count(states)
+        domain = (mine > 0) & self.open
+        stated = both == mine
+        base = self._count(states & self._stated(self._nearest)) > 0
+        chance, hit = self._draws(domain, stated)
+        return share_test(
+            self._pi[domain],
+            (self.pool.u < self._pi)[domain],
+            stated[domain],
+            draw_probability=chance,
+            draw_stated=hit,
+            stratum=base[domain].astype(np.int64),
+        )
+
+    def _stated(self, column: int) -> Bools:
+        """(u,) whether a run states each instance."""
+        return np.asarray(self._member[:, column] > 0)
+
+    @cached_property
+    def _member(self) -> Floats:
+        return np.asarray(self.pool.member.toarray())
+
+    def _count(self, some: Bools) -> Ids:
+        """(t,) how many of some instances each target has."""
+        found = np.bincount(self.pool.target[some], minlength=self.pool.target_id.size)
+        return found.astype(np.int64)
+
+    @cached_property
+    def _pi(self) -> Floats:
+        ids = self.pool.target_id
+        return thresholds(self.track, ids, private=self.hidden, until=self.when)
+
+    @cached_property
+    def _nearest(self) -> int:
+        """The run that this one is most like, of those that depend on no judgment: who changed it
+        by what was read took things away inside, and added some outside.
+        """
+        mine = self._member[:, -1] > 0
+        inside = (self._member[:, :-1] > 0).T @ mine.astype(np.float64)
+        together = (self._member[:, :-1] > 0).sum(axis=0) + mine.sum() - inside
+        likeness = np.asarray(inside / np.maximum(together, 1))
+        likeness[[one for one in self.second if one < likeness.size]] = -1.0
+        return int(likeness.argmax())
+
+    def _draws(self, domain: Bools, stated: Bools) -> tuple[Floats, Bools]:
+        """Of each draw with replacement that fell into the domain: the probability that it falls on
+        what the run states, and whether it did.
+        """
+        pool, chances, hits = self.pool, [np.zeros(0)], [np.zeros(0, dtype=np.bool_)]
+        batches = SampleBatch.objects.filter(
+            submission__in=pool.systems, submission__track=self.track, design="iid"
+        ).filter(drawn_at__lte=self.when)
+        for pk, kind, owner in batches.order_by("pk").values_list(
+            "pk", "distribution__kind", "submission_id"
+        ):
+            inside = domain & ~np.isin(pool.target_id, self.hidden.get(owner, []))
+            p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel() * inside
+            drawn = np.zeros(pool.target_id.size, dtype=np.int64)
+            rows = Sample.objects.filter(batch=pk, target__in=pool.target_id[inside].tolist())
+            for target, times in rows.values_list("target_id", "multiplicity"):
+                drawn[np.searchsorted(pool.target_id, target)] += times
+            n = int(drawn.sum())
+            if n:
+                share = min(1.0, float(p[stated].sum() / p.sum()))
+                chances.append(np.full(n, share))
+                hits.append(np.arange(n) < drawn[stated].sum())
+        return np.concatenate(chances), np.concatenate(hits)

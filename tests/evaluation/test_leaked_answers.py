@@ -1,0 +1,187 @@
+"""A second account that uploads a run made from the answers to another team's sample: it is found,
+printed near the truth, and moves nobody else's number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Audit, Team, Token, User
+from kbpo.evaluation.data import read
+from kbpo.evaluation.run import evaluate, signs_of
+from kbpo.inclusion.disclosure import earlier
+from kbpo.instances.models import Label
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.leaks import LEVEL, decide
+from kbpo.sampling.models import LeakTest
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+from tests.evaluation.test_who_has_seen_what import honest
+
+pytestmark = pytest.mark.django_db
+N, SHARE = 400, 0.4
+EVERYTHING = range(N)
+
+
+def cleaned(world: Replay, *, of_right: bool = False) -> list[int]:
+    """What is left without what the judgments say is wrong, or right."""
+    deleted = known_right(world) if of_right else world.known_wrong()
+    return sorted(set(EVERYTHING) - deleted)
+
+
+def known_right(world: Replay) -> set[int]:
+    rows = Label.objects.filter(target__in=world.target).exclude(value__holds=[])
+    judged = set(rows.values_list("target_id", flat=True))
+    return {at for at, pk in enumerate(world.target) if pk in judged}
+
+
+def third_team(toy: Toy) -> None:
+    """Nothing; the cast has one more team, whose uploads are by a user of its own."""
+    toy.teams["Third"] = Team.objects.create(name="Third", slug="third")
+
+
+def by_nobody(row: Submission) -> Submission:
+    """The run, as if its team's own user had uploaded it."""
+    user = User.objects.create_user(f"user-{row.pk}", password="x")
+    Submission.objects.filter(pk=row.pk).update(user=user)
+    row.refresh_from_db()
+    return row
+
+
+def off(world: Replay, row: Submission, which: Any) -> float:
+    """How far what is printed is off."""
+    return float(world.number(row).value - world.truth(which))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_a_second_account_gains_nothing_by_the_answers_of_the_first(toy: Toy, design: str) -> None:
+    world = Replay.of(toy, N, SHARE, design=design)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    before = world.number(first).value
+    kept = cleaned(world)
+    row = world.judge(world.upload("Neural", kept))
+    [test] = row.leak_tests.all()
+    assert test.seen and test.adjusted <= LEVEL and test.earlier == first
+    assert earlier(row) == [first.pk]
+    assert honest(world.number(row), world.truth(kept))
+    assert abs(world.number(first).value - before) < 0.02
+    data = read(toy.track)
+    assert data.seen_drawn[data.systems.index(row.pk)].leaked
+    assert LeakTest.objects.count() == 1 <= row.batches.count(), "once, not at every stage"
+
+
+@pytest.mark.statistical
+def test_without_the_test_the_second_account_is_believed_and_moves_the_first(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbpo.sampling.draw.look_for_leaks", lambda _: [])
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    kept = cleaned(world)
+    row = world.judge(world.upload("Neural", kept))
+    assert off(world, row, kept) > 0.3
+    assert off(world, first, EVERYTHING) > 0.1
+
+
+@pytest.mark.statistical
+def test_who_deletes_what_was_right_moves_nobody_either(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    before = world.number(first).value
+    kept = cleaned(world, of_right=True)
+    row = world.judge(world.upload("Neural", kept))
+    assert row.leak_tests.get().seen
+    assert honest(world.number(row), world.truth(kept))
+    assert abs(world.number(first).value - before) < 0.02
+
+
+def test_who_read_nothing_is_believed(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    copy = world.judge(world.upload("Neural", EVERYTHING))
+    assert copy.leak_tests.get().p_value == 1, "a copy says nothing of who was drawn"
+    better = np.flatnonzero(world.true | (np.random.default_rng(5).random(N) < 0.3))
+    third_team(toy)
+    row = by_nobody(world.upload("Third", better.tolist()))
+    world.judge(row)
+    assert [test.seen for test in row.leak_tests.all()] == [False, False]
+    assert earlier(row) == []
+    assert honest(world.number(row), world.truth(better.tolist()))
+
+
+def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first, row = world.upload("Patterns", EVERYTHING), world.upload("Neural", range(50, N))
+    confirm(row, toy.users["Tim"])
+    confirm(first, toy.users["Rosa"])
+    world.stage(first)
+    row.refresh_from_db()
+    assert row.sampled_at and not row.leak_tests.exists()
+
+
+def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    leak = world.judge(world.upload("Neural", cleaned(world)))
+    again = world.upload("Neural", range(100, N))
+    assert earlier(again) == [first.pk, leak.pk]
+    third_team(toy)
+    chained = by_nobody(world.upload("Third", cleaned(world)))
+    world.judge(chained)
+    assert set(earlier(chained)) >= {first.pk}, "who copies the leak is found by the first sample"
+    signs, drawn = signs_of(toy.track), earlier(leak)
+    test = leak.leak_tests.get()
+    decide(test, toy.users["Admin"], "The team showed us its log.", lift=True)
+    assert signs_of(toy.track) != signs, "it is scored again"
+    assert earlier(again) == [leak.pk]
+    assert earlier(leak) == drawn, "its own sample was drawn so"
+    data = read(toy.track)
+    assert not data.seen_drawn[data.systems.index(leak.pk)].leaked
+    assert Audit.objects.filter(what="leak lifted", why="The team showed us its log.").exists()
+    evaluate(toy.track)
+    assert honest(world.number(leak), world.truth(cleaned(world)))
+
+
+def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
+    toy: Toy, client: Client
+) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    row = world.judge(world.upload("Neural", cleaned(world)))
+    test = row.leak_tests.get()
+    client.force_login(toy.users["Tim"])
+    page = client.get(reverse("submission", args=[row.pk])).content.decode()
+    assert "Scored as a second run on the sample of" in page
+    token = Token.issue(toy.users["Tim"], "test")[1]
+    told = client.get(
+        reverse("api-submission", args=[row.pk]), headers={"Authorization": f"Token {token}"}
+    )
+    [told] = told.json()["seen_samples"]
+    assert told["submission"] == first.pk and told["lifted"] is False
+    assert client.post(reverse("desk-leak", args=[test.pk])).status_code == 403
+    client.force_login(toy.users["Rosa"])
+    assert "second run" not in client.get(reverse("submission", args=[row.pk])).content.decode()
+    client.force_login(toy.users["Admin"])
+    desk = client.get(reverse("desk")).content.decode()
+    assert "Answers that seem to have leaked" in desk and f"it states {test.stated}" in desk
+    address = reverse("desk-leak", args=[test.pk])
+    client.post(address, {"verb": "lift", "why": " "})
+    test.refresh_from_db()
+    assert test.decided_at is None, "without a reason nothing is lifted"
+    client.post(address, {"verb": "confirm"})
+    test.refresh_from_db()
+    assert test.decided_by == toy.users["Admin"] and not test.lifted
+    assert "Answers that seem to have leaked" not in client.get(reverse("desk")).content.decode()
+    client.post(address, {"verb": "lift", "why": "Both are one team, and said so."})
+    test.refresh_from_db()
+    assert test.lifted
+    client.force_login(toy.users["Tim"])
+    page = client.get(reverse("submission", args=[row.pk])).content.decode()
+    assert "found no fault" in page

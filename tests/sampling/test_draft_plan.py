@@ -1,0 +1,108 @@
+"""What is told of a draft before anybody confirms is a function of what is public and of what its
+team was shown: of no hidden judgment. The price suffices all the same.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import transaction
+
+from annotation.budget.give_back import give_back
+from kbpo.instances.models import Label
+from kbpo.money.spend import balance
+from kbpo.sampling import draw
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.models import Sample
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+
+pytestmark = pytest.mark.django_db
+N = 300
+
+
+class Undone(Exception):
+    """Ends a world."""
+
+
+def plans(world: Replay) -> dict[str, Any]:
+    """The plans of drafts of a team, as the API tells them, after another team's run was judged."""
+    world.judge(world.upload("Patterns", range(N)))
+    drafts = {"all": range(N), "some": range(40, 200), "few": range(30, 36), "one": [17]}
+    return {name: world.upload("Neural", which).plan for name, which in drafts.items()}
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_worlds_that_differ_in_hidden_judgments_alone_plan_the_same(toy: Toy, design: str) -> None:
+    told = []
+    for flip in (False, True):
+        with suppress(Undone), transaction.atomic():
+            world = Replay.of(toy, N, 0.2, design=design)
+            # other answers, and so other stages, thresholds and judged targets
+            world.true = ~world.true if flip else world.true
+            told.append(plans(world))
+            raise Undone
+    for plan in (plan for some in told for plan in some.values()):
+        plan.pop("allowance")  # of the track, whose spending is public
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_a_draft_says_of_no_relation_whether_others_had_it_judged(toy: Toy, design: str) -> None:
+    world = Replay.of(toy, N, 0.5, design=design)
+    world.judge(world.upload("Patterns", range(N)))
+    judged = set(Label.objects.values_list("target_id", flat=True))
+    known = next(at for at in range(N) if world.target[at] in judged)
+    unknown = next(at for at in range(N) if world.target[at] not in judged)
+    first, second = (world.upload("Neural", [at]).plan["options"] for at in (known, unknown))
+    assert first == second
+    assert {one["new"] for one in first.values()} == {1}
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_the_price_that_was_told_suffices_and_what_others_had_judged_goes_back(
+    toy: Toy, design: str
+) -> None:
+    world = Replay.of(toy, N, 0.5, design=design)
+    world.judge(world.upload("Patterns", range(N)))
+    before = Label.objects.filter(target__in=world.target).count()
+    row = world.upload("Neural", range(20, N))
+    option = row.plan["options"]["0.050"]
+    assert option["judged"] == 0 < option["new"]
+    world.judge(row)
+    assert row.stage_reason == "target"
+    new = Label.objects.filter(target__in=world.target).count() - before
+    assert new < option["new"] / 2, "others' judgments counted"
+    assert Decimal(option["each"]) * new <= Decimal(option["at_most"])
+    give_back(row)
+    assert balance(purpose=row.purpose).open == 0
+
+
+def test_what_the_team_was_shown_is_in_its_plan(toy: Toy) -> None:
+    world = Replay.of(toy, N, 0.5)
+    first = world.upload("Patterns", range(N))
+    again = world.upload("Patterns", range(N))
+    assert again.plan["options"] == first.plan["options"]
+    world.judge(first)
+    judged = Label.objects.filter(target__in=world.target).count()
+    option = world.upload("Patterns", range(N)).plan["options"]["0.030"]
+    assert option["judged"] == judged
+    assert option["new"] < first.plan["options"]["0.030"]["new"]
+
+
+def test_of_an_iid_plan_no_more_is_drawn_than_was_told(toy: Toy) -> None:
+    world = Replay.of(toy, N, 0.5, design="iid")
+    world.judge(world.upload("Patterns", range(N)))
+    row = world.upload("Neural", range(10, N))
+    told = row.plan["options"][row.plan["chosen"]]
+    confirm(row, toy.users["Admin"])
+    draw.tick()
+    drawn = Sample.objects.filter(batch__submission=row)
+    assert drawn.values("target").distinct().count() <= told["new_at_most"]
+    sizes = {one.distribution.kind: one.size for one in row.batches.all()}
+    assert all(0 < size <= told["draws"][kind] for kind, size in sizes.items())
+    assert np.sum(list(sizes.values())) < sum(told["draws"].values()), "others' draws help"
