@@ -306,8 +306,7 @@ class Demo:
         width = planned["plan"]["chosen"]
         option = planned["plan"]["options"][width]
         self.say(
-            f"  {title}: {option['targets']} relations in the sample, {option['judged']} judged"
-            f" already, {option['new']} new, at most ${option['at_most']}"
+            f"  {title}: {option['targets']} relations in the sample, at most ${option['at_most']}"
         )
         body = {"half_width": width, "good_lines_only": True}
         self._call(token, f"submissions/{submission}/confirm/", body)
