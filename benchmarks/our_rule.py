@@ -1,5 +1,5 @@
-"""Our rule for what to ask about a new run: thresholds like water, raised until the realised
-variance will do.
+"""Our rule for what to ask about a new run: thresholds like water, raised until the variance
+that the model expects will do.
 """
 
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.arrivals import LEVEL, TARGET, Arrival, Path, World
 from estimators import horvitz_thompson, model, poisson
+from estimators.estimate import Estimate
 from estimators.features import Claims, Features
 
 FIRST, FOLDS = 4.0, 5
@@ -67,49 +68,137 @@ def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
     )
 
 
-def ours(world: World, rng: np.random.Generator, *, with_g: bool, scale: float = 1.0) -> Path:
-    """Return the arrivals under our rule."""
+@dataclass
+class Run:
+    """What is to be asked about a run that has arrived: its rows, and what it came to so far."""
+
+    i: int
+    own: np.ndarray
+    """Rows of the world"""
+    p: np.ndarray
+    names: np.ndarray
+    """Targets of the world, one a row"""
+    target: np.ndarray
+    """The same counted from 0"""
+    goal: float
+    g: np.ndarray | None = None
+    estimate: Estimate | None = None
+    stages: int = 0
+
+    @classmethod
+    def of(cls, world: World, i: int, goal: float) -> "Run":
+        own = np.flatnonzero(world.member[:, i])
+        names = world.target[own]
+        target = np.unique(names, return_inverse=True)[1]
+        return cls(i, own, world.P[own, i], names, target, goal)
+
+
+def ours(
+    world: World,
+    rng: np.random.Generator,
+    *,
+    with_g: bool,
+    scale: float = 1.0,
+    at_once: int = 1,
+    until: str = "anticipated",
+) -> Path:
+    """Return the arrivals under our rule, `at_once` of them planned together; `until` this
+    variance is small enough: the anticipated one, or the larger of it and the realised one.
+    """
     m, n = world.P.shape[1], world.n_targets
     order = rng.permutation(m)
     board = Board(world, rng.random(n), rng.integers(0, FOLDS, n), np.zeros(n), [])
-    return [arrive(board, int(i), with_g, TARGET * scale) for i in order]
+    return [
+        arrival
+        for first in range(0, m, at_once)
+        for arrival in arrive(
+            board, order[first : first + at_once].tolist(), with_g, TARGET * scale, until
+        )
+    ]
 
 
-def arrive(board: Board, i: int, with_g: bool, wanted: float) -> Arrival:
-    """Return run i's arrival: raise, ask, refit, until the realised variance will do."""
+def arrive(
+    board: Board, group: list[int], with_g: bool, wanted: float, until: str
+) -> list[Arrival]:
+    """Return the arrivals of some runs that wait at the same time: raise, ask, refit, until the
+    variance of each will do.
+    """
     world = board.world
-    own = np.flatnonzero(world.member[:, i])
-    p, names = world.P[own, i], world.target[own]
-    target = np.unique(names, return_inverse=True)[1]
-    g = None
+    waiting = [Run.of(world, i, FIRST * wanted) for i in group]
+    found: dict[int, Arrival] = {}
     if with_g:
-        board.welcome(i)
+        for run in waiting:
+            board.welcome(run.i)
         if board.asked.any():
             board.learn()
-            g = board.fitted.g[np.searchsorted(board.rows, own)]
-    goal, stages = FIRST * wanted, 0
-    while True:
-        pi = poisson.water_fill(
-            p, board.pi[names], doubt(board, p, g, target), target_variance=goal, target=target
-        )
-        board.pi[names] = pi
-        stages += 1
-        estimate, g = measure(board, own, p, pi, target, with_g)
-        variance, anticipated = (
-            (estimate.variance, estimate.anticipated) if estimate.n else (np.inf, np.inf)
-        )
-        realised = max(variance, anticipated)
-        if realised <= wanted or (pi == 1).all():
-            break
-        planned = poisson.planned_variance(p, pi, doubt(board, p, g, target), target=target)
-        goal = poisson.next_goal(
-            planned, variance, anticipated, target_variance=wanted, stage=stages
-        )
+            for run in waiting:
+                run.g = board.fitted.g[np.searchsorted(board.rows, run.own)]
+    while waiting:
+        raise_together(board, waiting)
+        for run in waiting:
+            run.stages += 1
+            run.estimate, run.g = measure(board, run, with_g)
+        still = []
+        for run in waiting:
+            estimate, pi = run.estimate, board.pi[run.names]
+            variance, anticipated = (
+                (estimate.variance, estimate.anticipated) if estimate.n else (np.inf, np.inf)
+            )
+            reached = anticipated if until == "anticipated" else max(variance, anticipated)
+            if reached <= wanted or (pi == 1).all():
+                found[run.i] = arrival(board, run)
+                continue
+            v = doubt(board, run)
+            planned = poisson.planned_variance(run.p, pi, v, target=run.target)
+            run.goal = poisson.next_goal(planned, anticipated, target_variance=wanted)
+            if until != "anticipated" and run.stages > 1:  # half of what is missing: part is luck
+                run.goal = 0.995 * planned / np.sqrt(np.clip(reached / wanted, 1.0, FIRST))
+            still.append(run)
+        waiting = still
+    asked = int(board.asked.sum())
+    return [replace(found[i], paid=asked, instances=asked, targets=asked) for i in group]
+
+
+def raise_together(board: Board, waiting: list[Run]) -> None:
+    """Nothing; thresholds stand as the runs plan them, by one filling for all of them."""
+    world = board.world
+    sizes = np.zeros((len(waiting), world.n_targets))
+    alone = np.zeros(len(waiting))
+    for at, run in enumerate(waiting):
+        v, pi = doubt(board, run), board.pi[run.names]
+        spread = run.p**2 * np.broadcast_to(v, run.p.shape)
+        sizes[at] = np.bincount(run.names, weights=spread, minlength=world.n_targets)
+        alone[at] = poisson.multiplier(run.p, pi, v, target_variance=run.goal, target=run.target)
+
+    def raised(multipliers: np.ndarray) -> np.ndarray:
+        return np.maximum(board.pi, np.minimum(1.0, np.sqrt(multipliers**2 @ sizes)))
+
+    def variances(multipliers: np.ndarray) -> np.ndarray:
+        pi = raised(multipliers)
+        return sizes @ np.divide(1 - pi, pi, out=np.zeros(pi.size), where=pi > 0)
+
+    if len(waiting) > 1:
+        goals = [run.goal for run in waiting]
+        alone = poisson.multipliers_together(variances, goals, alone, sizes.sum(axis=1))
+    board.pi = raised(alone)
+
+
+def arrival(board: Board, run: Run) -> Arrival:
+    """Return what a run came to, the counts as yet 0."""
+    world, estimate = board.world, run.estimate
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
-    asked, truth = int(board.asked.sum()), world.precision[i]
-    exact = exact_variance(p, pi, world.true[own], np.zeros(own.size) if g is None else g, target)
+    truth = world.precision[run.i]
+    g = np.zeros(run.own.size) if run.g is None else run.g
+    pi = board.pi[run.names]
     return Arrival(
-        asked, asked, asked, estimate.value - truth, realised, low <= truth <= high, stages, exact
+        0,
+        0,
+        0,
+        estimate.value - truth,
+        max(estimate.variance, estimate.anticipated),
+        low <= truth <= high,
+        run.stages,
+        exact_variance(run.p, pi, world.true[run.own], g, run.target),
     )
 
 
@@ -126,22 +215,21 @@ def exact_variance(
     return float(np.sum((1 / chance - 1) * terms**2))
 
 
-def doubt(
-    board: Board, p: np.ndarray, g: np.ndarray | None, target: np.ndarray
-) -> np.ndarray | float:
+def doubt(board: Board, run: Run) -> np.ndarray | float:
     """Return the squared error that is expected of g; without a model that of a coin."""
-    return 0.25 if g is None else model.expected_error(p, g, target, correlation=board.rho)
+    if run.g is None:
+        return 0.25
+    return model.expected_error(run.p, run.g, run.target, correlation=board.rho)
 
 
-def measure(
-    board: Board, own: np.ndarray, p: np.ndarray, pi: np.ndarray, target: np.ndarray, with_g: bool
-):
-    """Return run's estimate, with the anticipated variance, from what is asked now, and g of its
-    rows.
+def measure(board: Board, run: Run, with_g: bool) -> tuple[Estimate, np.ndarray | None]:
+    """Return the run's estimate, with the anticipated variance, from what is asked now, and g of
+    its rows.
     """
-    world = board.world
-    asked = board.asked[world.target[own]]
-    sample = (p[asked], pi[asked], world.true[own][asked])
+    world, target, p = board.world, run.target, run.p
+    asked = board.asked[run.names]
+    pi = board.pi[run.names]
+    sample = (p[asked], pi[asked], world.true[run.own][asked])
     if not with_g:
         if not asked.any():
             return horvitz_thompson.centred(*sample, np.zeros(0), 0.0), None
@@ -149,7 +237,7 @@ def measure(
             *sample, target=target[asked], n_targets=target.max() + 1
         ), None
     labelled = board.learn()
-    g = board.fitted.g[np.searchsorted(board.rows, own)]
+    g = board.fitted.g[np.searchsorted(board.rows, run.own)]
     estimate = horvitz_thompson.centred(
         *sample, g[asked], p @ g, target=target[asked], n_targets=target.max() + 1
     )

@@ -8,7 +8,7 @@ thresholds that are there already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 import numpy as np
@@ -20,6 +20,9 @@ from estimators.sums import by_code
 
 PRECISION = 1e-12  # of λ, relative
 PROGRESS = 0.995  # every stage plans for at most this share of the plan before
+TOGETHER_ROUNDS = 300  # in which multipliers of several systems settle
+CLOSE = 1e-4  # to the goals, relative, is settled
+LEFT_OVER = 1e-3  # of its first λ is nothing, for a system whose goal others meet
 
 
 def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
@@ -216,36 +219,26 @@ def planned_variance(
 
 
 def next_goal(
-    planned: float,
-    variance: float,
-    anticipated: float,
-    *,
-    target_variance: float,
-    stage: int,
-    most: float = 4.0,
+    planned: float, anticipated: float, *, target_variance: float, most: float = 4.0
 ) -> float:
     """Return the planned variance that the next stage should raise thresholds to, after some did
     not suffice.
 
-    The second stage goes for what the model anticipates, ``planned · target/anticipated``: the
-    first is coarse, and a variance realised by its few labels is mostly chance. From then on half
-    of what is missing, in logarithms,
-    ``planned · √(target/max(variance, anticipated))``: a variance above the target is in part bad
-    luck, and going all the way would pay for it. Always below what is planned so far, so that the
-    stages come to an end.
+    ``planned · target/anticipated``: as much less than what is planned so far as the model's
+    variance is too large. Always below what is planned so far, so that the stages come to an end.
+    What judgments realised has no part in it: of few of them it is mostly chance, and who asks
+    until it is small enough stops where it happens to be too small.
 
     Parameters
     ----------
     planned : float
         :func:`planned_variance` of the thresholds so far, by the model as it is now.
-    variance, anticipated : float
-        The realised variance and the anticipated one; infinite where there is none.
+    anticipated : float
+        :func:`estimators.horvitz_thompson.anticipated_variance`; infinite where there is none.
     target_variance : float
-        What the larger of the two is to reach, > 0.
-    stage : int
-        How many stages have been, 1 or more.
+        What that is to reach, > 0.
     most : float
-        A variance counts for no more than this multiple of the target.
+        It counts for no more than this multiple of the target.
 
     Returns
     -------
@@ -255,29 +248,78 @@ def next_goal(
     Raises
     ------
     ValueError
-        If a variance is not positive or the stage below 1.
+        If a variance is not positive.
 
     Examples
     --------
-    >>> round(next_goal(0.04, 0.09, 0.04, target_variance=0.01, stage=1), 5)
+    >>> round(next_goal(0.04, 0.016, target_variance=0.01), 5)
+    0.02488
+    >>> round(next_goal(0.01, 0.009, target_variance=0.01), 5)
     0.00995
-    >>> round(next_goal(0.01, 0.0144, 0.011, target_variance=0.01, stage=2), 5)
-    0.00829
     """
     for name, value in (("planned", planned), ("target_variance", target_variance)):
         if not 0 < value < np.inf:
             raise ValueError(f"{name} must be positive and finite; got {value!r}")
-    if stage < 1 or not (variance >= 0 and anticipated >= 0):
-        raise ValueError(
-            f"stage must be 1 or more, the variances 0 or more; got {stage!r}, {variance!r},"
-            f" {anticipated!r}"
-        )
-    if stage == 1 and anticipated > target_variance:
-        step = target_variance / min(anticipated, most * target_variance)
-    else:
-        above = np.clip(max(variance, anticipated) / target_variance, 1.0, most)
-        step = float(1 / np.sqrt(above))
-    return PROGRESS * planned * step
+    if not anticipated >= 0:
+        raise ValueError(f"anticipated must be 0 or more; got {anticipated!r}")
+    above = float(np.clip(anticipated / target_variance, 1.0, most))
+    return PROGRESS * planned / above
+
+
+def multipliers_together(
+    variances: Callable[[FloatArray], FloatArray],
+    goals: ArrayLike,
+    alone: ArrayLike,
+    sizes: ArrayLike,
+) -> FloatArray:
+    """Return the λ of systems that raise thresholds at the same time, to
+    ``π = max(π_old, min(1, √Σ_i λ_i² s_i²))``, so that each comes to its own planned variance.
+
+    Of all thresholds that do, these ask the fewest expected new questions (the conditions of
+    Karush, Kuhn and Tucker: the price of a target is divided by what it takes off each variance).
+    Where a target serves several, each needs less of its own than by itself. A system that others
+    carry below its goal ends with λ near 0.
+
+    Parameters
+    ----------
+    variances : function of (k,) array
+        The planned variances, one a system, of the thresholds that these λ make; they fall in each.
+    goals : (k,) array
+        What they are to come to, > 0.
+    alone : (k,) array
+        λ of each by itself, see :func:`multiplier`: where it begins.
+    sizes : (k,) array
+        Σ s² of each system.
+
+    Returns
+    -------
+    (k,) array
+        λ, at least 0.
+
+    Examples
+    --------
+    Two systems that state the same four things: half the square of λ each, and the thresholds of
+    one.
+
+    >>> import numpy as np
+    >>> s = np.full(4, 0.125)
+    >>> def planned(both):
+    ...     pi = np.minimum(1, np.sqrt(both @ both) * s)
+    ...     return np.full(2, np.sum(s**2 * (1 / pi - 1)))
+    >>> both = multipliers_together(planned, [0.0625] * 2, [4.0] * 2, [0.0625] * 2)
+    >>> (both**2).round(3).tolist()
+    [8.0, 8.0]
+    """
+    wanted, size = checks.non_negative("goals", goals), checks.non_negative("sizes", sizes)
+    first = checks.non_negative("alone", alone)
+    found = first
+    for _ in range(TOGETHER_ROUNDS):
+        now = variances(found)
+        off = now / wanted - 1
+        if not np.any((off > CLOSE) | ((off < -CLOSE) & (found > LEFT_OVER * first))):
+            break
+        found = np.where(found > 0, found * (now + size) / (wanted + size), 0.0)
+    return found
 
 
 def _planned(size: FloatArray, pi: FloatArray) -> float:

@@ -163,17 +163,22 @@ def with_rating_noise(
     first = np.reshape(estimate.influence, (n_targets, m))
     influence = np.concatenate([first, terms / np.sqrt(1 - HALF)])
     degrees = np.maximum(np.asarray(estimate.n) - 1, 0)
-    variance = np.asarray(estimate.variance) + (terms**2).sum(axis=0)
+    noise_left = (terms**2).sum(axis=0)
+    variance = np.asarray(estimate.variance) + noise_left
+    # What people differ by stays, however sure the model is of what they think on average.
+    anticipated = np.asarray(estimate.anticipated) + noise_left
     if not single:
         return replace(
             estimate,
             variance=variance,
+            anticipated=anticipated,
             influence=influence,
             degrees_of_freedom=np.minimum(estimate.degrees_of_freedom, degrees),
         )
     return replace(
         estimate,
         variance=float(variance[0]),
+        anticipated=float(anticipated[0]),
         influence=influence[:, 0],
         degrees_of_freedom=float(np.minimum(estimate.degrees_of_freedom, degrees)),
     )

@@ -42,11 +42,11 @@ CANDIDATES = """
                AND l.created_at > c.at))
       AND NOT EXISTS (SELECT 1 FROM annotation_question q WHERE q.target_id = s.target_id
           AND q.status = ANY(%(open)s))
-    ORDER BY sub.confirmed_at, s.id
+    ORDER BY s.pays DESC, sub.confirmed_at, s.id
     LIMIT %(limit)s
 """
 """Samples to be considered: new ones, and those whose target got a label since, unless it is
-being asked about now."""
+being asked about now. Of several that need the same, the one that is to pay comes first."""
 
 
 @dataclass(frozen=True)

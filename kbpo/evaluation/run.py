@@ -333,7 +333,7 @@ def _move_on(submission: Submission, realised: Realised | None, ranked: bool) ->
     """To the board; or to its next stage. What the stage came to is kept with its batch."""
     if realised is not None and (last := last_batch(submission)) is not None:
         realised.keep(last)
-    why = design_of(submission.track).enough(submission, realised.larger if realised else None)
+    why = design_of(submission.track).enough(submission, realised)
     why = why or ("ranked" if ranked else "")
     if not why:
         submission.move("confirmed")

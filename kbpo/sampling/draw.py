@@ -1,26 +1,38 @@
-"""Step 4: a confirmed submission gets the next batch of its track's design."""
+"""Step 4: confirmed submissions get the next batches of their track's design."""
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from kbpo import clock
-from kbpo.queue import nudge, one_at_a_time, work
+from kbpo.queue import nudge, one_at_a_time, work_together
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.leaks import look_for_leaks
 from kbpo.submissions.models import Submission
 
+AT_ONCE = 8
+"""Submissions that are planned together: each reads the whole pool."""
+
 
 def tick() -> int:
-    """How many submissions were sampled."""
-    return work(Submission, "confirmed", _sample)
+    """How many submissions were sampled; those of a track that wait together are planned
+    together.
+    """
+    return work_together(Submission, "confirmed", _sample, limit=AT_ONCE)
 
 
-def _sample(submission: Submission) -> None:
-    one_at_a_time(
-        "sample or score", submission.track_id
-    )  # thresholds must not be raised by two, or while scored
-    if submission.sampled_at is None:
-        look_for_leaks(submission)
-    design_of(submission.track).sample(submission)
-    submission.move("judging", sampled_at=submission.sampled_at or clock.now())
+def _sample(submissions: list[Submission]) -> None:
+    waiting = sorted(submissions, key=lambda one: (one.track_id, one.pk))
+    for track_id, some in groupby(waiting, key=lambda one: one.track_id):
+        one_at_a_time(
+            "sample or score", track_id
+        )  # thresholds must not be raised by two, or while scored
+        of_track = list(some)
+        for one in of_track:
+            if one.sampled_at is None:
+                look_for_leaks(one)
+        design_of(of_track[0].track).sample_together(of_track)
+        for one in of_track:
+            one.move("judging", sampled_at=one.sampled_at or clock.now())
     nudge("ask")
     nudge("estimate")

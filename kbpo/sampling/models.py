@@ -111,6 +111,11 @@ class Sample(models.Model):
     )
     multiplicity = models.PositiveIntegerField(default=1)
     probability = models.FloatField()
+    pays = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Of submissions that need the same question, the one that pays if it is asked",
+    )
 
     class Meta:
         db_table_comment = "What was drawn, with its probability at the time"

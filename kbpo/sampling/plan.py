@@ -84,7 +84,9 @@ def narrower(submission: Submission) -> list[str]:
     among them.
     """
     realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
-    now = half_width_at(submission, realised.larger) if realised else float("inf")
+    now = float("inf")
+    if realised is not None:
+        now = half_width_at(submission, design_of(submission.track).held_against(realised))
     if submission.status != "scored":  # what was ordered is still being judged
         now = float(chosen)
     found = [one for one in NARROWER if float(one) < MUCH * now][:CHOICES]

@@ -19,6 +19,9 @@ from kbpo.sampling.models import SampleBatch, TrackKey
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
+CLOSE = 1.02
+"""A variance that is above its target by so little is as good as on it."""
+
 
 @dataclass(frozen=True)
 class Realised:
@@ -75,11 +78,21 @@ class Design(ABC):
         Repeatable: what a batch holds is a function of its row and of the rows before it.
         """
 
+    def sample_together(self, submissions: Sequence[Submission]) -> int:
+        """The same for several that wait at the same time; how many targets were added."""
+        return sum(self.sample(one) for one in submissions)
+
     @abstractmethod
-    def enough(self, submission: Submission, variance: float | None) -> str:
+    def held_against(self, realised: Realised) -> float:
+        """The variance that is held against what was ordered: as soon as it is as small, judging
+        ends.
+        """
+
+    @abstractmethod
+    def enough(self, submission: Submission, realised: Realised | None) -> str:
         """Why nothing more is to be asked (target, budget, exhausted), once all that was drawn is
-        answered; empty if another stage is due. `variance` is the realised one of the guaranteed
-        number.
+        answered; empty if another stage is due. `realised` is what the judgments of the guaranteed
+        number came to; None before there are any.
         """
 
 

@@ -17,6 +17,7 @@ from kbpo.inclusion.disclosure import earlier
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.probabilities import Floats, Ids, matrix, support
 from kbpo.sampling.designs.base import (
+    CLOSE,
     Design,
     Realised,
     last_batch,
@@ -33,8 +34,6 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 DRAW_LIMIT = 20_000
-CLOSE = 1.02
-"""A variance that is above its target by so little is as good as on it."""
 LEAST = 30
 """Own draws of every system, even where others' labels would do: what nobody else states would
 count as wrong without any."""
@@ -70,12 +69,15 @@ class Iid(Design):
             draws = _no_more_than(draws, _needed(submission))
         return sum(fill(make_batch(submission, kind, size)) for kind, size in draws.items() if size)
 
-    def enough(self, submission: Submission, variance: float | None) -> str:
+    def held_against(self, realised: Realised) -> float:
+        """What the interval rests on."""
+        return realised.larger
+
+    def enough(self, submission: Submission, realised: Realised | None) -> str:
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
             return ""  # more was ordered meanwhile
-        reached = variance is None or variance <= CLOSE * target_variance(
-            submission, submission.plan["chosen"]
-        )
+        target = target_variance(submission, submission.plan["chosen"])
+        reached = realised is None or self.held_against(realised) <= CLOSE * target
         return "target" if reached else "exhausted"
 
 

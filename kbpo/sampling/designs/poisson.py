@@ -3,23 +3,33 @@ like water.
 
 A new submission raises the thresholds of what it states just so far that the guaranteed number
 meets its interval, with the fewest expected new questions. It goes in stages: the model g learns
-from each, and so does what is known of its errors; what counts in the end is the realised variance,
-not the planned one.
+from each, and so does what is known of its errors; what counts in the end is the variance that the
+model expects once it has learnt, not the planned one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from estimators.poisson import multipliers_together
 from kbpo.corpus.copy import copy
 from kbpo.inclusion import own_thresholds
 from kbpo.money.spend import balance
 from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.designs.base import Design, Realised, last_batch, priced, target_variance
+from kbpo.sampling.designs.base import (
+    CLOSE,
+    Design,
+    Realised,
+    last_batch,
+    priced,
+    seed_of,
+    target_variance,
+)
 from kbpo.sampling.designs.draft import Draft
 from kbpo.sampling.designs.state import BOLD, State
 from kbpo.sampling.guess import VERSION
@@ -37,12 +47,11 @@ for more."""
 SPREAD = 2.0
 """Standard deviations of the number of questions that 'at most' allows for in a draft: what lies
 below its threshold is chance."""
-CLOSE = 1.02
 
 
 class Poisson(Design):
-    """Thresholds on targets, raised in stages until the realised variance meets the target or the
-    money ends.
+    """Thresholds on targets, raised in stages until the variance that the model expects meets the
+    target or the money ends.
     """
 
     def draft(
@@ -70,48 +79,32 @@ class Poisson(Design):
         return priced(submission, width, likely.size, new, bound)
 
     def sample(self, submission: Submission) -> int:
-        stage = submission.batches.filter(design="poisson").count() + 1
-        state = State(submission)
-        goal = _goal(submission, state)
-        pi, goal, why = _affordable(submission, state, goal)
-        batch = SampleBatch.objects.create(
-            submission=submission,
-            distribution=SamplingDistribution.objects.get(
-                submission=submission, kind=submission.track.distribution
-            ),
-            design="poisson",
-            stage=stage,
-            seed=0,
-            size=len(state.new(state.asked(pi))),
-            settings={
-                "planned_variance": goal,
-                "target_variance": target_variance(submission, submission.plan["chosen"]),
-                "lambda": state.multiplier(goal),
-                "half_width": submission.plan["chosen"],
-                "order": submission.orders,
-                "why": why,
-                "model": VERSION,
-                "labels": state.guess.labels,
-                "correlation": state.guess.rho,
-                "total": state.total,
-            },
-        )
-        higher = pi > state.old
-        copy(
-            "sampling_threshold",
-            ("batch_id", "target_id", "pi"),
-            (
-                (batch.pk, int(t), float(x))
-                for t, x in zip(state.target_id[higher], pi[higher], strict=True)
-            ),
-        )
-        own_thresholds.keep(batch, state.alone(goal))
-        return _store(batch, state, state.asked(pi), pi)
+        return self.sample_together([submission])
 
-    def enough(self, submission: Submission, variance: float | None) -> str:
-        if variance is not None and variance <= CLOSE * target_variance(
-            submission, submission.plan["chosen"]
-        ):
+    def sample_together(self, submissions: Sequence[Submission]) -> int:
+        """One filling for all that wait, so that a question that serves several is raised once."""
+        plans = [Plan.of(one) for one in submissions]
+        if len(plans) == 1:
+            return plans[0].store()
+        fill_together(plans)
+        dear = [plan.submission for plan in plans if not plan.can_pay]
+        if not dear:
+            return sum(plan.store() for plan in plans)
+        others = [plan.submission for plan in plans if plan.can_pay]
+        asked = self.sample_together(others) if others else 0
+        return asked + sum(self.sample(one) for one in dear)
+
+    def held_against(self, realised: Realised) -> float:
+        """What the model expects. The realised variance has no say: asking on until it is small
+        enough would stop where it happens to be too small, and pay for where it happens to be
+        large. The interval still rests on the larger of the two, and so is now and then a little
+        wider than was ordered.
+        """
+        return realised.anticipated
+
+    def enough(self, submission: Submission, realised: Realised | None) -> str:
+        target = target_variance(submission, submission.plan["chosen"])
+        if realised is not None and self.held_against(realised) <= CLOSE * target:
             return "target"
         last = last_batch(submission)
         if last is not None and last.settings.get("why") == "budget":
@@ -121,14 +114,14 @@ class Poisson(Design):
 
 def _goal(submission: Submission, state: State) -> float:
     """The variance that the next stage plans for: a coarse one first; then as much less than what
-    is planned so far as what was realised asks for. An order of more begins where the one before it
-    ended.
+    is planned so far as what the model expects asks for. An order of more begins where the one
+    before it ended.
     """
     target = target_variance(submission, submission.plan["chosen"])
     realised, done = Realised.of(last_batch(submission)), _stages(submission)
-    if not submission.orders:
-        return state.aim(target, realised, stage=done, most=FIRST) if done else FIRST * target
-    return state.aim(target, realised, stage=done + 1, most=FIRST if done else BOLD)
+    if not submission.orders and not done:
+        return target if state.planned <= target else FIRST * target
+    return state.aim(target, realised, most=FIRST if done else BOLD)
 
 
 def _stages(submission: Submission) -> int:
@@ -139,12 +132,140 @@ def _stages(submission: Submission) -> int:
     ).count()
 
 
+@dataclass
+class Plan:
+    """The next stage of one submission: what it raises thresholds to, and what it pays for."""
+
+    submission: Submission
+    state: State
+    goal: float
+    """The variance that is planned for"""
+    multiplier: float
+    pi: Floats
+    """Thresholds of the submission's targets"""
+    pays: set[int]
+    """Targets that are to be asked and paid for from its reservation"""
+    why: str = "target"
+    together: int = 1
+    """How many submissions were planned with it"""
+
+    @classmethod
+    def of(cls, submission: Submission) -> Plan:
+        """The stage by itself, as far as the money reaches."""
+        state = State(submission)
+        pi, goal, why = _affordable(submission, state, _goal(submission, state))
+        pays = state.new(state.asked(pi))
+        return cls(submission, state, goal, state.multiplier(goal), pi, pays, why)
+
+    @property
+    def can_pay(self) -> bool:
+        """Whether its open reservation is enough."""
+        return len(self.pays) <= _questions_paid_for(self.submission)
+
+    def store(self) -> int:
+        """How many targets the submission's sample gained."""
+        submission, state = self.submission, self.state
+        target = target_variance(submission, submission.plan["chosen"])
+        batch = SampleBatch.objects.create(
+            submission=submission,
+            distribution=SamplingDistribution.objects.get(
+                submission=submission, kind=submission.track.distribution
+            ),
+            design="poisson",
+            stage=submission.batches.filter(design="poisson").count() + 1,
+            seed=0,
+            size=len(self.pays),
+            settings={
+                "planned_variance": self.goal,
+                "target_variance": target,
+                "lambda": self.multiplier,
+                "half_width": submission.plan["chosen"],
+                "order": submission.orders,
+                "why": self.why,
+                "together": self.together,
+                "model": VERSION,
+                "labels": state.guess.labels,
+                "correlation": state.guess.rho,
+                "total": state.total,
+            },
+        )
+        higher = self.pi > state.old
+        copy(
+            "sampling_threshold",
+            ("batch_id", "target_id", "pi"),
+            (
+                (batch.pk, int(t), float(x))
+                for t, x in zip(state.target_id[higher], self.pi[higher], strict=True)
+            ),
+        )
+        own_thresholds.keep(batch, np.minimum(state.alone(self.multiplier), self.pi))
+        return _store(batch, self)
+
+
+def fill_together(plans: Sequence[Plan]) -> None:
+    """Nothing; the plans have the thresholds that meet the goals of all of them with the fewest
+    expected new questions (`multipliers_together`).
+
+    Each new question is paid for by one of the submissions that need it, drawn with a chance in
+    proportion to how far each of them raised its threshold: λ² s².
+    """
+    known = np.unique(np.concatenate([plan.state.target_id for plan in plans]))
+    places = [np.searchsorted(known, plan.state.target_id) for plan in plans]
+    squares, chance = np.zeros((len(plans), known.size)), np.ones((len(plans), known.size))
+    for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
+        squares[row, place], chance[row, place] = plan.state.size**2, plan.state.chance
+
+    def raised(multipliers: Floats) -> Floats:
+        return np.minimum(1.0, np.sqrt(multipliers**2 @ squares))
+
+    def variances(multipliers: Floats) -> Floats:
+        pi = np.maximum(chance, raised(multipliers))
+        odds = np.divide(1 - pi, pi, out=np.zeros_like(pi), where=pi > 0)
+        return np.asarray((squares * odds).sum(axis=1))
+
+    goals = [_goal(plan.submission, plan.state) for plan in plans]
+    alone = [plan.state.multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
+    found = multipliers_together(variances, goals, alone, squares.sum(axis=1))
+    wanted, highest = raised(found), np.zeros(known.size)
+    for plan, place in zip(plans, places, strict=True):
+        own = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))
+        highest[place] = np.maximum(highest[place], own)
+    needs = np.zeros(squares.shape)
+    for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
+        plan.pi, plan.goal, plan.multiplier = highest[place], goals[row], float(found[row])
+        plan.why, plan.together = "target", len(plans)
+        new = plan.state.new(plan.state.asked(plan.pi))
+        needs[row, np.searchsorted(known, sorted(new))] = 1.0
+    payer = _payers(needs, found[:, None] ** 2 * squares, _random(plans[0].submission))
+    for row, plan in enumerate(plans):
+        plan.pays = set(known[payer == row].tolist())
+
+
+def _payers(needs: Floats, weight: Floats, rng: np.random.Generator) -> Ids:
+    """(t,) the row of whoever pays for each target, −1 where nobody needs it: one of those that
+    need it, drawn in proportion to their weights.
+    """
+    share = np.cumsum(needs * (weight + 1e-300), axis=0)
+    point = rng.random(needs.shape[1]) * share[-1]
+    return np.where(needs.any(axis=0), (share <= point).sum(axis=0), -1)
+
+
+def _random(submission: Submission) -> np.random.Generator:
+    stage = submission.batches.count() + 1
+    return np.random.Generator(np.random.PCG64(seed_of(submission, "who pays", stage)))
+
+
+def _questions_paid_for(submission: Submission) -> int:
+    """How many questions the open reservation still pays for."""
+    each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
+    return int(balance(purpose=submission.purpose).open / each) if each else 10**9
+
+
 def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
     """Thresholds for the goal, or the highest that the open reservation still pays for; the
     variance that they plan for; and which of the two it is.
     """
-    each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
-    can = int(balance(purpose=submission.purpose).open / each) if each else 10**9
+    can = _questions_paid_for(submission)
     pi = state.raised(goal)
     if len(state.new(state.asked(pi))) <= can:
         return pi, goal, "target"
@@ -159,17 +280,25 @@ def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floa
     return state.raised(high), high, "budget"
 
 
-def _store(batch: SampleBatch, state: State, asked: Ids, pi: Floats) -> int:
+def _store(batch: SampleBatch, plan: Plan) -> int:
     """How many targets the submission's sample gained."""
     earlier = set(
         Sample.objects.filter(batch__submission=batch.submission).values_list(
             "target_id", flat=True
         )
     )
-    of = dict(zip(state.target_id.tolist(), pi.tolist(), strict=True))
+    state = plan.state
+    of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
     rows = [
-        Sample(batch=batch, target_id=one, instance=None, multiplicity=1, probability=of[one])
-        for one in asked.tolist()
+        Sample(
+            batch=batch,
+            target_id=one,
+            instance=None,
+            multiplicity=1,
+            probability=of[one],
+            pays=one in plan.pays,
+        )
+        for one in state.asked(plan.pi).tolist()
         if one not in earlier
     ]
     Sample.objects.bulk_create(rows, batch_size=2000)

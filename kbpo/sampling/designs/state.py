@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Q
 
 from estimators.model import expected_error
-from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
+from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.inclusion.annotated import annotated
 from kbpo.inclusion.combine import any_of, besides
 from kbpo.inclusion.disclosure import Disclosed
@@ -100,13 +100,7 @@ class State:
         return max(goal - self.noise, LEAST_LEFT * goal)
 
     def raised(self, goal: float) -> Floats:
-        """Thresholds (per target) that plan for a variance.
-
-        What the team had seen is no sample of this submission: judged, it is certain and costs
-        nothing; unjudged, it starts anew, so that a near-copy pays for itself. A target that may
-        come in with its document too needs a lower threshold for the same probability, by either
-        way; which documents were drawn changes no threshold.
-        """
+        """Thresholds (per target) that plan for a variance."""
         pi = water_fill(
             self.p,
             self.chance[self.row],
@@ -116,20 +110,32 @@ class State:
         )
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
-        alone = besides(by_target, self.by_document)
-        raised = np.where(by_target > self.chance, np.clip(alone, self.start, 1.0), self.start)
+        return self.thresholds(by_target)
+
+    def thresholds(self, wanted: Floats) -> Floats:
+        """Thresholds (per target) that raise what targets are judged with to probabilities, by
+        either way.
+
+        What the team had seen is no sample of this submission: judged, it is certain and costs
+        nothing; unjudged, it starts anew, so that a near-copy pays for itself. A target that may
+        come in with its document too needs a lower threshold for the same probability; which
+        documents were drawn changes no threshold.
+        """
+        alone = besides(wanted, self.by_document)
+        raised = np.where(wanted > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.seen.raised(raised, self.old) if self.seen else raised
 
-    def alone(self, goal: float) -> Floats:
-        """What (per target) the submission would ask by itself for a planned variance, whatever was
-        asked before: nowhere above the thresholds for it. Of what its team had seen judged nothing:
-        that is certain.
+    def alone(self, multiplier: float) -> Floats:
+        """What (per target) the submission would ask by itself with a λ, whatever was asked before.
+        Of what its team had seen judged nothing: that is certain.
         """
-        by_target = np.zeros(self.target_id.size)
-        by_target[self.row] = alone(self.p, self.v, self.multiplier(goal), target=self.row)
-        own = np.clip(besides(by_target, self.by_document), 0.0, 1.0)
-        own = self.seen.raised(own, np.zeros(own.size)) if self.seen else own
-        return np.asarray(np.minimum(own, self.raised(goal)))
+        own = np.clip(besides(np.minimum(1.0, multiplier * self.size), self.by_document), 0.0, 1.0)
+        return self.seen.raised(own, np.zeros(own.size)) if self.seen else own
+
+    @property
+    def size(self) -> Floats:
+        """s of each target, s² = Σ p² v."""
+        return np.asarray(np.sqrt(np.bincount(self.row, weights=self.p**2 * self.v)))
 
     def multiplier(self, goal: float) -> float:
         """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is
@@ -163,23 +169,14 @@ class State:
         """The variance that the thresholds so far plan for."""
         return self.noise + planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
-    def aim(
-        self, target: float, realised: Realised | None, *, stage: int = 1, most: float = BOLD
-    ) -> float:
-        """The variance to plan for, so that the target is realised after what was realised so
-        far.
+    def aim(self, target: float, realised: Realised | None, *, most: float = BOLD) -> float:
+        """The variance to plan for, so that the model expects the target after what it expected of
+        the judgments so far.
         """
         planned = self.planned
         if realised is None or not 0 < planned < np.inf:
             return target
-        return next_goal(
-            planned,
-            realised.variance,
-            realised.anticipated,
-            target_variance=target,
-            stage=stage,
-            most=most,
-        )
+        return next_goal(planned, realised.anticipated, target_variance=target, most=most)
 
     def chances(self) -> Floats:
         """The submission's own probability (per target) that it is judged, by any way so far."""

@@ -46,7 +46,10 @@ from kbpo.web.research.slices import by_slice, watched
 PAGE = 25
 
 ENDED = {
-    "target": "The interval that was ordered is reached.",
+    "target": (
+        "The judgments that the interval ordered takes are there. Where they happen to differ more"
+        " than was to be expected, the intervals below are a little wider than that."
+    ),
     "ranked": (
         "Its rank among all runs is decided: the interval that was ordered is not needed for that."
         " What was set aside for more is free again."
