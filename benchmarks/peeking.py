@@ -7,22 +7,27 @@ that leaves out the true precision at any time from the tenth label on, since be
 ordinary interval is hardly ever looked at, or at any time from the first label on. The percentile
 bootstrap is its limit for many resamples, which for 0/1 labels has a closed form: quantiles of a
 binomial with the observed share.
+
+The second table is of the interval that the service shows while people judge: looks at real runs,
+whose labels come without replacement, 20 paths for each repeat.
 """
 
 import sys
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import tables
+from benchmarks import redocred, tables
 from estimators.confidence_sequences import betting, empirical_bernstein
 from estimators.estimate import Estimate
 from estimators.intervals import wilson
+from estimators.repeated import critical_value, growth_of
 
 LEVEL, N, FIRST = 0.9, 500, 10
+WATCHED, RUNS = 0.8, 3
 PRECISIONS = (0.05, 0.5, 0.8, 0.95)
 
 
@@ -80,6 +85,48 @@ def measure(p, repeats, rng):
         ]
 
 
+def watched(n, sizes, right, repeats, rng):
+    """Return the share of paths in which the interval that the service shows while it judges is
+    ever wrong, and the most that a look from the hundredth label on is wider than one for a single
+    look. Labels are drawn without replacement from a run with so many predictions.
+    """
+    early = min(0.5, 100 / n)
+    counts = [10]
+    while counts[-1] < n:
+        counts.append(min(n, int(np.ceil(counts[-1] * growth_of(early)))))
+    information = np.array([1 / (1 / k - 1 / sizes) for k in counts])
+    times, quantiles = (information / information[-1]).tolist(), []
+    for at, now in enumerate(times):
+        quantiles.append(
+            critical_value(times[:at], quantiles, now, confidence_level=WATCHED, early=early)
+        )
+    truth, missed = right / sizes, np.zeros(repeats, dtype=bool)
+    found, left, good = np.zeros(repeats), sizes, np.full(repeats, right)
+    for before, k, quantile in zip([0, *counts], counts, quantiles, strict=False):
+        more = rng.hypergeometric(good.astype(int), (left - good).astype(int), k - before)
+        found, good, left = found + more, good - more, left - (k - before)
+        effective = np.full(repeats, 1 / (1 / k - 1 / sizes))
+        low, high = wilson(found / k, effective, 2 * norm.cdf(quantile) - 1)
+        missed |= (low > truth) | (high < truth)
+    late = [one for one, k in zip(quantiles, counts, strict=True) if k >= 100]
+    return float(missed.mean()), max(late) / norm.ppf(0.5 + WATCHED / 2)
+
+
+def of_real_runs(repeats, rng):
+    """Return a row for each plan: over some real runs how often the watched interval is ever wrong."""
+    pool = redocred.read(redocred.names(RUNS))
+    for n in (300, 1000, 3000):
+        told = []
+        for column in range(RUNS):
+            stated = pool.member[:, column]
+            if stated.sum() > 1.1 * n:
+                right = int(pool.true[stated].sum())
+                told.append(watched(n, int(stated.sum()), right, repeats, rng))
+        if told:
+            ever = [one[0] for one in told]
+            yield [n, len(told), float(np.mean(ever)), max(ever), max(one[1] for one in told)]
+
+
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     rng = np.random.default_rng(21)
@@ -98,6 +145,15 @@ def main() -> None:
         ],
         table,
     )
+    if redocred.available():
+        print(
+            f"\nWhat is shown while people judge, nominal miss rate {1 - WATCHED:.1f}; real runs\n"
+        )
+        tables.show(
+            "peeking_real",
+            ["planned", "runs", "ever missed", "worst run", "width from the 100th on"],
+            list(of_real_runs(20 * repeats, rng)),
+        )
 
 
 if __name__ == "__main__":

@@ -21,16 +21,41 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray
+from estimators.checks import FloatArray
 
 GROWTH = 1.2
-"""How much more information a look should have than the one before it."""
-EARLY = 0.1
+"""How much more information a look should have than the one before it, where few are to come."""
+FEWER_LOOKS = {0.2: GROWTH, 0.1: 1.6, 0.05: 2.25, 1 / 30: 2.5}
+"""Share of the information before which looks are early -> growth with which the quantile is at
+most 1.5 times the normal one at 80 %. Every look costs: the longer the way, the rarer they are."""
+LONGEST = 3.0
+EARLY = 0.02
 """Share of the error that may be spent while looks are early."""
 GRID: FloatArray = np.linspace(-5.5, 5.5, 441)
 STEP = float(GRID[1] - GRID[0])
 ROUNDS = 16
 LEAST_GROWTH = 1.02
+
+
+def growth_of(early: float) -> float:
+    """Return how much more information a look should have than the one before it.
+
+    Parameters
+    ----------
+    early : float
+        The share of the information before which looks are early: 100 judgments of those planned.
+
+    Returns
+    -------
+    float
+        1.2 where that is a fifth or more, 2.5 where it is a thirtieth, 3 where it is less.
+
+    Examples
+    --------
+    >>> [growth_of(100 / planned) for planned in (200, 1000, 3000)]
+    [1.2, 1.6, 2.5]
+    """
+    return next((one for share, one in FEWER_LOOKS.items() if early >= share * 0.999), LONGEST)
 
 
 def critical_value(
@@ -40,13 +65,13 @@ def critical_value(
     *,
     confidence_level: float = 0.8,
     early: float = 0.3,
-    growth: float = GROWTH,
+    growth: float | None = None,
 ) -> float:
     """Return the quantile of the look that is taken now: estimate ± quantile · √V.
 
     Of what may still be spent of the error, as little is spent that the same quantile would do for
     all looks to come, each with `growth` times the information of the one before, up to the last.
-    Before a share `early` of the information not more than a tenth of the error is spent, in
+    Before a share `early` of the information not more than a fiftieth of the error is spent, in
     proportion.
 
     Parameters
@@ -60,7 +85,7 @@ def critical_value(
     confidence_level : float
         Of all looks together, strictly between 0 and 1.
     early, growth : float
-        See above; `growth` is more than 1.
+        See above; `growth` is more than 1, and :func:`growth_of` `early` if left out.
 
     Returns
     -------
@@ -85,6 +110,7 @@ def critical_value(
     (1.28, True)
     """
     alpha = 1 - checks.level(confidence_level)
+    growth = growth_of(early) if growth is None else growth
     times = [float(one) for one in np.atleast_1d(np.asarray(information, dtype=np.float64))]
     known = [float(one) for one in np.atleast_1d(np.asarray(critical, dtype=np.float64))]
     if len(times) != len(known):
@@ -100,8 +126,8 @@ def critical_value(
     for time, quantile in zip(times, known, strict=True):
         density = _moved(density, at, time)
         outside = _outside(time, quantile)
-        spent += float(density[outside].sum()) * STEP
-        density, at = np.where(outside, 0.0, density), time
+        spent += float(density @ outside) * STEP
+        density, at = density * (1 - outside), time
     if now < early:
         allowed = EARLY * alpha * now / early - spent
         return _solve(_moved(density, at, now), [], [now], allowed)
@@ -142,8 +168,8 @@ def _crossed(
         if at:
             density = steps[at - 1] @ density
         outside = _outside(time, quantile)
-        crossed += float(density[outside].sum()) * STEP
-        density = np.where(outside, 0.0, density)
+        crossed += float(density @ outside) * STEP
+        density = density * (1 - outside)
     return crossed
 
 
@@ -162,5 +188,7 @@ def _step(time: float) -> FloatArray:
     return np.asarray(kernel / kernel.sum(axis=0))
 
 
-def _outside(time: float, quantile: float) -> BoolArray:
-    return np.asarray(np.abs(GRID) > quantile * np.sqrt(time))
+def _outside(time: float, quantile: float) -> FloatArray:
+    """Return the share of each cell of the grid that lies outside ± quantile · √t."""
+    beyond = (np.abs(GRID) - quantile * np.sqrt(time)) / STEP + 0.5
+    return np.asarray(np.clip(beyond, 0.0, 1.0))

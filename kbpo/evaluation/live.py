@@ -4,9 +4,10 @@ in.
 A final interval holds at the end of judging. Looked at after every answer it would miss sooner or
 later, so a page that refreshes itself shows *looks*: the same estimate with the same variance, but
 with a quantile under which all looks of an order together miss no more often than the level says
-(`estimators/repeated.py`). A look stands until the variance has fallen to 1/1.2 of what it was; so
-the page changes in steps, and an interval is at most about 1.5 times as wide as one made for that
-moment alone. What was once shut out stays out.
+(`estimators/repeated.py`). A look stands until there is so much more information that the next is
+due, so the page changes in steps; the more judgments are planned, the rarer looks are, and from a
+hundred judgments on one is at most 1.5 times as wide as an interval made for its moment alone. What
+was once shut out stays out.
 
 It is an approximation of large samples: fewer than ten judgments are no look. Looks are planned for
 the variance that was ordered; once that is reached, the last look has been taken.
@@ -20,7 +21,7 @@ import numpy as np
 
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
-from estimators.repeated import GROWTH, LEAST_GROWTH, critical_value
+from estimators.repeated import LEAST_GROWTH, critical_value, growth_of
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
@@ -48,7 +49,8 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
         return None
     times = [min(1.0, goal / one.variance) for one in looks]
     now = min(1.0, goal / variance)
-    if looks and (n <= looks[-1].n or not _is_due(times[-1], now)):
+    early = min(0.5, SETTLED / _planned(submission))
+    if looks and (n <= looks[-1].n or not _is_due(times[-1], now, growth_of(early))):
         return None
     ends: dict[int, tuple[float, float]] = {}
     quantiles: dict[int, float] = {}
@@ -58,7 +60,7 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
             [getattr(one, f"quantile{level}") for one in looks],
             now,
             confidence_level=level / 100,
-            early=min(0.5, SETTLED / _planned(submission)),
+            early=early,
         )
         ends[level] = _interval(found, column, quantiles[level])
         if looks:  # what was once shut out stays out
@@ -80,9 +82,9 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
     )
 
 
-def _is_due(before: float, now: float) -> bool:
+def _is_due(before: float, now: float, growth: float) -> bool:
     """Whether there is enough more information than at the last look, or as much as was ordered."""
-    return now >= GROWTH * before or (now == 1 and before * LEAST_GROWTH < 1)
+    return now >= growth * before or (now == 1 and before * LEAST_GROWTH < 1)
 
 
 def _of(column: int, found: Estimate, name: str) -> float:

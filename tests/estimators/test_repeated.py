@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from estimators.intervals import wilson
-from estimators.repeated import GROWTH, critical_value
+from estimators.repeated import GROWTH, critical_value, growth_of
 
 
 def looks(n: int, first: int = 10) -> list[int]:
-    """Numbers of labels at which looks are taken, each a fifth more than the one before."""
-    counts = [first]
+    """Numbers of labels at which looks are taken where so many are planned."""
+    counts, growth = [first], growth_of(min(0.5, 100 / n))
     while counts[-1] < n:
-        counts.append(min(n, int(np.ceil(counts[-1] * GROWTH))))
+        counts.append(min(n, int(np.ceil(counts[-1] * growth))))
     return counts
 
 
@@ -44,11 +44,23 @@ def test_two_looks_are_left_with_exactly_the_error(first: float) -> None:
     assert one == pytest.approx(two, abs=0.03), "the same quantile for all looks to come"
 
 
-@pytest.mark.parametrize(("level", "n"), [(0.8, 150), (0.8, 500), (0.95, 500)])
+@pytest.mark.parametrize(
+    ("level", "n", "first"),
+    [
+        (0.8, 150, 10),
+        (0.8, 500, 10),
+        (0.8, 1_000, 10),
+        (0.8, 1_000, 100),
+        (0.8, 3_000, 10),
+        (0.8, 3_000, 100),
+        (0.95, 3_000, 10),
+    ],
+)
 def test_from_a_hundred_labels_on_it_is_at_most_half_wider_than_for_one_look(
-    level: float, n: int
+    level: float, n: int, first: int
 ) -> None:
-    counts = looks(n)
+    """With a look at each fifth of information more, it was 1.58 times as wide of 1,000 labels."""
+    counts = looks(n, first)
     found = quantiles([one / n for one in counts], level, early=min(0.5, 100 / n))
     late = [one for one, count in zip(found, counts, strict=True) if count >= 100]
     assert max(late) <= 1.5 * norm.ppf(0.5 + level / 2)
@@ -57,11 +69,17 @@ def test_from_a_hundred_labels_on_it_is_at_most_half_wider_than_for_one_look(
 def test_looks_at_any_times_leave_it_no_more_often_than_the_level_says() -> None:
     """Also where looks come at other times than were planned for."""
     rng: Any = np.random.default_rng(3)
-    for times in ([0.3, 0.37, 0.5, 0.9, 1.0], [0.05, 0.2, 0.21 * GROWTH, 0.4, 0.41 * GROWTH, 1.0]):
-        found = np.array(quantiles(times, 0.8))
+    planned = [[count / n for count in looks(n)] for n in (1_000, 3_000)]
+    for times in (
+        *planned,
+        [0.3, 0.37, 0.5, 0.9, 1.0],
+        [0.05, 0.2, 0.21 * GROWTH, 0.4, 0.41 * GROWTH, 1.0],
+    ):
+        early = 10 * times[0] if times in planned else 0.3
+        found = np.array(quantiles(times, 0.8, early=early))
         steps = np.sqrt(np.diff([0.0, *times]))
         paths = np.cumsum(rng.normal(size=(40_000, len(times))) * steps, axis=1) / np.sqrt(times)
-        assert float((np.abs(paths) > found).any(axis=1).mean()) <= 0.21
+        assert float((np.abs(paths) > found).any(axis=1).mean()) <= 0.206
 
 
 @pytest.mark.statistical
