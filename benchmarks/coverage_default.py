@@ -1,5 +1,5 @@
 """Do the intervals keep their promise under the design that a new track has, with 0, 20 and 100
-documents read?
+documents read, by people who are always right and by such as err?
 
     python benchmarks/coverage_default.py --repeats 300
 
@@ -9,46 +9,115 @@ documents were drawn at random before and are closed: what is marked there is tr
 false, and their labels of pool targets fold in. Judgments are the gold standard's, or those of three
 people who are right 85 times in 100, by majority. When all runs are judged, the service's own
 `evaluation.score` makes every number of the board, and each is held against the exact truth.
+
+Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted prints
+what there is; started again, or a second time beside it, it goes on from there, and with `--repeats 0`
+it prints it again. A repetition has a seed of its own, so that the numbers do not depend on where it
+was interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import signal
+import sys
 import time
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import coverage_redocred as shared
 import numpy as np
 import redocred
-from redocred import Pool
+from redocred import KINDS, Pool
 from scipy import sparse
 from scipy.stats import norm
 
-from estimators import crossfit
-from estimators.model import expected_error
+from estimators import crossfit, horvitz_thompson, model
+from estimators.design import Design
+from estimators.features import Features
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
 from kbpo.evaluation.score import default_estimates, scores
 from kbpo.inclusion.combine import Chances, any_of
 from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool as ServicePool
 from kbpo.sampling import guess as guesses
-from kbpo.sampling.designs.poisson import CLOSE, FIRST, STAGES
+from kbpo.sampling.designs.base import CLOSE
+from kbpo.sampling.designs.poisson import FIRST, STAGES
 from kbpo.sampling.designs.state import worth
 
-LEVEL = 0.8
-FOLDS: list[Any] = []
+LEVEL, MARGIN = 0.8, 0.03
+GUARANTEED = "entity_relation"
+METHODS = {"centred": "ours", "simple": "simple", "joint": "joint"}
+QUANTITIES = {"precision": "P", "recall": "R", "f1": "F1"}
 Array = np.ndarray[Any, Any]
+
+
+class Setting(NamedTuple):
+    """What is repeated."""
+
+    accuracy: float
+    documents: int
+
+    @property
+    def name(self) -> str:
+        people = "always right" if self.accuracy == 1 else f"right {self.accuracy:.0%}"
+        return f"{self.documents} documents, people {people}"
+
+
+class Columns(NamedTuple):
+    """Some of the runs: the pool of the instances that they state, and what the model is told."""
+
+    pool: ServicePool
+    stated: Array
+    """Rows of the whole pool that one of them states"""
+    features: Features
+    fold: Array
+
+
+class Runs:
+    """The runs and everything about them that all repetitions share."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.whole = shared.service_pool(pool)
+        self.truth = shared.truths(pool)
+        keys = (int(one) for one in self.whole.target_id)
+        self.fold = crossfit.folds(keys, guesses.FOLDS, key=b"coverage")
+        self._columns: dict[tuple[int, ...], Columns] = {}
+
+    @property
+    def n(self) -> int:
+        return len(self.pool.names)
+
+    def of(self, columns: tuple[int, ...]) -> Columns:
+        """Some of them, by ascending number."""
+        if columns not in self._columns:
+            at, whole = list(columns), self.whole
+            pool = replace(
+                whole,
+                systems=at,
+                teams=[whole.teams[one] for one in at],
+                p={kind: sparse.csr_array(p[:, at]) for kind, p in whole.p.items()},
+                confidence=sparse.csr_array(whole.confidence[:, at]),
+            )
+            stated = np.flatnonzero(np.asarray(pool.member.sum(axis=1)).ravel() > 0)
+            told = guesses.claims(pool, stated, pool.member, pool.confidence).features()
+            fold = self.fold[pool.target[stated]]
+            self._columns[columns] = Columns(pool, stated, told, fold)
+        return self._columns[columns]
 
 
 @dataclass
 class Board:
     """What is fixed in one repetition, and the thresholds so far."""
 
-    pool: Pool
-    whole: ServicePool
+    runs: Runs
     label: Array
     """What the crowd says of every instance; the gold standard says what documents mark"""
     documents: Array
@@ -57,113 +126,148 @@ class Board:
     """(t,) thresholds"""
     own: Array
     """(t, m) below which u each run would have asked by itself"""
+    fitted: model.Model | None = None
 
     @classmethod
-    def of(cls, pool: Pool, whole: ServicePool, label: Array, n: int, rng: Any) -> Board:
-        """A board without runs; n documents are read."""
-        documents = np.sort(rng.choice(pool.n_documents, n, replace=False))
-        t = whole.target_id.size
-        u = rng.random(t)
-        return cls(
-            pool,
-            replace(whole, u=u),
-            label,
-            documents,
-            u,
-            np.zeros(t),
-            np.zeros((t, len(pool.names))),
-        )
+    def of(cls, runs: Runs, setting: Setting, rng: Any) -> Board:
+        """A board without runs."""
+        pool, t = runs.pool, runs.whole.target_id.size
+        documents = np.sort(rng.choice(pool.n_documents, setting.documents, replace=False))
+        said = shared.judged(pool, setting.accuracy, rng)[: runs.whole.instance.size]
+        read = np.isin(runs.whole.document, documents)
+        label = np.where(read, pool.true[: said.size], said)
+        return cls(runs, label, documents, rng.random(t), np.zeros(t), np.zeros((t, runs.n)))
 
     @property
     def beta(self) -> float:
         """Probability that a document is read."""
-        return self.documents.size / self.pool.n_documents
+        return self.documents.size / self.runs.pool.n_documents
 
-    def data(self, arrived: list[int]) -> Data:
+    @cached_property
+    def cluster(self) -> Array:
+        """(t,) the read document that each target lies in; -1: in none."""
+        whole = self.runs.whole
+        cluster = np.full(self.pi.size, -1, dtype=np.int64)
+        inside = np.isin(whole.document, self.documents)
+        cluster[whole.target[inside]] = np.searchsorted(self.documents, whole.document[inside])
+        return cluster
+
+    @property
+    def counts(self) -> Array:
+        """(t,) what is judged, by any way."""
+        return np.asarray((self.u < self.pi) | (self.cluster >= 0))
+
+    def guess(self, columns: tuple[int, ...]) -> tuple[Array, float]:
+        """The service's guess of every instance, and how errors of a target go together."""
+        some, whole = self.runs.of(columns), self.runs.whole
+        g = np.full(whole.instance.size, 0.5)
+        known = np.where(self.counts[whole.target[some.stated]], self.label[some.stated], np.nan)
+        if np.count_nonzero(~np.isnan(known)) < guesses.LEAST:
+            return g, 1.0
+        self.fitted = model.fit(some.features, known, some.fold, start=self.fitted)
+        g[some.stated] = self.fitted.g
+        judged = some.stated[~np.isnan(known)]
+        member = some.pool.member[judged]
+        rho = model.correlation(self.label[judged], g[judged], whole.target[judged], member)
+        return g, rho
+
+    def data(self, columns: tuple[int, ...]) -> Data:
         """What the service reads when these runs have arrived and everything drawn is judged."""
-        t = self.pi.size
-        cluster = np.full(t, -1, dtype=np.int64)
-        inside = np.isin(self.whole.document, self.documents)
-        cluster[self.whole.target[inside]] = np.searchsorted(
-            self.documents, self.whole.document[inside]
-        )
+        t, whole = self.pi.size, self.runs.whole
+        g, rho = self.guess(columns)
         drawn = self.u < self.pi
         chance = Inclusion(
             chances=Chances(self.pi, np.zeros(t), np.full(t, self.beta), np.zeros(t)),
             drawn=drawn,
-            counts=drawn | (cluster >= 0),
-            cluster=cluster,
+            counts=self.counts,
+            cluster=self.cluster,
             of_document=self.beta,
             n_clusters=self.documents.size,
             threshold=self.pi,
             released=1.0,
         )
-        columns = sorted(arrived)
-        seen_by_model = replace(
-            self.whole,
-            systems=columns,
-            teams=[self.whole.teams[at] for at in columns],
-            p={kind: sparse.csr_array(p[:, columns]) for kind, p in self.whole.p.items()},
-            confidence=sparse.csr_array(self.whole.confidence[:, columns]),
-        )
-        judged = np.flatnonzero(chance.counts[self.whole.target])
-        known = np.full(self.whole.instance.size, np.nan)
-        known[judged] = self.label[judged]
-        found = guesses.guess(seen_by_model, known, key="coverage", seen={})
-        f = np.tile(known[judged][:, None], (1, len(columns)))
-        facts = shared.facts_of(self.pool, self.whole, self.documents, columns)
+        judged = np.flatnonzero(self.counts[whole.target])
         return Data(
-            pool=seen_by_model,
+            pool=replace(self.runs.of(columns).pool, u=self.u),
             shown=np.ones(len(columns), dtype=np.bool_),
             judged=judged,
-            f={"relation": f},
+            f={"relation": np.tile(self.label[judged][:, None], (1, len(columns)))},
             draws={},
             inclusion=chance,
-            g={"relation": found.g},
-            rho={"relation": found.rho},
-            facts=facts,
+            g={"relation": g},
+            rho={"relation": rho},
+            facts=shared.facts_of(self.runs.pool, whole, self.documents, list(columns)),
             documents=shared.read_documents(self.documents),
             fold=shared.folding(self.documents),
             mean="precision",
             alone={at: self.own[:, run] for at, run in enumerate(columns)},
         )
 
-    def arrive(self, arrived: list[int], target: float, kind: str) -> int:
-        """How many stages the last of the runs took until its number was as narrow as asked."""
-        run = arrived[-1]
-        weight = self.whole.p[kind][:, [run]].toarray().ravel()
+    def arrive(self, columns: tuple[int, ...], run: int, target: float) -> None:
+        """Nothing; one of these runs was asked about until its number is as narrow as asked."""
+        whole = self.runs.whole
+        weight = whole.p[GUARANTEED][:, [run]].toarray().ravel()
         mine = np.flatnonzero(weight)
-        p, names = weight[mine], self.whole.target[mine]
-        own, row = np.unique(names, return_inverse=True)
-        goal, realised = FIRST * target, None
+        p, (own, row) = weight[mine], np.unique(whole.target[mine], return_inverse=True)
         by_document = worth(np.full(own.size, self.beta))
-        data = self.data(arrived)
-        for stage in range(1, STAGES + 1):
-            g = data.g["relation"][mine]
-            learnt = bool((data.g["relation"] != 0.5).any())
-            v = (
-                expected_error(p, g, row, correlation=data.rho["relation"])
-                if learnt
-                else np.full(p.size, 0.25)
-            )
-            if realised is not None:
-                planned = planned_variance(p, self.chance(own, by_document)[row], v, target=row)
-                goal = next_goal(
-                    planned, *realised, target_variance=target, stage=stage - 1, most=FIRST
-                )
+        g, rho = self.guess(columns)
+        goal = FIRST * target
+        for _ in range(STAGES):
+            v = np.full(p.size, 0.25)
+            if (g != 0.5).any():
+                v = model.expected_error(p, g[mine], row, correlation=rho)
             self.raise_to(run, goal, own, row, p, v, by_document)
-            data = self.data(arrived)
-            estimate = Centred(data).precision(kind, "relation")
-            at = sorted(arrived).index(run)
-            realised = (
-                float(np.asarray(estimate.variance)[at]),
-                float(np.asarray(estimate.anticipated)[at]),
+            g, rho = self.guess(columns)
+            expected = self.anticipated(columns, mine, p, row, g, rho)
+            if expected <= CLOSE * target or (self.pi[own] >= 1).all():
+                return
+            v = model.expected_error(p, g[mine], row, correlation=rho)
+            planned = planned_variance(p, self.chance(own, by_document)[row], v, target=row)
+            goal = next_goal(planned, expected, target_variance=target, most=FIRST)
+
+    def anticipated(
+        self, columns: tuple[int, ...], mine: Array, p: Array, row: Array, g: Array, rho: float
+    ) -> float:
+        """The variance that the model expects of a run's number, as the service reckons it."""
+        whole, stated = self.runs.whole, self.runs.of(columns).stated
+        counts, names = self.counts, whole.target[mine]
+        known = counts[names]
+        if not known.any():
+            return float("inf")
+        pi = any_of(self.pi, np.full(self.pi.size, self.beta))
+        at, code = np.unique(row[known], return_inverse=True)
+        of_target = np.unique(names)[at]
+        design = Design(pi[of_target])
+        if self.documents.size:
+            design = Design(
+                pi[of_target],
+                cluster=self.cluster[of_target],
+                beta=self.beta,
+                n_clusters=self.documents.size,
             )
-            if not np.asarray(estimate.n)[at]:
-                realised = np.inf, np.inf
-            if enough(realised, CLOSE * target) or (self.pi[own] >= 1).all():
-                return stage
-        return STAGES
+        found = horvitz_thompson.centred(
+            p[known],
+            pi[names][known],
+            self.label[mine][known],
+            g[mine][known],
+            float(p @ g[mine]),
+            target=code,
+            n_targets=at.size,
+            design=design,
+        )
+        judged = stated[counts[whole.target[stated]]]
+        return float(
+            horvitz_thompson.anticipated_variance(
+                p,
+                pi[names],
+                g[mine],
+                self.label[judged],
+                g[judged],
+                target=row,
+                document_term=design.document_term(found.influence),
+                correlation=rho,
+            )
+        )
 
     def chance(self, own: Array, by_document: Array) -> Array:
         """(t',) what a raise starts from: asked so far, or in a document that is read."""
@@ -186,52 +290,164 @@ class Board:
         self.own[own, run] = np.maximum(self.own[own, run], by_itself)
 
 
-def remembered(keys: Any, k: int, *, key: bytes) -> Any:
-    """The folds of the first call: all repetitions have the same targets."""
-    if not FOLDS:
-        FOLDS.append(crossfit.folds(keys, k, key=key))
-    return FOLDS[0]
-
-
-def enough(realised: tuple[float, float], target: float) -> bool:
-    """Whether a stage came to what was asked."""
-    return max(realised) <= target
-
-
-def study(
-    pool: Pool, *, repeats: int, n_documents: int, half_width: float, accuracy: float, seed: int
-) -> tuple[dict[Any, shared.Tally], float]:
-    """(quantity, distribution, method, system) -> tally; and how many targets were asked on
-    average.
+def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int]) -> dict[str, Any]:
+    """What one repetition came to: targets asked, and of each number and run the error, the width
+    of the 80 % interval, and whether the 80 and the 95 % interval hold; None where none is printed.
     """
-    rng = np.random.default_rng(seed)
-    truth = shared.truths(pool)
-    whole = shared.service_pool(pool)
+    rng = np.random.default_rng([*seed, setting.documents, round(1000 * setting.accuracy)])
+    board = Board.of(runs, setting, rng)
     target = (half_width / norm.ppf(0.5 + LEVEL / 2)) ** 2
-    tallies: dict[Any, shared.Tally] = {}
-    asked = 0.0
-    for _ in range(repeats):
-        label = shared.judged(pool, accuracy, rng)[: whole.instance.size]
-        board = Board.of(pool, whole, label, n_documents, rng)
-        arrived: list[int] = []
-        for run in rng.permutation(len(pool.names)).tolist():
-            arrived.append(run)
-            board.arrive(arrived, target, "entity_relation")
-        asked += float((board.u < board.pi).sum()) / repeats
-        data = board.data(arrived)
-        found = default_estimates(data, ("relation",), ("relation",))
-        for score in scores(data, found, ("relation",), ("relation",)):
-            key = (score.quantity, score.distribution, score.method, score.column)
-            tally = tallies.setdefault(key, shared.Tally())
-            tally.add(score, truth[score.quantity, score.distribution][score.column])
-    return tallies, asked
+    arrived: list[int] = []
+    for run in rng.permutation(runs.n).tolist():
+        arrived.append(run)
+        board.arrive(tuple(sorted(arrived)), run, target)
+    data = board.data(tuple(range(runs.n)))
+    told: dict[str, list[Any]] = defaultdict(lambda: [None] * runs.n)
+    found = default_estimates(data, ("relation",), ("relation",))
+    for one in scores(data, found, ("relation",), ("relation",)):
+        if one.quantity not in QUANTITIES or np.isnan(one.value):
+            continue
+        truth = runs.truth[one.quantity, one.distribution][one.column]
+        held = one.low80 <= truth <= one.high80, one.low95 <= truth <= one.high95
+        told[f"{one.quantity}|{one.distribution}|{one.method}"][one.column] = [
+            round(float(one.value - truth), 6),
+            round(one.high80 - one.low80, 6),
+            *map(int, held),
+        ]
+    return {"asked": int((board.u < board.pi).sum()), "told": told}
+
+
+class Kept:
+    """The repetitions that are done: one a line of a file, and read from there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.read = path, 0
+        self.found: dict[Setting, dict[int, Any]] = defaultdict(dict)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        self.look()
+
+    def look(self) -> None:
+        """Nothing; what another process has done meanwhile is known too."""
+        with self.path.open() as file:
+            file.seek(self.read)
+            for line in file:
+                if not line.endswith("\n"):
+                    break
+                one = json.loads(line)
+                self.found[Setting(one["accuracy"], one["documents"])][one["repeat"]] = one
+                self.read += len(line)
+
+    def add(self, setting: Setting, repeat: int, told: dict[str, Any]) -> None:
+        """Nothing; it is on the disk."""
+        with self.path.open("a") as file:
+            file.write(json.dumps({**setting._asdict(), "repeat": repeat, **told}) + "\n")
+        self.look()
+
+
+class Line(NamedTuple):
+    """A number of one method in one setting, over repetitions and runs."""
+
+    cover: float
+    error: float
+    """Monte-Carlo standard error of the coverage: runs of one repetition share their labels"""
+    cover95: float
+    worst: float
+    bias: float
+    bias_error: float
+    width: float
+    printed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether its 80 % interval may be believed, allowing for two of its standard errors."""
+        return (
+            self.printed > 0
+            and self.cover + 2 * self.error >= LEVEL
+            and (self.cover >= LEVEL - MARGIN)
+        )
+
+
+def line(some: list[Any], key: str) -> Line | None:
+    """One number over repetitions; None where it was never printed."""
+    empty = [np.nan] * 4
+    runs = max((len(one["told"][key]) for one in some if key in one["told"]), default=0)
+    if not runs:
+        return None
+    table = np.array(
+        [
+            [empty if each is None else each for each in one["told"].get(key, [None] * runs)]
+            for one in some
+        ],
+        dtype=np.float64,
+    )
+    known = ~np.isnan(table[:, :, 0]).all(axis=1)
+    by_repeat = np.nanmean(table[known], axis=1)
+    spread = by_repeat.std(axis=0, ddof=1) if known.sum() > 1 else np.full(4, np.nan)
+    error = spread / np.sqrt(known.sum())
+    by_run = [each[~np.isnan(each)].mean() for each in table[:, :, 2].T if not np.isnan(each).all()]
+    return Line(
+        cover=float(np.nanmean(table[:, :, 2])),
+        error=float(error[2]),
+        cover95=float(np.nanmean(table[:, :, 3])),
+        worst=float(min(by_run)),
+        bias=float(np.nanmean(table[:, :, 0])),
+        bias_error=float(error[0]),
+        width=float(np.nanmean(table[:, :, 1])),
+        printed=float((~np.isnan(table[:, :, 0])).mean()),
+    )
+
+
+def numbers() -> Iterator[tuple[str, str]]:
+    """(quantity, distribution) of all that is printed."""
+    for kind in KINDS:
+        yield "precision", kind
+    yield "recall", "instance"
+    for kind in KINDS:
+        yield "f1", kind
+
+
+def report(kept: Kept, title: str) -> None:
+    """Prints a table for each setting, and one that says which interval to believe."""
+    print(f"\n{title}")
+    believed: dict[tuple[str, str], dict[Setting, str]] = defaultdict(dict)
+    for setting, repeats in sorted(kept.found.items(), key=lambda one: (-one[0][0], one[0][1])):
+        some = list(repeats.values())
+        asked = np.mean([one["asked"] for one in some])
+        print(f"\n{setting.name}: {len(some)} repetitions, {asked:.0f} targets asked\n")
+        print("| number | method | 80 % | ± | 95 % | worst run | bias | ± | width | printed |")
+        print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+        for quantity, kind in numbers():
+            good = []
+            for method, name in METHODS.items():
+                told = line(some, f"{quantity}|{kind}|{method}")
+                if told is None:
+                    continue
+                good += [f"{name} {told.cover:.2f}" + ("" if told.holds else " ✗")]
+                cells = [
+                    f"{QUANTITIES[quantity]} `{kind}`" if quantity != "recall" else "R",
+                    name,
+                    *(f"{one:.3f}" for one in told[:4]),
+                    *(f"{100 * one:.2f}" for one in told[4:7]),
+                    f"{told.printed:.0%}",
+                ]
+                print("| " + " | ".join(cells) + " |")
+            believed[quantity, kind][setting] = ", ".join(good) or "–"
+    settings = sorted(kept.found, key=lambda one: (-one.accuracy, one.documents))
+    print(f"\nCoverage of nominal {LEVEL:.0%} intervals; ✗: do not believe this one\n")
+    print("| number | " + " | ".join(one.name for one in settings) + " |")
+    print("|---|" + "---|" * len(settings))
+    for (quantity, kind), cells in believed.items():
+        name = "R" if quantity == "recall" else f"{QUANTITIES[quantity]} `{kind}`"
+        print(f"| {name} | " + " | ".join(cells.get(one, "") for one in settings) + " |")
+    sys.stdout.flush()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--systems", type=int, default=9)
+    parser.add_argument("--systems", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=300)
     parser.add_argument("--documents", type=int, nargs="+", default=[0, 20, 100])
     parser.add_argument("--accuracy", type=float, nargs="+", default=[1.0, 0.85])
@@ -240,25 +456,35 @@ def main() -> None:
     said = parser.parse_args()
     if not redocred.available():
         return
-    pool = redocred.read(redocred.names(said.systems))
-    guesses.folds = remembered  # type: ignore[attr-defined]
-    for accuracy in said.accuracy:
-        for n_documents in said.documents:
-            began = time.perf_counter()
-            tallies, asked = study(
-                pool,
-                repeats=said.repeats,
-                n_documents=n_documents,
-                half_width=said.half_width,
-                accuracy=accuracy,
-                seed=said.seed,
-            )
-            name = (
-                f"workers right {accuracy:.0%} of the time, {n_documents} documents, {len(pool.names)}"
-                f" runs, {said.repeats} repetitions; {asked:.0f} targets asked;"
-                f" {time.perf_counter() - began:.0f} s"
-            )
-            shared.report(pool, tallies, name)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    name = f"coverage_default_{said.systems}_{said.half_width}_{said.seed}.jsonl"
+    kept = Kept(shared.OUT / name)
+    try:
+        go_on(said, kept)
+    except KeyboardInterrupt:
+        print("\ninterrupted: this is what there is", file=sys.stderr)
+    report(kept, f"{said.systems} runs to ±{100 * said.half_width:g} points, thresholds in stages")
+
+
+def go_on(said: argparse.Namespace, kept: Kept) -> None:
+    """Nothing; the repetitions that are wanted are there, all settings in turn."""
+    settings = [Setting(a, n) for a in said.accuracy for n in said.documents]
+    todo = [
+        (at, one) for at in range(said.repeats) for one in settings if at not in kept.found[one]
+    ]
+    if not todo:
+        return
+    runs, began = Runs(redocred.read(redocred.names(said.systems))), time.perf_counter()
+    for done, (at, setting) in enumerate(todo, 1):
+        kept.look()
+        if at in kept.found[setting]:
+            continue
+        kept.add(setting, at, repetition(runs, setting, said.half_width, [said.seed, at]))
+        each = (time.perf_counter() - began) / done
+        if done % 10 == 0 or done == len(todo):
+            left = each * (len(todo) - done) / 60
+            progress = f"{done} of {len(todo)}, {each:.1f} s each, {left:.0f} minutes to go"
+            print(progress, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from estimators.estimate import Estimate
 from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred, effective
+from kbpo.evaluation.default import Centred, effective, worth_of_all
 from kbpo.inclusion.read import Inclusion
 from kbpo.pool.probabilities import Floats
 
@@ -107,7 +107,8 @@ class ByThresholds:
         uniform = np.isin(facts.document, first)
         if first.size < 2 or not uniform.any():
             return None
-        found = Centred(_guessing(self.arranged.data, 0.0)).recall(criterion)
+        drawn = Centred(_guessing(self.arranged.data, 0.0))
+        found = drawn.recall(criterion)
         assert found is not None
         theta = pool_recall(
             facts.found[uniform],
@@ -117,12 +118,14 @@ class ByThresholds:
         )
         true = np.asarray(found.totals.pool.influence)
         pi = found.design.pi[: true.size]
-        worth = effective(true, pi)
+        worth = min(effective(true, pi), _worth_of_pool(drawn, criterion))
         if self.data.fold.documents:
-            everything = Centred(_guessing(self.data, 0.0)).recall(criterion)
+            known = Centred(_guessing(self.data, 0.0))
+            everything = known.recall(criterion)
             assert everything is not None
             of_pool = np.asarray(everything.totals.pool.influence)
-            if worth < CARRIED * effective(of_pool, everything.design.pi[: of_pool.size]):
+            of_all = effective(of_pool, everything.design.pi[: of_pool.size])
+            if worth < CARRIED * min(of_all, _worth_of_pool(known, criterion)):
                 worth = 0.0
         m = len(self.data.systems)
         recall = replace(
@@ -140,6 +143,14 @@ class ByThresholds:
         return replace(
             both, anticipated=floor, degrees_of_freedom=np.asarray(recall.degrees_of_freedom)
         )
+
+
+def _worth_of_pool(arranged: Centred, criterion: str) -> float:
+    """How many labels drawn with equal chances the facts that anybody states are worth, whatever
+    was drawn.
+    """
+    under = arranged.under(criterion)
+    return worth_of_all(under.shares[1], under.pi, under.data.pool.target)
 
 
 def floored(estimate: Estimate, n_effective: Floats) -> Estimate:

@@ -329,12 +329,18 @@ class Centred:
     def labels_of_one(self, kind: str, column: int) -> float:
         """How many labels drawn with equal chances what is known of one system is worth to its
         mean, (Σ a)² / Σ (1 − π) a²: infinite where all is known for certain, 0 where nothing is.
+
+        Never more than what its whole support is worth with these chances: heavy claims that were
+        hardly ever to be asked are missed where none happened to be.
         """
-        used, pi = self.own(column) if column in self.data.seen else (self.counts, self.row_pi)
-        mine = self.data.pool.p[kind][:, [column]].toarray().ravel()[self.row]
-        a = np.where(used & ~np.isnan(self.said_of(column)), mine / pi, 0.0)
+        seen = column in self.data.seen
+        used, pi = self.own(column) if seen else (self.counts, self.row_pi)
+        weight = self.data.pool.p[kind][:, [column]].toarray().ravel()
+        a = np.where(used & ~np.isnan(self.said_of(column)), weight[self.row] / pi, 0.0)
         together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
-        return effective(together, self.by_target(pi))
+        whole = self.pi_of(column) if seen else self.pi
+        most = worth_of_all(weight, whole, self.data.pool.target)
+        return min(effective(together, self.by_target(pi)), most)
 
     def _alone(
         self,
@@ -536,6 +542,21 @@ def effective(a: Floats, pi: Floats) -> float:
     """
     total, spread = float(a.sum()), float((1 - pi) @ a**2)
     return total**2 / spread if spread > 0 else float("inf" if total > 0 else 0)
+
+
+def worth_of_all(p: Floats, pi: Floats, target: Ids) -> float:
+    """How many labels drawn with equal chances a sample is worth to a mean of all that has weight:
+    (Σ p)² / Σ_τ p_τ² (1/π − 1), whatever was drawn; 0 where something cannot be.
+    """
+    at = np.flatnonzero(p > 0)
+    names, code = np.unique(target[at], return_inverse=True)
+    chance = np.ones(names.size)
+    chance[code] = pi[at]
+    if not at.size or (chance <= 0).any():
+        return 0.0
+    together = by_code(p[at], code, names.size)
+    spread = float(together**2 @ (1 / chance - 1))
+    return float(p.sum()) ** 2 / spread if spread > 0 else float("inf")
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:

@@ -14,6 +14,7 @@ from django.test import Client
 
 from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.default import effective, worth_of_all
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.record import NewLabel, record
@@ -99,6 +100,16 @@ def told(world: Replay, data: Data) -> np.ndarray[Any, Any]:
             for one in some
         ]
     )
+
+
+def test_a_heavy_claim_that_is_hardly_ever_asked_leaves_nothing_to_be_told() -> None:
+    """Where it happens not to be drawn, the fifty light ones alone seemed worth hundreds."""
+    p, pi = np.r_[0.5, np.full(50, 0.01)], np.r_[0.001, np.full(50, 0.9)]
+    light = p[1:] / pi[1:]
+    assert effective(light, pi[1:]) > 400
+    assert worth_of_all(p, pi, np.arange(51)) < 0.01
+    assert worth_of_all(p, np.r_[0.0, pi[1:]], np.arange(51)) == 0
+    assert worth_of_all(p, np.ones(51), np.arange(51)) == np.inf
 
 
 @pytest.mark.statistical
