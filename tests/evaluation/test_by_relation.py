@@ -49,7 +49,9 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
     )
     printed = {
         row.submission_id: row.value
-        for row in scored.estimates.filter(slice=f"relation:{BASED}", quantity="precision")
+        for row in scored.estimates.filter(
+            slice=f"relation:{BASED}", quantity="precision", criterion="relation"
+        )
     }
     assert one.value == printed[pair[0].pk] - printed[pair[1].pk]
 

@@ -53,7 +53,9 @@ def whole(world: World) -> Submission:
 def scored(row: Submission, rule: Any) -> Estimate:
     Slice.objects.create(track=row.track, name="Mine", rule=rule)
     evaluate(row.track)
-    return Estimate.objects.get(submission=row, quantity="precision", slice="own:Mine")
+    return Estimate.objects.get(
+        submission=row, quantity="precision", criterion="relation", slice="own:Mine"
+    )
 
 
 def mean(world: World, weight: dict[int, float]) -> float:

@@ -5,16 +5,19 @@ unbiased where not.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from kbpo.evaluation.data import Data
 from kbpo.evaluation.data import read as read_data
 from kbpo.evaluation.leaderboard import board, figures
 from kbpo.evaluation.models import Estimate, Slice
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices.estimate import slice_scores, would_do
+from kbpo.evaluation.slices.estimate import SliceScore, cuts, restricted, slice_scores, would_do
 from kbpo.evaluation.slices.rule import BadRule, Rule, read
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
@@ -52,7 +55,8 @@ def whole(world: World) -> Submission:
 
 def scores(row: Submission) -> dict[str, Estimate]:
     evaluate(row.track)
-    rows = Estimate.objects.filter(submission=row, quantity="precision").exclude(slice="")
+    guaranteed = Estimate.objects.filter(submission=row, criterion=row.track.criterion)
+    rows = guaranteed.filter(quantity="precision").exclude(slice="")
     return {one.slice: one for one in rows}
 
 
@@ -78,6 +82,27 @@ def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(
         assert one.n_predictions == len(instances)
         assert one.n_labels == len({each.target_id for each in instances})
         assert one.low80 <= one.value <= one.high80
+
+
+def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
+    world: World, whole: Submission
+) -> None:
+    """They stood under `instance` and the guaranteed criterion alone, whatever was guaranteed."""
+    data = read_data(world.track)
+    p = data.pool.p["instance"]
+    heavy = sparse.csr_array(p.multiply(np.arange(1, p.shape[0] + 1)[:, None]))
+    data = replace(data, pool=replace(data.pool, p={"instance": p, "entity": heavy}))
+    world.track.distribution = "entity"
+    found = [one for one in cuts(world.track, data) if one.group != "own"]
+    assert found and {one.kind for one in found} == {"entity"}
+    inside = np.flatnonzero(found[0].inside)
+    np.testing.assert_allclose(
+        restricted(data, found[0]).pool.p["entity"].toarray()[:, 0],
+        (inside + 1) / (inside + 1).sum(),
+    )
+    scores(whole)
+    told = Estimate.objects.filter(submission=whole, slice=f"relation:{WORKS}")
+    assert set(told.values_list("criterion", flat=True)) == {"relation", "linking", "correct"}
 
 
 @pytest.mark.parametrize(
@@ -164,12 +189,17 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     row = world.system("whole", lambda one: True)
     world.answer(world.sample(row))
     data, rng = read_data(world.track), np.random.default_rng(7)
-    true = {one.slice: one.score.value for one in slice_scores(world.track, data)}
+
+    def guaranteed(data: Data) -> list[SliceScore]:
+        every = slice_scores(world.track, data)
+        return [one for one in every if one.score.criterion == world.track.criterion]
+
+    true = {one.slice: one.score.value for one in guaranteed(data)}
     errors: dict[str, list[float]] = {key: [] for key in true}
     hits: dict[str, list[bool]] = {key: [] for key in true}
     for _ in range(60):
         half = half_asked(data, rng)
-        for one in slice_scores(world.track, half):
+        for one in guaranteed(half):
             errors[one.slice].append(one.score.value - true[one.slice])
             hits[one.slice].append(one.score.low80 <= true[one.slice] <= one.score.high80)
     for key, some in errors.items():

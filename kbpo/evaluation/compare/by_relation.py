@@ -111,6 +111,7 @@ def _figures(evaluation: Evaluation, first: int, second: int) -> dict[str, tuple
     rows = evaluation.estimates.filter(
         submission__in=[first, second],
         quantity=kind.mean,
+        criterion=evaluation.track.criterion,
         slice__startswith=f"{strata_group(kind)}:",
         value__isnull=False,
     )

@@ -3,14 +3,14 @@ new judgment.
 
 Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is
 (Chaganty 2018, section 6.1.2): the labels keep the probabilities with which they came in, so that
-every cut is as unbiased as the whole, only less sure. Built-in groups are cut under `instance`,
-where every prediction counts the same.
+every cut is as unbiased as the whole, only less sure. Built-in groups are cut under the track's
+guaranteed distribution, and each criterion has its own number, the guaranteed one first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -90,11 +90,12 @@ def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iter
     """
     if not data.judged.size:
         return
+    others = [one for one in kind_of(track).criterion_names() if one != track.criterion]
     with_recall = track.criterion in recall_criteria(track)
     for cut in cuts(track, data):
         part = restricted(data, cut)
         size = np.asarray(part.pool.member.sum(axis=0)).ravel().astype(np.int64)
-        for score in _scores(part, cut, track.criterion, with_recall, keep):
+        for score in _scores(part, cut, [track.criterion, *others], with_recall, keep):
             if size[score.column]:
                 yield SliceScore(cut.key, int(size[score.column]), score)
 
@@ -103,7 +104,7 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
     """The slices by which the track's kind always cuts a pool, then those that admins defined."""
     pool, kind = data.pool, kind_of(track)
     traits = kind.traits(pool.instance, pool.systems)
-    weighed = "instance" if "instance" in pool.p else next(iter(pool.p))
+    weighed = track.distribution if track.distribution in pool.p else next(iter(pool.p))
     for name, group in kind.groups.items():
         yield from _of_group(name, group, pool, traits[group.trait], weighed)
     for row in Slice.objects.filter(track=track).order_by("pk"):
@@ -277,25 +278,32 @@ def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
     )
 
 
-def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool, keep: Keep) -> Iterator[Score]:
-    """The numbers of a slice. A model's guess alone is no number: without a label of its own a
-    system has none.
+def _scores(
+    part: Data, cut: Cut, criteria: Sequence[str], with_recall: bool, keep: Keep
+) -> Iterator[Score]:
+    """The numbers of a slice, under the guaranteed criterion and then under the others. A model's
+    guess alone is no number: without a label of its own a system has none.
     """
+    guaranteed = criteria[0]
     if not part.judged.size:
         for column in range(len(part.systems)):
             yield _unknown(
-                Score(column, part.mean, criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+                Score(column, part.mean, guaranteed, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
             )
         return
     arranged = Centred(part)
-    precision = arranged.precision(cut.kind, criterion)
-    precision, design = with_noise(arranged, cut.kind, criterion, precision)
-    keep(cut, precision, design)
-    found: Iterable[Score] = rows(part, precision, part.mean, criterion, cut.kind, DEFAULT)
-    yield from (one if one.n_labels else _unknown(one) for one in found)
-    recall = Floors(arranged).recall(criterion) if with_recall and cut.stratum is not None else None
+    for criterion in criteria:
+        precision = arranged.precision(cut.kind, criterion)
+        precision, design = with_noise(arranged, cut.kind, criterion, precision)
+        if criterion == guaranteed:
+            keep(cut, precision, design)
+        for one in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):
+            yield one if one.n_labels else _unknown(one)
+    recall = None
+    if with_recall and cut.stratum is not None:
+        recall = Floors(arranged).recall(guaranteed)
     if recall is not None:
-        found = rows(part, recall.recall, "recall", criterion, cut.kind, DEFAULT)
+        found = rows(part, recall.recall, "recall", guaranteed, cut.kind, DEFAULT)
         yield from (one for one in found if not math.isnan(one.value))
 
 

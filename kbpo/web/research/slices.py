@@ -33,7 +33,10 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
     )
     found: dict[str, dict[str, Estimate]] = {}
     for one in stored.exclude(slice=""):
-        found.setdefault(one.slice, {})[one.quantity] = one
+        guaranteed = one.criterion == submission.track.criterion
+        name = one.quantity if guaranteed or one.quantity != kind.mean else one.criterion
+        found.setdefault(one.slice, {})[name] = one
+    others = [one for one in kind.criterion_names() if one != submission.track.criterion]
     if not own and submission.track.status != "closed":
         found = {key: some for key, some in found.items() if some[kind.mean].n_labels >= FEW}
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
@@ -44,7 +47,7 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
         for one in submission.track.corpus.schema.get("predicates", ())
     }
     rows = [
-        _row(kind, key, some, submission, labels)
+        _row(kind, key, some, submission, labels, others)
         for key, some in found.items()
         if key.startswith(f"{group}:")
     ]
@@ -53,8 +56,12 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),
+        "distribution": kind.distribution_label(submission.track.distribution),
+        "criterion": kind.criterion_label(submission.track.criterion),
+        "criteria": [kind.criterion_label(one) for one in others],
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
+        "own": group == OWN,
         "options": [
             {"url": f"{address}?by={one}#slices", "text": names[one], "current": one == group}
             for one in groups
@@ -68,15 +75,18 @@ def _row(
     some: dict[str, Estimate],
     submission: Submission,
     labels: dict[str, str],
+    others: list[str],
 ) -> dict[str, Any]:
     stored = some[kind.mean]
     figure, (group, _, name) = Figure.of(stored), key.partition(":")
     words = kind.groups[group].words if group in kind.groups else {}
     recall = some.get("recall")
+    by_criterion = [Figure.of(some[one]) if one in some else None for one in others]
     return {
         "name": words.get(name) or labels.get(name, name),
         "n": stored.n_predictions or 0,
         "figure": figure,
+        "criteria": [None if one is None or one.few else one for one in by_criterion],
         "interval": interval(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
         "would_do": would_do(figure.value, stored.variance, figure.n_labels) if figure.few else 0,
