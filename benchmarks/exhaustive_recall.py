@@ -39,8 +39,7 @@ from estimators.misses import found_share, with_misses  # noqa: E402
 from estimators.recall import recall  # noqa: E402
 from estimators.second_stage import proportional, systematic, tf_idf  # noqa: E402
 from kbpo.corpus.names import count_names  # noqa: E402
-from kbpo.sampling.documents.draw import first_stage  # noqa: E402
-from kbpo.sampling.documents.second_stage import UNIFORM_SHARE  # noqa: E402
+from kbpo.sampling.documents.draw import UNIFORM_SHARE, first_stage  # noqa: E402
 from rehearsal.newspaper.extract import extract  # noqa: E402
 from rehearsal.newspaper.invent import Entity  # noqa: E402
 from rehearsal.newspaper.score import Gold  # noqa: E402

@@ -32,6 +32,8 @@ LATEST = 2_000  # questions: what people do now, and no page that waits for what
 RESAMPLES = 300
 SEED = 20_180_321
 LEVELS = (0.80, 0.95)
+CHOICE, TICKS = "choice", ("yes", "no")
+"""What a question's ticks are called together, and how one is told"""
 HELD = 600  # seconds that a measure of the same answers is kept
 
 
@@ -71,6 +73,41 @@ def measure(*, track: Track | None = None, payer: str = "", latest: int = LATEST
     kind of unit.
     """
     return kept("agreement", measured, track=track, payer=payer, latest=latest)
+
+
+def choices(
+    interface: str, *, track: Track | None = None, payer: str = "", latest: int = LATEST
+) -> list[Measured]:
+    """Agreement on all that people ticked of a question of this interface, taken together as one
+    choice; nothing without an answer. Agreement on pairs is published in this unit.
+    """
+
+    def of_choices(rows: dict[str, list[Row]]) -> list[Measured]:
+        found = one_choice(rows.get(interface, ()))
+        return [agreement(interface, CHOICE, found)] if found else []
+
+    return kept(f"choices:{interface}", of_choices, track=track, payer=payer, latest=latest)
+
+
+def one_choice(rows: Iterable[Row]) -> list[Row]:
+    """What each person ticked of each question, as one value: of kinds of units that are ticked or
+    not, and nothing else.
+    """
+    kinds: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        kinds[row.unit[0]].append(row)
+    ticked: dict[tuple[int, int], set[str]] = {}
+    for some in kinds.values():
+        if any(row.value not in TICKS for row in some):
+            continue
+        for row in some:
+            names = ticked.setdefault((row.question, row.worker), set())
+            if row.value == TICKS[0]:
+                names.add(row.unit[1])
+    return [
+        Row(question, worker, (CHOICE, ""), "|".join(sorted(names)))
+        for (question, worker), names in ticked.items()
+    ]
 
 
 def kept(

@@ -11,23 +11,26 @@ from __future__ import annotations
 
 import random
 import secrets
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
+from itertools import combinations
 from math import comb
 
 from django.db import transaction
 
 from annotation.models import Adjudication, Pilot, Question, Response
-from annotation.quality.agreement import Measured, measure
+from annotation.quality.agreement import CHOICE, Measured, choices, measure
 from annotation.quality.fewer import OfSoMany, by_number
 from annotation.quality.judged import NAMES as OF_DOCUMENTS
 from annotation.quality.judged import about
 from annotation.questions.ask import terms_of
 from annotation.questions.order import PER_TOKEN, fee_of, price_of, reward_of
 from annotation.questions.read_documents import SECONDS
+from estimators.votes import token_majority
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
@@ -50,7 +53,7 @@ PAIRS, NAMES = "relation", "entities"
 WORKERS, ITEMS, DOCUMENTS = 5, 200, 20
 MOST_WORKERS, MOST_ITEMS = 9, 2_000
 PUBLISHED = {
-    ("relation", "relation"): ("κ", 0.61),
+    ("relation", CHOICE): ("κ", 0.61),
     ("entities", "mention"): ("κ", 0.83),
     ("entities", "canonical"): ("κ", 0.75),
     ("entities", "link"): ("κ", 0.75),
@@ -59,6 +62,10 @@ PUBLISHED = {
 3.5.3)."""
 PUBLISHED_RECALL = {3: 0.92, 7: 0.96}
 """Of an expert's spans, the share that the union of so many workers found."""
+PUBLISHED_MAJORITY = {3: 0.78}
+"""The same of the spans made of words that most of so many workers marked."""
+SETS = 20
+"""Sets of so many workers that a mean is taken over, where there are more."""
 
 
 class CannotPilot(ValueError):
@@ -75,6 +82,10 @@ class SpanRecall:
     union: float
     documents: int
     published: float | None
+    majority: float | None
+    """Of an odd number from three on: the share that is among the spans of their majority, word by
+    word"""
+    published_majority: float | None
 
 
 @dataclass(frozen=True)
@@ -293,10 +304,10 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
         track, pilot.payer if pilot is not None and pilot.interface == NAMES else ""
     )
     if pilot is not None:
-        return PilotReport(
-            measure(payer=pilot.payer), by_number(payer=pilot.payer), found, reference
-        )
-    return PilotReport(measure(track=track), by_number(track=track), found, reference)
+        agreed = [*measure(payer=pilot.payer), *choices(PAIRS, payer=pilot.payer)]
+        return PilotReport(agreed, by_number(payer=pilot.payer), found, reference)
+    agreed = [*measure(track=track), *choices(PAIRS, track=track)]
+    return PilotReport(agreed, by_number(track=track), found, reference)
 
 
 def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
@@ -310,17 +321,29 @@ def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
     read = Question.objects.filter(track=track, interface=NAMES, gold=None, responses__isnull=False)
     read = read.filter(payer=payer) if payer else read
     documents = [
-        (marked, _expert_spans(question))
+        (question, marked, _expert_spans(question))
         for question in read.distinct().select_related("target")[:500]
         if len(marked := _marked(question)) > 1
     ]
-    known = [(marked, spans) for marked, spans in documents if spans]
+    known = [one for one in documents if one[2]]
     shares: dict[int, list[float]] = defaultdict(list)
-    for marked, spans in known or documents:
-        for k, share in union_recall(marked, spans or _most_marked(marked)).items():
+    of_majority: dict[int, list[float]] = defaultdict(list)
+    for question, marked, spans in known or documents:
+        wanted = spans or _most_marked(marked)
+        for k, share in union_recall(marked, wanted).items():
             shares[k].append(share)
+        begins = question.target.its_document.token_begin
+        for k, share in majority_recall(marked, wanted, begins).items():
+            of_majority[k].append(share)
     found = [
-        SpanRecall(k, sum(some) / len(some), len(some), PUBLISHED_RECALL.get(k))
+        SpanRecall(
+            k,
+            sum(some) / len(some),
+            len(some),
+            PUBLISHED_RECALL.get(k),
+            sum(of_majority[k]) / len(of_majority[k]) if of_majority[k] else None,
+            PUBLISHED_MAJORITY.get(k),
+        )
         for k, some in sorted(shares.items())
     ]
     return found, _held_against(len(known), len(documents))
@@ -357,6 +380,38 @@ def union_recall(marked: Sequence[set[Span]], reference: set[Span]) -> dict[int,
         k: sum(1 - comb(m - f, k) / comb(m, k) for f in finders) / len(finders)
         for k in range(1, m + 1)
     }
+
+
+def majority_recall(
+    marked: Sequence[set[Span]], reference: set[Span], token_begin: Sequence[int]
+) -> dict[int, float]:
+    """number of workers, odd and at least three -> mean share of the reference's spans that are
+    among the spans of words that most of so many of them marked.
+
+    >>> three = [{(0, 5)}, {(0, 5), (6, 9)}, {(0, 5)}]
+    >>> majority_recall(three, {(0, 5), (6, 9)}, [0, 3, 6])
+    {3: 0.5}
+    """
+    if not reference:
+        return {}
+
+    def words(spans: set[Span]) -> set[Span]:
+        ends = [[bisect_right(token_begin, a) - 1, bisect_left(token_begin, b)] for a, b in spans]
+        return {(first, last) for first, last in ends}
+
+    of_each, wanted = [sorted(words(one)) for one in marked], words(reference)
+    found = {}
+    for k in range(3, len(marked) + 1, 2):
+        sets = list(combinations(range(len(marked)), k))
+        some = random.Random(k).sample(sets, min(SETS, len(sets)))
+        shares = []
+        for chosen in some:
+            spans = [one for at in chosen for one in of_each[at]]
+            who = [place for place, at in enumerate(chosen) for _ in of_each[at]]
+            agreed = token_majority(spans, who, len(token_begin), k).spans.tolist()
+            shares.append(len(wanted & {(a, b) for a, b in agreed}) / len(wanted))
+        found[k] = sum(shares) / len(shares)
+    return found
 
 
 def _marked(question: Question) -> list[set[Span]]:

@@ -18,7 +18,7 @@ from annotation.budget import give_back
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Question
-from annotation.quality import fewer
+from annotation.quality import agreement, fewer
 from annotation.quality.agreement import Row
 from annotation.questions import pilot
 from annotation.questions.ask import terms_of
@@ -112,6 +112,32 @@ def test_kappa_of_fewer_people_leaves_out_what_too_few_answered() -> None:
     assert two.kappa == 1.0
     assert three.kappa is None, "one answer to all of one question: κ is not defined"
     assert fewer.lines("relation", "relation", []) == []
+
+
+def test_agreement_on_pairs_is_told_of_the_one_choice_that_is_published() -> None:
+    """Of single predicates most are "no" for everybody: that agreement is another number."""
+    said = {1: ({"works"}, {"works"}), 2: ({"works"}, set()), 3: ({"lives"}, {"lives", "works"})}
+    rows = [
+        agreement.Row(question, worker, ("relation", name), "yes" if name in names else "no")
+        for question, people in said.items()
+        for worker, names in enumerate(people)
+        for name in ("works", "lives", "born")
+    ]
+    rows += [agreement.Row(1, worker, ("linking", "7"), "0-3") for worker in range(2)]
+    found = agreement.one_choice(rows)
+    assert {(row.question, row.worker): row.value for row in found} == {
+        (1, 0): "works",
+        (1, 1): "works",
+        (2, 0): "works",
+        (2, 1): "",
+        (3, 0): "lives",
+        (3, 1): "lives|works",
+    }
+    told = agreement.agreement("relation", agreement.CHOICE, found)
+    # Six answers: works 3, "" 1, lives 1, both 1; two of six pairs agree.
+    expected = (3 / 6) ** 2 + 3 * (1 / 6) ** 2
+    assert told.units == 3 and told.observed == pytest.approx(1 / 3)
+    assert told.kappa == pytest.approx((1 / 3 - expected) / (1 - expected))
 
 
 def test_a_pilot_asks_reserves_and_gives_back(
@@ -221,7 +247,9 @@ def test_the_command_launches_and_reports(
         answer_all(client)
     settle.tick()
     call_command("pilot", "toy", "--report", stdout=out)
-    assert "relation relation  κ 1.000  (published κ 0.61 with 3)" in out.getvalue()
+    # All say the same of all: as one choice that is no agreement that κ could measure.
+    assert "relation choice  κ –  (published κ 0.61 with 3)" in out.getvalue()
+    assert "relation relation  κ 1.000  α" in out.getvalue()
     assert "relation relation  with 2 of them  κ 1.000" in out.getvalue()
     for wrong in (["nowhere"], ["toy", "--report", "99"], ["toy", "--workers", "1"]):
         with pytest.raises(CommandError):

@@ -98,6 +98,12 @@ def test_it_tells_what_one_to_k_people_find_together_beside_the_published_value(
         (3, 4, 0.92),
     ]
     assert [row.union for row in found.recall] == pytest.approx([one, 1.0, 1.0])
+    # By words the majority of three is exactly what most of them marked.
+    assert [(row.majority, row.published_majority) for row in found.recall] == [
+        (None, None),
+        (None, None),
+        (1.0, 0.78),
+    ]
     assert found.reference.startswith("spans that most of them marked")
     assert {row.what for row in found.agreement if row.interface == "entities"} >= {
         "mention",
@@ -128,6 +134,8 @@ def test_where_an_expert_marked_the_documents_it_is_held_against_them(toy: Toy) 
     ]
     assert [row.union for row in found.recall] == pytest.approx(expected)
     assert found.recall[2].union == pytest.approx(1.0), "Ada misses nothing"
+    most = [sum(n >= 2 for n in some) / 6 for some in by_document]
+    assert found.recall[2].majority == pytest.approx(sum(most) / 4)
 
 
 def test_where_an_expert_marked_some_documents_only_those_count_and_it_says_how_many(

@@ -17,10 +17,11 @@ from kbpo.accounts.models import Audit
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.studies import reach_cache
 from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, sharing
-from kbpo.sampling.documents.draw import settle_documents, waiting_documents
-from kbpo.sampling.documents.second_stage import tick
+from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
+from kbpo.sampling.documents.second_stage import second_draw, tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.submissions.models import Prediction
+from kbpo.tracks.frequency import limits
 from kbpo.tracks.kbp.columns import DISTRIBUTIONS
 from kbpo.web.components.log_plot import Series, draw_log_log
 from tests.conftest import Toy
@@ -196,6 +197,60 @@ def test_all_four_distributions_are_told_though_the_track_shows_one(
     assert all(escape(one.label) in text for one in DISTRIBUTIONS.values())
 
 
+def test_classes_of_frequency_are_those_of_persons_and_organisations_everywhere() -> None:
+    """The study of what samples reach took all entities, and so called other ones rare."""
+    table = np.zeros((10, 6))
+    for entity, documents in enumerate((1, 2, 3, 10, 10, 10)):
+        table[:documents, entity] = 1
+    people = np.array([True] * 3 + [False] * 3)
+    found = Incidence(sparse.csr_array(table), "corpus", people)
+    assert found.limits == pytest.approx((2, 2.8)) == limits(found.frequency, people)
+    assert found.classes.tolist() == ["low", "low", "high", "high", "high", "high"]
+    nobody = np.zeros(6, dtype=bool)
+    assert limits(found.frequency, nobody) == pytest.approx(
+        (np.percentile([1, 2, 3, 10, 10, 10], 50), 10)
+    )
+
+
+def test_predicates_that_no_draw_reaches_are_told(
+    world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = world.system("lives", lambda one: one.predicate.name == LIVES)
+    [seen, *_] = reach(row)
+    assert seen.by_predicate[LIVES] == pytest.approx(1000)
+    others = [number for name, number in seen.by_predicate.items() if name != LIVES]
+    assert others and set(others) == {0.0}
+    text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
+    assert f"{len(others)} without any" in text and "no draw" in text
+
+
+@pytest.mark.parametrize(("share", "said"), [("0.05", "0.1"), ("1.5", "1"), ("x", "number")])
+def test_a_uniform_share_that_cannot_be_is_refused(
+    world: World, admin: Client, share: str, said: str
+) -> None:
+    form = {"size": 8, "design": "two_stage", "uniform_share": share, "why": "To try."}
+    refused = admin.post(reverse("desk-documents", args=["world"]), form)
+    assert refused.status_code == 422 and "Uniform share" in refused.content.decode()
+    assert said in refused.content.decode() and not DocumentBatch.objects.exists()
+
+
+def test_the_uniform_share_of_the_second_stage_is_the_tracks(world: World) -> None:
+    """It was a constant."""
+    batch = order_documents(world.track, 8, "two_stage", seed=1, uniform_share=0.25)
+    assert batch.settings["uniform_share"] == 0.25
+    drawn = waiting_documents(world.track)
+    world.read_in_full([one for one in world.documents if one.pk in drawn], lambda one: True)
+    settle_documents(world.track, drawn)
+    tick()
+    second = DocumentBatch.objects.get(track=world.track, stage=2)
+    assert second.settings["uniform_share"] == 0.25
+    assert [one for one, _ in second_draw(second)] == list(
+        DocumentSample.objects.filter(batch=second)
+        .order_by("position")
+        .values_list("document_id", flat=True)
+    )
+
+
 def test_two_stages_meet_the_same_entities_more_often() -> None:
     """Forty of four hundred documents tell of ten people; every other one tells of somebody of its
     own.
@@ -203,7 +258,8 @@ def test_two_stages_meet_the_same_entities_more_often() -> None:
     table = np.zeros((400, 370))
     for document in range(400):
         table[document, document % 10 if document < 40 else document - 30] = 1
-    uniform, two_stage = sharing(Incidence(sparse.csr_array(table), "corpus"), 60)
+    people = np.ones(370, dtype=bool)
+    uniform, two_stage = sharing(Incidence(sparse.csr_array(table), "corpus", people), 60)
     assert (uniform.design, two_stage.design, uniform.n, two_stage.n) == (
         "uniform",
         "two_stage",

@@ -16,15 +16,16 @@ from scipy import sparse
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.frequency import FREQUENCIES, HIGH, MEDIUM
+from kbpo.corpus.frequency import FREQUENCIES, PEOPLE
 from kbpo.corpus.models import Predicate
 from kbpo.corpus.names import entity_types, occurrences
 from kbpo.pool.pool import Matrix, read_pool
 from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.documents.draw import first_stage
-from kbpo.sampling.documents.second_stage import UNIFORM_SHARE, entities_found
+from kbpo.sampling.documents.draw import UNIFORM_SHARE, first_stage
+from kbpo.sampling.documents.second_stage import entities_found
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
+from kbpo.tracks.frequency import classes, limits
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -45,6 +46,8 @@ class Incidence:
     source: str
     """corpus: mentions that came with it; people: names that annotation found, wherever a text
     says them"""
+    people: NDArray[np.bool_]
+    """(E,) whether each is a person or an organisation"""
 
     @property
     def frequency(self) -> Ids:
@@ -54,17 +57,12 @@ class Incidence:
     @property
     def limits(self) -> tuple[float, float]:
         """Document frequency up to which an entity is rare, and above which it is frequent."""
-        known = self.frequency[self.frequency > 0]
-        low, high = np.percentile(known, [MEDIUM, HIGH]) if known.size else (1.0, 1.0)
-        return float(low), float(high)
+        return limits(self.frequency, self.people)
 
     @property
     def classes(self) -> NDArray[np.str_]:
         """(E,) low, medium or high."""
-        low, high = self.limits
-        return np.where(
-            self.frequency <= low, "low", np.where(self.frequency <= high, "medium", "high")
-        )
+        return classes(self.frequency, self.limits)
 
     def by_frequency(self) -> list[tuple[int, int]]:
         """(number of documents, number of entities that occur in so many), ascending."""
@@ -97,7 +95,7 @@ class Reach:
     several: float
     """distinct subject entities with more than one relation among the draws"""
     by_predicate: dict[str, float]
-    """predicate -> draws"""
+    """predicate -> draws; those of the schema that no draw reached are there with 0"""
 
 
 def read_incidence(track: Track) -> Incidence | None:
@@ -108,10 +106,10 @@ def read_incidence(track: Track) -> Incidence | None:
     rows = fetch(
         "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
         ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
-        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*) FROM corpus_mention m JOIN"
-        " corpus_document d ON d.id = m.document_id WHERE d.corpus_id = %s AND m.type = ANY(%s)"
-        " GROUP BY 1, 2",
-        [track.corpus_id, sorted(entity_types(track.corpus))],
+        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*), bool_or(m.type = ANY(%s))"
+        " FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id WHERE d.corpus_id ="
+        " %s AND m.type = ANY(%s) GROUP BY 1, 2",
+        [list(PEOPLE), track.corpus_id, sorted(entity_types(track.corpus))],
     )
     source = "corpus"
     if not rows:
@@ -119,15 +117,17 @@ def read_incidence(track: Track) -> Incidence | None:
         names = entities_found(
             track.corpus, list(read.values_list("document_id", flat=True)), clock.now()
         )
-        rows, source = list(occurrences(track.corpus, names)), "people"
+        rows, source = [(*one, True) for one in occurrences(track.corpus, names)], "people"
     if not rows:
         return None
-    documents, entities, counts = zip(*rows, strict=True)
+    documents, entities, counts, of_people = zip(*rows, strict=True)
     _, document = np.unique(np.array(documents), return_inverse=True)
     _, entity = np.unique(np.array(entities), return_inverse=True)
     shape = (max(total, int(document.max()) + 1), int(entity.max()) + 1)
     table = sparse.csr_array((np.array(counts, dtype=np.float64), (document, entity)), shape=shape)
-    return Incidence(table, source)
+    people = np.zeros(shape[1], dtype=np.bool_)
+    np.logical_or.at(people, entity, np.array(of_people, dtype=np.bool_))
+    return Incidence(table, source, people)
 
 
 def sharing(found: Incidence, n: int | None = None) -> list[Sharing]:
@@ -233,5 +233,6 @@ def _reach(
         {name: entities[name] / REPEATS for name in FREQUENCIES},
         predicates / REPEATS,
         several / REPEATS,
-        {names[pk]: number / REPEATS for pk, number in by_predicate.most_common()},
+        {names[pk]: number / REPEATS for pk, number in by_predicate.most_common()}
+        | {name: 0.0 for pk, name in sorted(names.items()) if pk not in by_predicate},
     )

@@ -23,6 +23,11 @@ from kbpo.queue import nudge
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 
+UNIFORM_SHARE = 0.5
+"""Share of the second stage's probabilities that is uniform, if nothing else is said: no document
+weighs more than twice what it would there."""
+LEAST_UNIFORM = 0.1
+"""With less, single documents could weigh more than ten times as much."""
 UNIFORM, TWO_STAGE = DocumentBatch.Design.UNIFORM, DocumentBatch.Design.TWO_STAGE
 FIRST_SHARE = 0.2
 """Share of the documents that the first of two stages draws."""
@@ -77,11 +82,12 @@ def order_documents(
     design: str = UNIFORM,
     *,
     seed: int | None = None,
+    uniform_share: float = UNIFORM_SHARE,
     user: User | None = None,
     why: str = COMMAND,
 ) -> DocumentBatch:
     """A new draw of documents. Of two stages `size` counts both, and what was drawn uniformly
-    before is in the first.
+    before is in the first; `uniform_share` of the second's probabilities is uniform.
 
     Raises CannotDraw.
     """
@@ -89,10 +95,15 @@ def order_documents(
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
     _refuse(track, size, design, len(drawn))
     now, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
-    number, said = size, {}
+    number, said = size, dict[str, float]()
     if design == TWO_STAGE:
         number = max(0, first_stage(size) - len(drawn))
-        said = {"both_stages": size}
+        if not LEAST_UNIFORM <= uniform_share <= 1:
+            raise CannotDraw(
+                f"The uniform share of the second stage must be from {LEAST_UNIFORM} to 1; got"
+                f" {uniform_share:g}."
+            )
+        said = {"both_stages": size, "uniform_share": uniform_share}
     batch = DocumentBatch.objects.create(
         track=track,
         design=design,

@@ -28,13 +28,10 @@ from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.pool.probabilities import Floats
 from kbpo.queue import nudge
-from kbpo.sampling.documents.draw import TWO_STAGE
+from kbpo.sampling.documents.draw import TWO_STAGE, UNIFORM_SHARE
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 
-UNIFORM_SHARE = 0.5
-"""Share of the second stage's probabilities that is uniform: no document weighs more than twice
-what it would there."""
 FROM_PEOPLE = ("expert", "import", "document")
 log = logging.getLogger(__name__)
 
@@ -71,7 +68,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
         log.warning("The second stage of %s has nothing left to draw.", track.name)
         return None
     documents, pi, said = _probabilities(
-        track, before, size, when
+        track, before, size, when, first.settings.get("uniform_share", UNIFORM_SHARE)
     )  # reads all texts: not while the track is locked
     with transaction.atomic():
         Track.objects.select_for_update().only("pk").get(pk=track.pk)
@@ -170,7 +167,7 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
 
 
 def _probabilities(
-    track: Track, before: set[int], size: int, when: datetime, uniform: float = UNIFORM_SHARE
+    track: Track, before: set[int], size: int, when: datetime, uniform: float
 ) -> tuple[list[int], Floats, dict[str, Any]]:
     """The documents that are left, the probability of each, and what that was made of."""
     left = Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=before).order_by("key")

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.frequency import HIGH, MEDIUM
+from kbpo.corpus.frequency import PEOPLE
 from kbpo.corpus.models import Corpus
+from kbpo.tracks.frequency import classes, limits
 
 Names = NDArray[np.str_]
-PEOPLE = ("PER", "ORG")
-"""Entities whose frequencies set the classes; all entities where a schema knows neither type."""
 
 
 def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Names]:
@@ -56,16 +55,10 @@ def _classes(corpus: Corpus, stated: list[tuple[str, int, str]], names: list[str
     where it came without any, those of the subjects that systems state.
     """
     frequency = _in_corpus(corpus) or _in_pool(stated)
-    counts = (
-        np.array([number for number, people in frequency.values() if people])
-        if frequency
-        else np.zeros(0)
-    )
-    if not counts.size:
-        counts = np.array([number for number, _ in frequency.values()]) if frequency else np.ones(1)
-    medium, high = np.percentile(counts, [MEDIUM, HIGH])
-    of = np.array([frequency.get(name, (0, False))[0] for name in names], dtype=np.float64)
-    return np.where(of <= medium, "low", np.where(of <= high, "medium", "high"))
+    counts = np.array([number for number, _ in frequency.values()], dtype=np.int64)
+    people = np.array([found for _, found in frequency.values()], dtype=np.bool_)
+    of = np.array([frequency.get(name, (0, False))[0] for name in names], dtype=np.int64)
+    return classes(of, limits(counts, people))
 
 
 def _in_corpus(corpus: Corpus) -> dict[str, tuple[int, bool]]:

@@ -146,6 +146,7 @@ def _told(track: Track, one: Reach) -> dict[str, Any]:
         "predicates": one.predicates,
         "several": one.several,
         "most": list(one.by_predicate.items()),
+        "without": sum(1 for number in one.by_predicate.values() if not number),
     }
 
 

@@ -15,7 +15,13 @@ from django.urls import path
 
 from kbpo.accounts.models import User
 from kbpo.inclusion.annotated import annotated
-from kbpo.sampling.documents.draw import CannotDraw, in_two_stages, order_documents
+from kbpo.sampling.documents.draw import (
+    LEAST_UNIFORM,
+    UNIFORM_SHARE,
+    CannotDraw,
+    in_two_stages,
+    order_documents,
+)
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
@@ -41,6 +47,7 @@ class OrderForm(forms.Form):
     size = forms.IntegerField(min_value=1, max_value=10**7, label="Documents")
     design = forms.ChoiceField(choices=DocumentBatch.Design.choices, initial="uniform")
     seed = forms.IntegerField(min_value=0, max_value=2**62, required=False)
+    uniform_share = forms.FloatField(min_value=LEAST_UNIFORM, max_value=1, required=False)
 
 
 @for_admins
@@ -87,14 +94,20 @@ def _order(track: Track, request: HttpRequest) -> str:
     form = OrderForm(request.POST)
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
-        return f"{field.capitalize()}: {errors[0]}"
+        return f"{field.replace('_', ' ').capitalize()}: {errors[0]}"
     said = form.cleaned_data
     if not (why := why_of(request)):
         return "Nothing was drawn: say what the documents are for. It stands in the log."
     who = cast(User, request.user)
     try:
         batch = order_documents(
-            track, said["size"], said["design"], seed=said["seed"], user=who, why=why
+            track,
+            said["size"],
+            said["design"],
+            seed=said["seed"],
+            uniform_share=UNIFORM_SHARE if said["uniform_share"] is None else said["uniform_share"],
+            user=who,
+            why=why,
         )
     except CannotDraw as problem:
         return str(problem)

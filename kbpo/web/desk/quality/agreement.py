@@ -9,7 +9,8 @@ from annotation.quality.agreement import Measured
 from kbpo.web.components.drawing import Interval
 
 NAMES = {
-    ("relation", "relation"): "Relation",
+    ("relation", "relation"): "Relation, each by itself",
+    ("relation", "choice"): "Relation, as one choice",
     ("relation", "linking"): "Linking",
     ("relations_exhaustive", "relation"): "Relations of documents",
     ("entities", "mention"): "Names and types",

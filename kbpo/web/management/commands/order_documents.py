@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kbpo.sampling.documents.draw import CannotDraw, order_documents
+from kbpo.sampling.documents.draw import UNIFORM_SHARE, CannotDraw, order_documents
 from kbpo.sampling.models import DocumentBatch
 from kbpo.tracks.models import Track
 
@@ -31,12 +31,25 @@ class Command(BaseCommand):
             "--seed", type=int, help="Seed of the draw (default: a random one, which is stored)"
         )
 
+        parser.add_argument(
+            "--uniform-share",
+            type=float,
+            default=UNIFORM_SHARE,
+            help="Of two stages: share of the second's probabilities that is uniform (default: 0.5)",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
         try:
-            batch = order_documents(track, options["size"], options["design"], seed=options["seed"])
+            batch = order_documents(
+                track,
+                options["size"],
+                options["design"],
+                seed=options["seed"],
+                uniform_share=options["uniform_share"],
+            )
         except CannotDraw as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(

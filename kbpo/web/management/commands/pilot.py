@@ -81,6 +81,12 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"spans found by {line.workers} of them together  {line.union:.3f}{published}"
             )
+            if line.majority is not None:
+                beside = line.published_majority
+                published = f"  (published {beside:.2f})" if beside else ""
+                self.stdout.write(
+                    f"spans of the majority of {line.workers} of them  {line.majority:.3f}{published}"
+                )
         if found.recall:
             self.stdout.write(
                 f"Held against {found.reference}. Mean over {found.recall[0].documents} documents."
