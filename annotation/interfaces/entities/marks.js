@@ -140,7 +140,7 @@ export class Marks {
       if (marked[at]) continue;
       if (again.has(at)) return [at, again.get(at)];
       const inside = at > 0 && step > 0 && !marked[at - 1] && this.sentenceOf[at - 1] === this.sentenceOf[at];
-      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [at, this.endOf(at, marked, (word) => /^\p{Lu}/u.test(word))];
+      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [at, this.endOf(at, marked, (word) => /^\p{Lu}/u.test(word), "of")];
       if (this.isCue(at) && !(inside && this.isCue(at - 1))) return this.around(at, marked);
     }
     return null;
@@ -161,9 +161,10 @@ export class Marks {
     return found;
   }
 
-  endOf(at, marked, goesOn) {
+  endOf(at, marked, goesOn, through = null) {
     let last = at + 1;
-    while (last < this.words.length && !marked[last] && goesOn(this.words[last]) && this.sentenceOf[last] === this.sentenceOf[at]) last += 1;
+    const follows = (one) => one < this.words.length && !marked[one] && goesOn(this.words[one]) && this.sentenceOf[one] === this.sentenceOf[at];
+    while (follows(last) || (this.words[last] === through && !marked[last] && follows(last + 1))) last += 1; // “University of Bergen”
     return last;
   }
 
