@@ -7,6 +7,7 @@ Both are kept under tests/golden. Where a change means to change them, write the
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Iterator
@@ -52,7 +53,9 @@ def test_every_address_answers_the_same_people_as_before(judged: Submission, toy
     lines = []
     clients = {role: _client(toy, name) for role, name in ROLES.items()}
     for pattern in sorted(patterns(get_resolver().url_patterns)):
-        address = PART.sub(lambda part, pattern=pattern: _value(part[1], pattern, judged), pattern)
+        address = PART.sub(
+            lambda part, pattern=pattern: value_of(part[1], pattern, judged), pattern
+        )
         for methods, told in _answers(clients, f"/{address}"):
             lines.append(f"/{pattern:<72} {methods:<26} " + " ".join(f"{one:<13}" for one in told))
     head = f"{'address':<73} {'method':<26} " + " ".join(f"{role:<13}" for role in ROLES)
@@ -101,7 +104,7 @@ def _client(toy: Toy, name: str) -> Client:
     return client
 
 
-def _value(part: str, pattern: str, row: Submission) -> str:
+def value_of(part: str, pattern: str, row: Submission) -> str:
     """What stands in an address in the place of one of its parts: something that exists, where the part names it."""
     if part == "pk" and pattern.startswith(OF_QUESTIONS):
         return str(apps.get_model("annotation.Question").objects.order_by("pk")[0].pk)
@@ -134,12 +137,13 @@ def _answers(clients: dict[str, Client], address: str) -> Iterator[tuple[str, li
 def _answer(client: Client, method: str, address: str) -> str:
     """The status of an answer, and where it leads; whatever it did is taken back."""
     cache.clear()
+    cookies = copy.deepcopy(client.cookies)  # or /logout/ would end the session for the rest
     try:
         with transaction.atomic():
             answer = client.generic(method, address)
             raise Undone
     except Undone:
-        pass
+        client.cookies = cookies
     if answer.status_code in (301, 302):
         place = answer["Location"].partition("?")[0]
         return f"{answer.status_code} login" if place == "/login/" else str(answer.status_code)
