@@ -47,6 +47,8 @@ PIPELINE: dict[str, str] = {
     "give_back": "annotation.budget.give_back.tick",
     # 9b who asked to be erased, once nothing is owed
     "leave":     "annotation.workers.leave.tick",
+    # 7b who asked to be told that there is work
+    "tell":      "annotation.hits.mail_work.tick",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
     # 9d ledger, payments, answers held together

@@ -13,7 +13,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -52,8 +52,9 @@ def right_answers() -> dict[str, dict[str, list[str]]]:
     found = {}
     for path in sorted(INTERFACES.glob("*/tutorial.json")):
         lesson = json.loads(path.read_text(encoding="utf-8"))
-        for number, question in enumerate(lesson["questions"], start=1):
-            found[f"{lesson['interface']}/{number}"] = question["right"]
+        for attempt, asked in enumerate((lesson["questions"], lesson.get("again", [])), start=1):
+            for number, question in enumerate(asked, start=1):
+                found[f"{lesson['interface']}/{attempt}/{number}"] = question["right"]
     return found
 
 
@@ -77,8 +78,9 @@ class Crowd:
     1 − accuracy; how, the bias says (`simulate_bias`).
 
     Who does `as_told` knows what is true, but not what is asked: they mark only the kinds of names
-    that a tutorial or the page told them of, and where what the text says is not to be chosen they
-    do as people do (`astray`).
+    that a tutorial or the page told them of, where what the text says is not to be chosen they
+    do as people do (`astray`), and of several choices whose words all name the right thing they
+    take any (`named`).
     """
 
     def __init__(
@@ -296,6 +298,11 @@ class _Worker:
             for side, span in links.items()
             if form.options(side)
         }
+        if self.crowd.as_told and self.crowd.finds is not None:
+            known = self.crowd.finds(form.data["document"])
+            answer |= {
+                side: [named(form, side, known, self.rng, answer[side][0])] for side in answer
+            }
         if wrong:
             answer, holds = self._wrong(form, answer, holds, options)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
@@ -328,6 +335,30 @@ def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:
             return links | {"problem": ["missing"], "none": ["1"]}
         return links | {"holds": form.options("holds")[:1], "none": []}
     return links | {"holds": [], "none": ["1"]}
+
+
+def named(
+    form: Form, side: str, known: Mapping[Span, reading.Mention], rng: random.Random, true: str
+) -> str:
+    """What somebody picks who reads the words of the choices: any that name what the mention means,
+    but for those that say what they are not. `true` where its mentions are not known.
+    """
+    own = known.get(_span(form.data[side]))
+    if own is None:
+        return true
+    spans = [value for value in form.options(side) if value not in ("other", "")]
+    right = [
+        value
+        for value in spans
+        if (one := known.get(_span(value))) is not None and one.cluster == own.cluster
+    ]
+    names = {value: form.labels.get((side, value), "") for value in right}
+    fits = []
+    for value, words in names.items():
+        denied = words.partition(" not ")[2]
+        if not any(denied and other in denied for one, other in names.items() if one != value):
+            fits.append(value)
+    return rng.choice(fits) if fits else "other"
 
 
 def _span(text: str) -> Span:

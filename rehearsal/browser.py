@@ -25,6 +25,8 @@ class Form:
     fields: list[tuple[str, str, bool]] = field(
         default_factory=list
     )  # name, value, whether it is sent as it stands
+    labels: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(name, value) of a field -> the words of its label"""
 
     def values(self) -> dict[str, list[str]]:
         """What would be sent if nothing were changed."""
@@ -70,6 +72,8 @@ class _Reader(HTMLParser):
         self.current: Form | None = None
         self.data: dict[str, str] = {}
         self.reading = ""
+        self.label: tuple[list[str], list[tuple[str, str]]] | None = None
+        """Words of the label at hand, and the fields in it"""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         have = {name: value or "" for name, value in attrs}
@@ -77,20 +81,31 @@ class _Reader(HTMLParser):
             data = {name[5:]: value for name, value in have.items() if name.startswith("data-")}
             self.current = Form(have.get("id", ""), have.get("action", ""), data)
             self.forms.append(self.current)
+        elif tag == "label":
+            self.label = ([], [])
         elif tag == "script" and have.get("type") == "application/json":
             self.reading = have.get("id", "")
         elif tag == "input" and self.current is not None and "name" in have:
             box = have.get("type") in ("radio", "checkbox")
             value = have.get("value", "on" if box else "")
             self.current.fields.append((have["name"], value, "checked" in have if box else True))
+            if self.label is not None:
+                self.label[1].append((have["name"], value))
 
     def handle_data(self, data: str) -> None:
         if self.reading:
             self.data[self.reading] = self.data.get(self.reading, "") + data
+        elif self.label is not None:
+            self.label[0].append(data)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "script":
             self.reading = ""
+        if tag == "label" and self.label is not None:
+            if self.current is not None:
+                words = " ".join("".join(self.label[0]).split())
+                self.current.labels |= dict.fromkeys(self.label[1], words)
+            self.label = None
         if tag == "form":
             self.current = None
 

@@ -76,6 +76,8 @@ class Study:
     """How many are simulated; 0 leaves everything to people"""
     for_people: int = 0
     """How many of the last systems, and as many documents, no simulated annotator ever sees"""
+    as_told: bool = False
+    """Whether the annotators do only what the pages tell them"""
 
 
 def demo_study(
@@ -424,6 +426,7 @@ class Demo:
                 study.bias,
                 "--seed",
                 str(study.seed),
+                *(["--as-told", "--mention-recall", "1.0"] if study.as_told else []),
                 *(["--market", self.market] if at_market else []),
             ],
         }

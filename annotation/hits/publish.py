@@ -9,6 +9,7 @@ a transaction.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -20,7 +21,8 @@ from annotation.models import HIT, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from annotation.quality.gold import gold_among
-from annotation.workers.teach import tutorials
+from annotation.workers.intake import tutorial_reward_on
+from annotation.workers.teach import told_before, tutorials
 from kbpo import clock
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
@@ -282,7 +284,21 @@ def advert_of(hit: HIT) -> Advert:
         questions=len(questions),
         work_seconds=sum(question.seconds for question in questions),
         tutorial_seconds=tutorial.seconds if tutorial is not None else 0,
+        before=before_it(hit, questions),
     )
+
+
+def before_it(hit: HIT, questions: Sequence[Question]) -> str:
+    """What is said before anybody accepts a HIT: what an hour of it pays, as planned, and what its
+    tutorial is and pays, where one is asked there.
+    """
+    seconds = sum(question.seconds for question in questions)
+    hourly = f"About ${hit.reward * 3600 / seconds:.0f} an hour." if seconds else ""
+    capabilities = platform_of(hit.platform).capabilities
+    if not (capabilities.teaches_in_frame or capabilities.admits):
+        return hourly
+    tutorial = told_before(questions[0].interface, tutorial_reward_on(hit.track))
+    return f"{hourly} {tutorial}".strip()
 
 
 def lease_seconds_of(hit: HIT) -> int:

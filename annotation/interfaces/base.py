@@ -21,6 +21,20 @@ Unit = tuple[str, str]
 which one."""
 
 
+@dataclass(frozen=True)
+class Statement:
+    """One thing that an answer says, in words for people. Two answers say the same if they make
+    statements with the same key.
+    """
+
+    key: tuple[str, ...]
+    words: str
+    places: tuple[tuple[int, int], ...] = ()
+    """Where it stands in the text that the page shows"""
+    optional: bool = False
+    """An answer without it is as good, a title of Wikipedia, say"""
+
+
 class BadAnswer(ValueError):
     """An answer that the server does not accept; the text is a sentence for the worker, naming what
     is missing.
@@ -119,6 +133,17 @@ class Interface(ABC):
         decide. Of whole documents nobody is asked for that.
         """
         return False
+
+    def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
+        """Returns what an answer says, in words, in the order of the page. `answer` is what `parse`
+        returned, or the same as it is stored. By default each unit is one.
+        """
+        found = []
+        for judgment in answer:
+            for (what, which), value in self.units(question, judgment):
+                words = f"{what.replace('_', ' ').capitalize()}: {value}"
+                found.append(Statement((what, which, value), words))
+        return found
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Yields what people can agree on in a response, each with what was said of it. Units

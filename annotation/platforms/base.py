@@ -103,6 +103,8 @@ class Advert:
     """For all its questions, as expected"""
     tutorial_seconds: int
     """For the tutorial of its interface; none if there is no tutorial"""
+    before: str = ""
+    """What is said of an hour's pay, and of the tutorial: how long it is, and what it pays"""
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,11 @@ class AnswerLine:
     def rejectable(self) -> bool:
         return self.status in ("accepted", "approved")
 
+    @property
+    def doubted(self) -> bool:
+        """Whether anything is held against it."""
+        return bool(self.signals) or self.rejection is not None
+
 
 @dataclass(frozen=True)
 class Record:

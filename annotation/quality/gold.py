@@ -375,15 +375,17 @@ def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
     interface tolerates.
     """
     question = gold.question
-    expected = [
-        ParsedResponse(one["target"], one["criterion"], one["value"]) for one in gold.expected
-    ]
     interface = interface_of(question.interface)
     said = [
         dict(pair for one in answer for pair in interface.units(question, one))
-        for answer in (expected, responses)
+        for answer in (expected_of(gold), responses)
     ]
     return f1(*said) >= 1 - interface.tolerance if interface.tolerance else said[0] == said[1]
+
+
+def expected_of(gold: Gold) -> list[ParsedResponse]:
+    """The right answer to a gold question."""
+    return [ParsedResponse(one["target"], one["criterion"], one["value"]) for one in gold.expected]
 
 
 def f1(expected: Mapping[Unit, str], said: Mapping[Unit, str]) -> float:

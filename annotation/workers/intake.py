@@ -12,6 +12,7 @@ from annotation.models import Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Intake
 from kbpo.money.models import Price
+from kbpo.money.spend import allowance
 from kbpo.tracks.models import Track
 
 
@@ -38,6 +39,13 @@ def tracks_for_volunteers() -> list[int]:
     service = takes_volunteers()
     tracks = Track.objects.values_list("pk", flat=True)
     return [pk for pk in tracks if own.get(pk, service) != Intake.Volunteers.CLOSED]
+
+
+def tutorial_reward_on(track: Track) -> Decimal:
+    """What a track pays for passing a tutorial, while its money lasts."""
+    reward = intake_of(track).tutorial_reward
+    left = allowance(track, None, "tutorial:").left
+    return reward if left is None or left >= reward else Decimal(0)
 
 
 def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:

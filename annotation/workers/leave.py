@@ -33,6 +33,7 @@ from annotation.workers.models import (
     Message,
     PayoutAddress,
     TutorialRun,
+    WorkMail,
 )
 from annotation.workers.teach import take_back
 from kbpo import clock
@@ -151,7 +152,7 @@ def _waive(payments: list[Payment]) -> Decimal:
 def _erase(worker: Worker) -> None:
     for run in TutorialRun.objects.filter(worker=worker, passed=None):
         take_back(run, "The annotator left")
-    for model in (Consent, Message, Feedback, Appeal, PayoutAddress, TutorialRun):
+    for model in (Consent, Message, Feedback, Appeal, PayoutAddress, TutorialRun, WorkMail):
         model._default_manager.filter(worker=worker).delete()
     WorkerIdentity.objects.filter(worker=worker).delete()
     Qualification.objects.filter(worker=worker).delete()

@@ -246,6 +246,20 @@ class PayoutAddress(models.Model):
         return f"payout address of worker {self.worker_id}"
 
 
+class WorkMail(models.Model):
+    """An annotator asks to be written to when there is work again."""
+
+    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="work_mail")
+    asked_at = models.DateTimeField(default=clock.now)
+    mailed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Who is written to when there is work"
+
+    def __str__(self) -> str:
+        return f"mail about work to worker {self.worker_id}"
+
+
 def _number() -> str:
     """A receipt's number, which says nothing about how many there are."""
     return secrets.token_hex(5).upper()

@@ -10,7 +10,7 @@ nothing but its file.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from functools import cache
 from hashlib import sha256
@@ -23,6 +23,7 @@ from django.db.models import Exists, OuterRef, Q
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualification, Question, Worker
 from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
@@ -52,20 +53,26 @@ class Tutorial:
     intro: list[str]
     criteria: dict[str, str]
     questions: list[dict[str, Any]]
+    again: list[dict[str, Any]] = field(default_factory=list)
+    """Other questions, as many, for the second attempt; empty if it has the same"""
 
     @property
     def seconds(self) -> int:
         """About how long it takes."""
         return 60 * self.minutes
 
-    def question(self, number: int) -> Question:
-        """The number-th question (from 1), as an unsaved row that the interface can show and
-        parse.
+    def asked(self, attempt: int = 1) -> list[dict[str, Any]]:
+        """The questions of an attempt: another one has others, so that nobody passes by heart."""
+        return self.again if attempt > 1 and self.again else self.questions
+
+    def question(self, number: int, attempt: int = 1) -> Question:
+        """The number-th question (from 1) of an attempt, as an unsaved row that the interface can
+        show and parse.
         """
         interface = interface_of(self.interface)
         return Question(
             interface=self.interface,
-            payload=self.questions[number - 1]["payload"],
+            payload=self.asked(attempt)[number - 1]["payload"],
             target_id=0,
             reward=interface.default_reward,
             seconds=interface.default_seconds,
@@ -216,6 +223,20 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     return ZERO
 
 
+def told_before(interface: str, reward: Decimal) -> str:
+    """What is said of an interface's tutorial before anybody accepts work; empty if there is
+    none.
+    """
+    lesson = tutorials().get(interface)
+    if lesson is None:
+        return ""
+    pays = f"paid ${reward} once, by a bonus" if reward > 0 else "not paid"
+    return (
+        f"Who is new does a tutorial first: {len(lesson.questions)} questions, about"
+        f" {lesson.minutes} min, {pays}."
+    )
+
+
 def _are_too_many_unclaimed(worker: Worker) -> bool:
     """Return whether so many strangers were promised money that no other one can be."""
     if worker.platform in local_names() or has_sent_in(worker):
@@ -277,12 +298,12 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     Raises BadAnswer for one that the interface would not accept.
     """
     tutorial = tutorials()[run.interface]
-    asked = tutorial.question(number)
+    asked = tutorial.question(number, run.attempt)
     given = interface_of(run.interface).parse(asked, raw)
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
     if number != len(row.answers) + 1 or row.passed is not None:
         return row
-    missed = missed_by(given, right_of(tutorial, number))
+    missed = missed_by(given, right_of(tutorial, number, run.attempt))
     row.answers.append({"right": not missed, "missed": missed, "raw": raw})
     if len(row.answers) == len(tutorial.questions):
         _end(row, tutorial)
@@ -290,11 +311,19 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     return row
 
 
-def right_of(tutorial: Tutorial, number: int) -> list[ParsedResponse]:
+def right_of(tutorial: Tutorial, number: int, attempt: int = 1) -> list[ParsedResponse]:
     """The right answer to a question, as its interface reads it."""
     return interface_of(tutorial.interface).parse(
-        tutorial.question(number), tutorial.questions[number - 1]["right"]
+        tutorial.question(number, attempt), tutorial.asked(attempt)[number - 1]["right"]
     )
+
+
+def feedback(run: TutorialRun, number: int) -> SideBySide:
+    """The answer that was given to the number-th question of an attempt, beside the right one."""
+    tutorial = tutorials()[run.interface]
+    interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
+    given = interface.parse(asked, run.answers[number - 1]["raw"])
+    return side_by_side(interface, asked, given, right_of(tutorial, number, run.attempt))
 
 
 def missed_by(given: list[ParsedResponse], right: list[ParsedResponse]) -> list[str]:

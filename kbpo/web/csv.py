@@ -1,10 +1,11 @@
-"""Files of comma-separated values: the one place that writes them, so that no text in them begins
-a formula when a spreadsheet opens them.
+"""Files of rows, comma-separated or as JSON Lines: the one place that writes them, so that no text
+in a CSV file begins a formula when a spreadsheet opens it.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -51,6 +52,29 @@ def csv_stream(
     return response
 
 
+def json_stream(
+    filename: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> StreamingHttpResponse:
+    """The rows as JSON Lines, each sent when it is read."""
+    response = StreamingHttpResponse(
+        json_lines(header, rows), content_type="application/x-ndjson; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
+
+
+def json_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yields each row as an object, one a line."""
+    for row in rows:
+        record = dict(zip(header, row, strict=True))
+        yield json.dumps(record, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> str:
+    """A value that JSON does not have, as text."""
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
 def lines(
     header: Sequence[str], rows: Iterable[Sequence[Any]], dialect: str = "excel"
 ) -> Iterator[str]:
@@ -67,6 +91,8 @@ def inert(cell: Any) -> Any:
     """
     if isinstance(cell, datetime):
         return cell.isoformat()
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False)
     if isinstance(cell, str) and cell.startswith(FORMULA):
         return f"'{cell}"
     return cell

@@ -5,6 +5,8 @@ tests look for.
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
+from kbpo.web.desk.people import workers
+from kbpo.web.desk.quality import measures
 from kbpo.web.public import ask
 
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
@@ -12,5 +14,7 @@ urlpatterns = [
     path("annotate/", include("kbpo.web.judging.urls")),
     path("desk/requests/", include("kbpo.web.desk.people.urls")),
     path("login/", login, name="login"),
+    *workers.urlpatterns,
+    *measures.urlpatterns,
     *ask.urlpatterns,
 ]

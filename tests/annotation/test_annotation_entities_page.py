@@ -60,7 +60,9 @@ def sent() -> list[dict[str, Any]]:
     raw = Assignment.objects.get(status="submitted").raw
     assert raw is not None
     found: list[dict[str, Any]] = json.loads(raw["mentions"][0])
-    return [{k: v for k, v in one.items() if k not in ("entity", "named")} for one in found]
+    return [
+        {k: v for k, v in one.items() if k not in ("entity", "named", "guessed")} for one in found
+    ]
 
 
 def assert_not_sent(page: Page) -> None:
@@ -145,7 +147,7 @@ def test_what_is_open_stands_first_and_must_be_settled_before_sending(
     press(page, "p")
     word(page, "Lindt", 0).dblclick()
     assert page.locator("#inspector .type[aria-pressed=true]").inner_text().startswith("Person")
-    press(page, "o")  # one of two marks of one entity is said to be something else
+    press(page, "1", "o")  # one of two marks that were said to be one is something else
     assert "but the same as" in page.locator("#entities .notice").inner_text()
     press(page, "c", "c")
     assert_not_sent(page)
@@ -167,6 +169,101 @@ def test_what_is_open_stands_first_and_must_be_settled_before_sending(
     assert "overlaps “" in page.locator("#entities .notice").inner_text()
     press(page, "c", "c")
     assert_not_sent(page)
+
+
+def test_a_changed_type_lets_go_of_an_entity_that_was_guessed(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    page = start(browser, live_server)
+    word(page, "Lindt", 1).dblclick()
+    press(page, "p")
+    word(page, "Lindt", 0).dblclick()  # guessed: a person, the same one
+    assert page.locator("#entities .aside").all_inner_texts() == ["×2"]
+    press(page, "o")
+    assert page.locator("#entities .notice").count() == 0
+    assert page.locator("#entities h3").all_text_contents() == ["Person", "Organisation"]
+    press(page, "p")  # and is guessed anew
+    assert page.locator("#entities .aside").all_inner_texts() == ["×2"]
+
+
+def test_a_weekday_is_proposed_as_the_day_that_it_was(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    payload = ordered.payload
+    payload["text"] = payload["text"].replace("Halden", "Friday")
+    payload["document"]["date"] = "2013-07-15"
+    ordered.save()
+    page = start(browser, live_server)
+    assert "Written 2013-07-15, a Monday" in page.locator(".text-side").inner_text()
+    word(page, "Friday").dblclick()
+    page.locator("#inspector .type", has_text="Date").click()
+    assert "Perhaps 2013-07-12." in page.locator("#entities .notice").inner_text()
+    assert "written 2013-07-15, a Monday" in page.locator("#inspector").inner_text()
+    press(page, "1")
+    assert page.locator("#value").input_value() == "2013-07-12"
+    assert page.locator("#weekday").inner_text() == "Friday"
+    assert page.locator("#entities .notice").count() == 0
+    page.locator("#value").fill("2013-07-11")
+    assert page.locator("#weekday").inner_text() == "Thursday"
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+PROPOSED = [
+    ("Saturday", "2013-07-15", "2013-07-13"),
+    ("on Monday", "2013-07-15", "2013-07-15"),
+    ("last Monday", "2013-07-15", "2013-07-08"),
+    ("next Monday", "2013-07-15", "2013-07-22"),
+    ("Tues.", "2013-07-15", "2013-07-09"),
+    ("yesterday", "2013-03-01", "2013-02-28"),
+    ("tomorrow", "2012-02-28", "2012-02-29"),
+    ("Tuesday evening", "2014-01-01", "2013-12-31"),
+    ("December 24", "2014-01-03", "2013-12-24"),
+    ("2 January", "2013-12-30", "2014-01-02"),
+    ("last March", "2013-07-15", "2013-03"),
+    ("last July", "2013-07-15", "2012-07"),
+    ("September", "2013-07-15", "2012-09"),
+    ("next year", "2013-07-15", "2014"),
+    ("February 30", "2013-07-15", ""),
+    ("Saturday", "2013-07", ""),
+    ("Saturday", "", ""),
+    ("long ago", "2013-07-15", ""),
+    ("two weeks before Saturday", "2013-07-15", ""),
+]
+
+
+def test_what_is_proposed_follows_the_calendar(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    page = start(browser, live_server)
+    module = "/static/interfaces/entities/dates.js"
+    script = """async ([module, rows]) => {
+        const { proposedDate } = await import(module);
+        return rows.map(([words, written]) => proposedDate(words, written));
+    }"""
+    told = page.evaluate(script, [module, [list(one[:2]) for one in PROPOSED]])
+    assert dict(zip(PROPOSED, told, strict=True)) == {one: one[2] for one in PROPOSED}
+
+
+def test_what_blocks_sending_is_read_whole_on_a_phone(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    page = start(browser, live_server, viewport={"width": 390, "height": 700})
+    word(page, "Halden").dblclick()
+    page.evaluate("document.getElementById('primary').click()")
+    message = page.locator("#missing")
+    expect(message).to_be_visible()
+    box = message.bounding_box()
+    assert box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 700
+    seen = page.evaluate(
+        """() => {
+            const one = document.getElementById("missing");
+            const box = one.getBoundingClientRect();
+            const middle = box.top + box.height / 2;
+            const top = document.elementFromPoint(box.left + box.width / 2, middle);
+            return one.contains(top) && one.scrollHeight <= one.clientHeight + 1;
+        }"""
+    )
+    assert seen, "nothing lies over it, and nothing of it is cut off"
 
 
 def test_an_entity_without_a_page_is_sent_as_such(

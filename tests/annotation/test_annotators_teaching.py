@@ -4,6 +4,7 @@ version, paid once.
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -42,7 +43,8 @@ def agree(client: Client, **change: Any) -> Any:
 def attempt(client: Client, *, wrong: int = 0) -> str:
     """Goes through the tutorial with some wrong answers; what its page says at the end."""
     client.post(TUTORIAL)
-    for number, question in enumerate(teach.tutorials()["relation"].questions, start=1):
+    run = TutorialRun.objects.latest("pk")
+    for number, question in enumerate(teach.tutorials()["relation"].asked(run.attempt), start=1):
         said = (
             question["right"]
             if number > wrong
@@ -64,10 +66,13 @@ def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
     )
     for tutorial in teach.tutorials().values():
         assert 0 < tutorial.needed <= len(tutorial.questions)
-        for number, question in enumerate(tutorial.questions, start=1):
-            right = teach.right_of(tutorial, number)
-            assert right and teach.missed_by(right, right) == [] and len(question["why"]) > 40
-            assert {one.criterion for one in right} <= set(tutorial.criteria)
+        for attempt in (1, 2):
+            asked = tutorial.asked(attempt)
+            assert len(asked) == len(tutorial.questions)
+            for number, question in enumerate(asked, start=1):
+                right = teach.right_of(tutorial, number, attempt)
+                assert right and teach.missed_by(right, right) == [] and len(question["why"]) > 40
+                assert {one.criterion for one in right} <= set(tutorial.criteria)
 
 
 def test_terms_then_tutorial_then_the_first_question(published: Submission, ada: Client) -> None:
@@ -163,6 +168,70 @@ def test_there_are_two_attempts_and_no_third(published: Submission, ada: Client)
     ada.post(TUTORIAL)
     assert TutorialRun.objects.count() == 2
     assert lease(the_worker()) is None
+
+
+def test_the_second_attempt_has_other_questions_and_what_it_taught_can_still_be_read(
+    published: Submission, ada: Client
+) -> None:
+    agree(ada)
+    attempt(ada, wrong=3)
+    first = [ada.get(f"{TUTORIAL}{number}/").content.decode() for number in range(1, 9)]
+    ada.post(TUTORIAL)
+    asked = teach.tutorials()["relation"].asked(2)
+    for number, (question, before) in enumerate(zip(asked, first, strict=True), start=1):
+        key = f'data-document="{question["payload"]["document"]["key"]}"'
+        assert key in ada.get(f"{TUTORIAL}{number}/").content.decode() and key not in before
+        ada.post(f"{TUTORIAL}{number}/", question["right"])
+    assert TutorialRun.objects.get(attempt=2).passed
+
+
+def test_feedback_shows_ones_own_answer_beside_the_right_one(
+    published: Submission, ada: Client
+) -> None:
+    agree(ada)
+    ada.post(TUTORIAL)
+    ada.post(f"{TUTORIAL}1/", {"a": "0-11", "b": "other", "holds": "per:employee_or_member_of>"})
+    run = TutorialRun.objects.get()
+    told = {line.words: (line.yours, line.right) for line in teach.feedback(run, 1).lines}
+    assert told == {
+        "A, “Karin Osted”, is “Karin Osted”": (True, True),
+        "B, “Osted Line”, is none of the names that were offered": (True, False),
+        "B, “Osted Line”, is “Osted Line”": (False, True),
+        "Karin Osted works or worked for Osted Line": (True, True),
+        "Karin Osted leads or led Osted Line": (False, True),
+    }
+    page = ada.get(f"{TUTORIAL}1/").content.decode()
+    assert all(words in page for words in told)
+
+
+def test_feedback_on_a_document_names_what_differs_and_where(
+    published: Submission, ada: Client
+) -> None:
+    agree(ada)
+    worker = the_worker()
+    lesson = teach.tutorials()["entities"]
+    right = json.loads(lesson.questions[1]["right"]["mentions"][0])
+    mine = [one | {"type": "GPE"} if one["type"] == "ORG" else one for one in right[:-1]]
+    run = teach.begin(worker, lesson)
+    assert run is not None
+    run = teach.answer(run, 1, lesson.questions[0]["right"])
+    run = teach.answer(run, 2, {"mentions": [json.dumps(mine)]})
+    beside = teach.feedback(run, 2)
+    differing = {line.words: (line.yours, line.right) for line in beside.differing}
+    assert differing == {
+        "“Dunmore College”: organisation": (False, True),
+        "“Dunmore College”: state or city": (True, False),
+        "“dean”: title or job": (False, True),
+    }
+    numbers = {line.number for line in beside.differing}
+    where = {
+        beside.text[begin:end]
+        for begin, end, _, said in beside.marks
+        if numbers & {int(one) for one in said.split(", ")}
+    }
+    assert where == {"Dunmore College", "dean"}
+    page = ada.get("/annotate/tutorial/entities/2/").content.decode()
+    assert "3 of 8 differ" in page and 'data-badge="' in page
 
 
 def test_nobody_is_sent_to_a_tutorial_without_attempts_or_told_of_questions_behind_it(
@@ -390,7 +459,7 @@ def test_a_simulated_crowd_that_was_stopped_in_its_last_attempt_passes_and_judge
     agree(client)
     attempt(client, wrong=3)
     client.post(TUTORIAL)  # the second attempt, stopped after two questions
-    for number, question in enumerate(teach.tutorials()["relation"].questions[:2], start=1):
+    for number, question in enumerate(teach.tutorials()["relation"].asked(2)[:2], start=1):
         client.post(f"{TUTORIAL}{number}/", question["right"])
     work = Crowd(live_server.url, login, knows).work(at_most=60)
     assert (work.answers, work.errors) == (6, [])

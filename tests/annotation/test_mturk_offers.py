@@ -35,5 +35,6 @@ def test_a_document_is_not_offered_as_a_few_sentences(toy: Toy) -> None:
     assert (
         description
         == f"{title}: one question, about {max(1, round(seconds / 60))} min. Flags are paid like"
-        " answers."
+        " answers. About $12 an hour. Who is new does a tutorial first: 3 questions, about 6 min, paid $0.75 once, by a"
+        " bonus."
     )

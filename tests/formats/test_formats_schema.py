@@ -167,8 +167,13 @@ def test_what_annotators_are_told_is_kept_when_a_schema_is_stored() -> None:
     assert stored == TAC
     title = stored.entity_types["TITLE"]
     assert "mayor" in title.cues and "[" in title.example
-    for predicate in stored.predicates.values():
-        assert predicate.definition and predicate.example and predicate.counter_example
+
+
+@pytest.mark.parametrize("name", ["tac_kbp", "docred"])
+def test_every_relation_that_ships_says_what_it_means(name: str) -> None:
+    for predicate in shipped_schema(name).predicates.values():
+        told = [predicate.definition, predicate.example, predicate.counter_example]
+        assert all(told) and len(set(told)) == 3, predicate.name
 
 
 def test_types_that_no_predicate_names_are_not_counted() -> None:

@@ -76,7 +76,8 @@ SEND = """(said) => {
 
 NO_PAGE = {
     "forms alone, answered by a redirect": {
-        "annotate_appeal", "annotate_return", "annotate_stop", "desk-answer-request", "desk-reset-link",
+        "annotate_appeal", "annotate_return", "annotate_stop", "annotate_work_mail",
+        "desk-answer-request", "desk-reset-link",
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
         "desk-dismiss", "desk-intake", "desk-leak",
@@ -106,7 +107,7 @@ NO_PAGE = {
         "api-documents", "api-mention-types", "baseline", "baseline-output",
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
-        "desk-documents-csv", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
+        "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
         "desk-pooling-csv", "metrics-csv",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
@@ -213,6 +214,10 @@ def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     )
     found: dict[str, list[Page]] = {name: [("Ada", reverse(name))] for name in names}
     return found | {
+        "annotate_answer": [
+            ("Ada", reverse("annotate_answer", args=[one.pk]))
+            for one in Assignment.objects.filter(worker=ada).exclude(submitted_at=None)[:1]
+        ],
         "annotate_receipt": [("Ada", reverse("annotate_receipt", args=[paid.number]))],
         "annotate_tutorial": [("Ada", reverse("annotate_tutorial", args=["relation"]))],
         "annotate_tutorial_question": [
@@ -365,6 +370,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-worker": [
             ("Admin", reverse("desk-worker", args=[one.handle])) for one in (ada, bo, far)
         ],
+        "desk-answer": [("Admin", reverse("desk-answer", args=[bos.pk]))],
         "desk-reject": [("Admin", reverse("desk-reject", args=[bos.pk]))],
         "desk-batch": [("Admin", reverse("desk-batch", args=[row.purpose]))],
         "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],

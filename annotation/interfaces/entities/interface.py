@@ -6,12 +6,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.interfaces.base import AggregatedLabel, Interface, Judgment, ParsedResponse, Unit
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flagged
+from annotation.interfaces.base import (
+    AggregatedLabel,
+    Interface,
+    Judgment,
+    ParsedResponse,
+    Statement,
+    Unit,
+)
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
 from annotation.interfaces.shared.mentions import Settled, settle_mentions
-from annotation.interfaces.shared.reading import Marked, Reading
+from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ class Entities(Interface):
         return {
             "key": document["key"],
             "title": document.get("title") or document["key"],
-            "date": document.get("date", ""),
+            "date": with_weekday(document.get("date", "")),
             "words": len(reading.tokens),
             "text": reading.text,
             "types": types_of(reading),
@@ -114,6 +122,22 @@ class Entities(Interface):
             *labels,
         ]
 
+    def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
+        """Every name with its type, which one it is the same as, and its date; then the titles."""
+        reading = Reading(question.payload)
+        words = {one["name"]: one["word"].lower() for one in types_of(reading)}
+        found = [flag_statement(one) for one in answer if one.criterion == "flag"]
+        titles = []
+        for judgment in answer:
+            if judgment.criterion == "mentions":
+                marks = [Marked.of(one) for one in judgment.value["mentions"]]
+                found += [_mark_said(reading, one, words) for one in marks]
+                if not marks:
+                    found.append(Statement(("mention", ""), "Nothing is to be marked"))
+            elif judgment.criterion == "links":
+                titles += [_title_said(reading, *link) for link in judgment.value.items()]
+        return [*found, *titles]
+
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What each word is (a type, or nothing), and of each mention which one it is the same as
         and its page.
@@ -137,6 +161,23 @@ class Entities(Interface):
                     ("canonical", f"{one.span[0]}-{one.span[1]}"),
                     f"{one.canonical[0]}-{one.canonical[1]}",
                 )
+
+
+def _mark_said(reading: Reading, one: Marked, words: Mapping[str, str]) -> Statement:
+    says = f"“{reading.gloss(one.span)}”: {words.get(one.type, one.type)}"
+    if one.canonical != one.span:
+        says += f", the same as “{reading.gloss(one.canonical)}”"
+    if one.value:
+        says += ", no date can be told" if one.value == NO_VALUE else f", {one.value}"
+    key = ("mention", str(one.span), one.type, str(one.canonical), one.value)
+    return Statement(key, says, (one.span,))
+
+
+def _title_said(reading: Reading, span: str, title: str) -> Statement:
+    begin, end = (int(part) for part in span.split("-"))
+    page = "no page of Wikipedia" if title == NO_VALUE else f"“{title}” in Wikipedia"
+    words = f"“{reading.gloss((begin, end))}”: {page}"
+    return Statement(("link", span, title), words, ((begin, end),), optional=True)
 
 
 def _label(target: int, one: Settled) -> AggregatedLabel:
@@ -182,6 +223,12 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def with_weekday(day: str) -> str:
+    """A date with its weekday if it is a whole one: texts say “Saturday” and mean a date."""
+    whole = len(day) == len("2013-03-25") and is_date(day)
+    return f"{day}, a {date.fromisoformat(day):%A}" if whole else day
 
 
 def _pieces(example: str) -> list[tuple[str, bool]]:

@@ -1,9 +1,9 @@
 // The marks in one document: mentions and the entities that they name, with undo; what is open, what is likely.
 //
 // A state is a value: { mentions, links, names, read }. A mention is { id, first, last, type, entity, value, open };
-// tokens first … last - 1. Nothing here touches the page.
+// tokens first … last - 1; `guessed` if nobody chose its entity. Nothing here touches the page.
 
-import { isDate, looksLikeDate, normalDate } from "./dates.js";
+import { isDate, looksLikeDate, normalDate, proposedDate } from "./dates.js";
 import { History } from "../shared/history.js";
 
 const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
@@ -23,6 +23,7 @@ export class Marks {
     const within = (at) => at > 0 && this.sentenceOf[at] === this.sentenceOf[at - 1] && /[\p{L}\p{N},]$/u.test(this.words[at - 1]);
     this.named = new Set(this.words.filter((word, at) => /^\p{Lu}/u.test(word) && word !== "I" && within(at))); // names also where they begin a sentence
     this.cues = new Set(data.types.flatMap((one) => one.cues || [])); // small words that some type begins with
+    this.written = data.date || "";
     this.counts = data.types.some((one) => one.value === "number");
     this.state = EMPTY;
     this.history = new History();
@@ -40,6 +41,7 @@ export class Marks {
   textOf(mention) { return this.text(mention.first, mention.last); }
   linkable(type) { return Boolean(type) && this.types.get(type)?.value == null; }
   isDate(type) { return this.types.get(type)?.value === "date"; }
+  proposed(mention) { return proposedDate(this.textOf(mention), this.written); }
   linkOf(entity) { return this.state.links[entity] || ""; }
 
   /** The shortest mention over a token. */
@@ -116,13 +118,13 @@ export class Marks {
     const names = new Map([...this.entities().values()].map((one) => [one.id, one.name]));
     let before = null;
     for (const one of this.state.mentions) {
-      const words = `“${short(this.textOf(one))}”`;
-      if (before && one.first < before.last) say(one, `${words} overlaps “${short(this.textOf(before))}”. Keep one of them.`);
+      const words = `“${this.textOf(one)}”`;
+      if (before && one.first < before.last) say(one, `${words} overlaps “${this.textOf(before)}”. Keep one of them.`);
       if (!before || one.last > before.last) before = one;
       const name = names.get(one.entity);
       if (!one.type) say(one, `What is ${words}? Choose a type.`);
-      else if (this.isDate(one.type) && one.value !== "none" && !isDate(one.value)) say(one, `Which date is ${words}? Write it as 2013-03, or say that it cannot be told.`);
-      else if (name.id !== one.id && name.type !== one.type) say(one, `${words} is marked ${this.word(one.type)}, but the same as “${short(this.textOf(name))}”, which is marked ${this.word(name.type)}.`);
+      else if (this.isDate(one.type) && one.value !== "none" && !isDate(one.value)) say(one, `Which date is ${words}? Write it as 2013-03, or say that it cannot be told.${this.proposed(one) ? ` Perhaps ${this.proposed(one)}.` : ""}`);
+      else if (name.id !== one.id && name.type !== one.type) say(one, `${words} is marked ${this.word(one.type)}, but the same as “${this.textOf(name)}”, which is marked ${this.word(name.type)}.`);
       else if (one.open) say(one, `${words} could be two ${one.type.startsWith("PER") ? "people" : "things"}. Read the sentence and choose.`);
     }
     return found;
@@ -210,7 +212,7 @@ export class Marks {
     const there = this.state.mentions.find((one) => one.first === first && one.last === last);
     if (there) return type && type !== there.type ? this.retype(there.id, type) : there;
     const id = 1 + Math.max(0, ...this.state.mentions.map((one) => one.id));
-    const blank = { id, first, last, type, entity: 0, value: "", open: false };
+    const blank = { id, first, last, type, entity: 0, value: "", open: false, guessed: false };
     const made = this.placed({ ...blank, type: type || this.guess(blank) });
     this.change({ mentions: inOrder([...this.state.mentions, made]) });
     return made;
@@ -230,8 +232,8 @@ export class Marks {
     const value = this.isDate(mention.type) ? normalDate(this.textOf(mention)) : "";
     const likely = this.candidates(mention).filter((one) => one.likeness > 0);
     const best = likely.filter((one) => one.likeness === likely[0].likeness);
-    if (!best.length) return { ...mention, value, entity: mention.entity || this.newEntity(), open: false };
-    return { ...mention, value, entity: best[0].id, open: best.length > 1 };
+    if (!best.length) return { ...mention, value, entity: mention.entity || this.newEntity(), open: false, guessed: false };
+    return { ...mention, value, entity: best[0].id, open: best.length > 1, guessed: true };
   }
 
   newEntity() {
@@ -250,7 +252,8 @@ export class Marks {
   retype(id, type) {
     const mention = this.find(id);
     const alone = this.state.mentions.filter((one) => one.entity === mention.entity).length === 1;
-    const asked = alone || !this.linkable(type) ? this.placed({ ...mention, type }) : { ...mention, type, value: "", open: false };
+    const free = alone || mention.guessed || !this.linkable(type); // an entity that was guessed was guessed for the old type
+    const asked = free ? this.placed({ ...mention, type, entity: alone ? mention.entity : 0 }) : { ...mention, type, value: "", open: false };
     if (!this.linkable(type)) asked.entity = alone ? mention.entity : this.newEntity();
     const [found, mentions] = this.update(id, asked);
     this.change({ mentions });
@@ -264,7 +267,7 @@ export class Marks {
 
   /** Says that a mention names an entity; 0 is a new one. */
   assign(id, entity) {
-    const [found, mentions] = this.update(id, { entity: entity || this.newEntity(), open: false });
+    const [found, mentions] = this.update(id, { entity: entity || this.newEntity(), open: false, guessed: false });
     this.change({ mentions });
     return found;
   }
@@ -292,6 +295,7 @@ export class Marks {
       if (name.id === one.id && this.linkable(one.type) && this.linkOf(one.entity)) sent.link = this.linkOf(one.entity);
       if (name.id === one.id && this.state.names[one.entity] === one.id) sent.named = true;
       if (one.open) sent.open = true;
+      if (one.guessed) sent.guessed = true;
       return sent;
     });
   }
@@ -310,7 +314,7 @@ export class Marks {
       const name = String(row.canonical || row.span);
       if (!numbers.has(name)) numbers.set(name, numbers.size + 1);
       const entity = Number(row.entity) || numbers.get(name); // what we wrote ourselves has no numbers
-      mentions.push({ id, first: from, last: to, type: this.types.has(row.type) ? row.type : "", entity, value: String(row.value || ""), open: Boolean(row.open) });
+      mentions.push({ id, first: from, last: to, type: this.types.has(row.type) ? row.type : "", entity, value: String(row.value || ""), open: Boolean(row.open), guessed: Boolean(row.guessed) });
       if (row.link) links[entity] = String(row.link);
       if (row.named) names[entity] = id;
     }
@@ -322,7 +326,6 @@ export class Marks {
 function inOrder(mentions) { return mentions.sort((a, b) => a.first - b.first || b.last - a.last); }
 function initials(words) { return words.filter((word) => /^\p{L}/u.test(word) && !/^(of|the|and|for|in)$/.test(word)).map((word) => word[0]).join(""); }
 function folded(text) { return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(); }
-function short(text) { return text.length > 40 ? `${text.slice(0, 38)}…` : text; }
 
 function sentencesOf(tokens, sentences) {
   let at = 0;

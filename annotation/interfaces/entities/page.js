@@ -110,6 +110,7 @@ function act(name, value) {
   if (name === "name") return after(() => marks.name(mention.entity, mention.id));
   if (name === "all") return after(() => marks.retypeAll(mention.entity, value));
   if (name === "value") return after(() => marks.value(mention.id, value), true);
+  if (name === "propose") return after(() => marks.value(mention.id, value));
   if (name === "link") return after(() => marks.link(mention.entity, value), true);
   return undefined;
 }

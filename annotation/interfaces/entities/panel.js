@@ -1,6 +1,7 @@
 // What stands beside the document: the inspector of the words at hand, and the list of entities, conflicts first.
 
 import { classOf } from "./document.js";
+import { weekdayOf } from "./dates.js";
 import { sameAs } from "./same_as.js";
 
 const el = (name, attributes = {}, ...children) => {
@@ -72,7 +73,10 @@ function choice(entity, digit, words, note, chosen) {
 function holds(marks, mention, place, act) {
   if (marks.isDate(mention.type)) {
     const none = mention.value === "none";
-    return [el("div", { class: "field" }, el("label", { for: "value" }, "The date, as 2013-03 or 2013-03-25"), el("input", { id: "value", "data-act": "value", value: none ? "" : mention.value, autocomplete: "off", inputmode: "numeric", maxlength: 10, placeholder: none ? "cannot be told" : "2013-03" })),
+    const input = el("input", { id: "value", "data-act": "value", value: none ? "" : mention.value, autocomplete: "off", inputmode: "numeric", maxlength: 10, placeholder: none ? "cannot be told" : "2013-03", "aria-describedby": "weekday" });
+    const weekday = el("output", { id: "weekday", class: "quiet", for: "value" }, weekdayOf(mention.value));
+    input.addEventListener("input", () => { weekday.textContent = weekdayOf(input.value.trim()); });
+    return [el("div", { class: "field" }, el("label", { for: "value" }, "The date, as 2013-03 or 2013-03-25"), el("div", { class: "dated" }, input, weekday)), proposal(marks, mention),
       el("label", { class: "check" }, el("input", { type: "checkbox", "data-act": "value", checked: none }), " The text does not tell it")];
   }
   if (!marks.linkable(mention.type)) return [];
@@ -82,6 +86,15 @@ function holds(marks, mention, place, act) {
   suggest(input, titles, marks.textOf(marks.nameOf(mention.entity)));
   return [el("div", { class: "field" }, el("label", { for: "link" }, "Its Wikipedia title, if you know it"), input, titles),
     el("label", { class: "check" }, el("input", { type: "checkbox", "data-act": "link", checked: link === "none" }), " It has no page")];
+}
+
+/** The day that "Saturday" was, to be taken by one key; null where there is nothing to propose. */
+function proposal(marks, mention) {
+  const date = marks.proposed(mention);
+  if (!date || date === mention.value) return null;
+  const written = `written ${marks.written}, a ${weekdayOf(marks.written)}`;
+  return el("button", { type: "button", class: "who-one", "data-act": "propose", "data-value": date, "data-digit": "1" },
+    el("span", { class: "cap-key", "aria-hidden": "true" }, "1"), el("span", {}, el("b", {}, `${date}${weekdayOf(date) ? `, ${weekdayOf(date)}` : ""}`), " ", el("small", {}, `perhaps: ${written}`)));
 }
 
 let asked = 0;
@@ -107,8 +120,8 @@ export function drawList(place, marks, conflicts, phase) {
   const count = marks.mentions.length;
   const parts = [el("div", { class: "head" }, el("h2", {}, "Entities"), el("span", { class: "quiet" }, count ? `${entities.length} with ${count} mention${count === 1 ? "" : "s"}` : "none yet"))];
   if (conflicts.length) {
-    const rows = conflicts.slice(0, 8).map((one) => el("li", {}, el("button", { type: "button", class: "link-button", "data-act": "go", "data-value": String(marks.find(one.mention).first) }, one.sentence)));
-    parts.push(el("div", { class: "notice warn" }, el("b", {}, conflicts.length === 1 ? "1 question open." : `${conflicts.length} questions open.`), el("ul", {}, ...rows), conflicts.length > 8 ? `And ${conflicts.length - 8} more.` : ""));
+    const rows = conflicts.map((one) => el("li", {}, el("button", { type: "button", class: "link-button", "data-act": "go", "data-value": String(marks.find(one.mention).first) }, one.sentence)));
+    parts.push(el("div", { class: "notice warn" }, el("b", {}, conflicts.length === 1 ? "1 question open." : `${conflicts.length} questions open.`), el("ul", {}, ...rows)));
   }
   for (const type of [...marks.types.values(), { name: "", word: "Not said yet" }]) {
     const own = entities.filter((one) => one.type === type.name);
@@ -122,7 +135,7 @@ export function drawList(place, marks, conflicts, phase) {
 function row(marks, one) {
   const words = marks.textOf(one.name);
   const value = one.mentions[0].value;
-  const aside = marks.isDate(one.type) ? (value === "none" ? "cannot be told" : value) : one.mentions.length > 1 ? `×${one.mentions.length}` : "";
+  const aside = marks.isDate(one.type) ? (value === "none" ? "cannot be told" : `${value} ${weekdayOf(value).slice(0, 3)}`) : one.mentions.length > 1 ? `×${one.mentions.length}` : "";
   return el("li", { "data-entity": String(one.id) }, el("button", { type: "button", class: "entity", "data-act": "go", "data-value": String(one.name.first) },
     el("span", { class: `n ${classOf(one.type)}` }, String(one.id)), el("span", { class: "words" }, words), el("span", { class: "aside" }, aside)));
 }

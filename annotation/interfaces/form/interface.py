@@ -11,9 +11,10 @@ from annotation.interfaces.base import (
     Interface,
     Judgment,
     ParsedResponse,
+    Statement,
     Unit,
 )
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement
 from annotation.interfaces.shared.ratings import ratings_label
 
 if TYPE_CHECKING:
@@ -88,6 +89,18 @@ class Form(Interface):
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         names = [field["name"] for field in question.payload["fields"]]
         return ratings_label(question, responses, names)
+
+    def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
+        asked = {field["name"]: field["ask"] for field in question.payload["fields"]}
+        found = []
+        for one in answer:
+            if one.criterion == "flag":
+                found.append(flag_statement(one, what="This text"))
+            elif one.criterion in asked:
+                choice = str(one.value["choice"])
+                words = f"{asked[one.criterion]} {choice}"
+                found.append(Statement((one.criterion, choice), words))
+        return found
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What was picked of each question, and whether it was flagged."""

@@ -14,10 +14,19 @@ from annotation.interfaces.base import (
     Interface,
     Judgment,
     ParsedResponse,
+    Statement,
     Unit,
 )
+from annotation.interfaces.shared.flag import flag_statement
 from annotation.interfaces.shared.majority import holding
-from annotation.interfaces.shared.payload import Pair, PredicatePayload, Side, parts_of
+from annotation.interfaces.shared.payload import (
+    Pair,
+    PredicatePayload,
+    Side,
+    meaning_of,
+    parts_of,
+    sentence_of,
+)
 from kbpo.instances.merge import UNDECIDED, mention_value
 
 if TYPE_CHECKING:
@@ -97,6 +106,19 @@ class Relation(Interface):
         over_mentions = any(UNDECIDED in one.value for one in labels)
         return 2 * flags == flags + len(said) or over_relations or over_mentions
 
+    def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
+        pair = Pair.of(question.payload)
+        found: list[Statement] = []
+        for side in pair.sides:
+            links = [one for one in answer if one.criterion == "linking" and side.asked]
+            found += [_link_said(side, one) for one in links if one.target_id == side.target]
+        for one in answer:
+            if one.criterion == "flag":
+                found.append(flag_statement(one, PROBLEMS, "This question"))
+            elif one.criterion == "relation":
+                found += _sentences_said(pair, one.value["holds"])
+        return found
+
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Each directed predicate (yes, no), each mention that there is a choice for, and whether
         it was flagged.
@@ -115,10 +137,38 @@ class Relation(Interface):
             yield ("linking", str(response.target_id)), str(response.value["choice"])
 
 
+def _link_said(side: Side, one: Judgment) -> Statement:
+    choice = str(one.value["choice"])
+    title = one.value.get("title")
+    page = ", no page of Wikipedia" if title == NO_TITLE else f", “{title}” in Wikipedia"
+    if choice in side.candidates:
+        words = f"{side.letter.upper()}, “{side.gloss}”, is “{side.called(choice)}”"
+    else:
+        words = f"{side.letter.upper()}, “{side.gloss}”, is none of the names that were offered"
+    key = ("linking", side.letter, choice if choice in side.candidates else OTHER)
+    return Statement(key, words + (page if title else ""))
+
+
+def _sentences_said(pair: Pair, holds: Sequence[str]) -> list[Statement]:
+    """The sentences that hold, or that none does."""
+    if not holds:
+        return [Statement(("relation", ""), "None of the sentences holds")]
+    return [
+        Statement(("relation", one["part"]), sentence_of(one, pair.a.gloss, pair.b.gloss))
+        for one in pair.data["predicates"]
+        if not set(holds).isdisjoint(parts_of(one))
+    ]
+
+
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows, from the payload alone, with an answer as its worker left it."""
     pair = Pair.of(payload)
     left = {name: _left(answer, name) for name in ("a", "b", "holds", "none", "problem", "remark")}
+    common = [
+        _choice(one, pair, left["holds"], str(number))
+        for number, one in enumerate(pair.common, start=1)
+    ]
+    rarer = [_choice(one, pair, left["holds"], "") for one in pair.rarer]
     return {
         "key": pair.data["document"]["key"],
         "title": pair.data["document"].get("title") or pair.data["document"]["key"],
@@ -126,11 +176,9 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
         "whole": len(pair.data["text"]) >= pair.data["length"],
         **text_of(pair, pair.data["text"], pair.data["begin"], pair.data["length"]),
         "sides": [_side(side, answer) for side in pair.sides],
-        "common": [
-            _choice(one, pair, left["holds"], str(number))
-            for number, one in enumerate(pair.common, start=1)
-        ],
-        "rarer": [_choice(one, pair, left["holds"], "") for one in pair.rarer],
+        "common": common,
+        "rarer": rarer,
+        "explains": [one for one in [*common, *rarer] if one["meaning"]],
         "rarer_open": any(one["part"] in left["holds"] for one in pair.rarer),
         "none": bool(left["none"]),
         "problems": [(code, words, code in left["problem"]) for code, words in PROBLEMS.items()],
@@ -165,7 +213,11 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
 
 def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
     chosen = _left(answer, side.letter)
-    candidates = [(span, gloss, span in chosen) for span, gloss in side.candidates.items()]
+    candidates = [
+        (span, gloss, " or ".join(side.fuller.get(span, [])), span in chosen)
+        for span, gloss in side.candidates.items()
+    ]
+    other = "Somebody else" if side.person else "Something else"
     return {
         "letter": side.letter,
         "role": "subject" if side.letter == "a" else "object",
@@ -174,9 +226,10 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
         "question": "Who is" if side.person else "What is",
         "asked": side.asked,
+        "has_parts": bool(side.fuller),
         "candidates": [
             *candidates,
-            (OTHER, "Somebody else" if side.person else "Something else", OTHER in chosen),
+            (OTHER, other, "", OTHER in chosen),
         ],
         "title": next(iter(_left(answer, f"{side.letter}_title")), ""),
         "no_title": bool(_left(answer, f"{side.letter}_no_title")),
@@ -203,7 +256,13 @@ def _choice(
             pieces.append((side.gloss, "subject" if side.letter == "a" else "object"))
         rest = rest[at + len(mark) :]
     value = " ".join(parts_of(predicate))
-    return {"part": value, "pieces": pieces, "key": key, "chosen": value in chosen}
+    return {
+        "part": value,
+        "pieces": pieces,
+        "key": key,
+        "chosen": value in chosen,
+        "meaning": meaning_of(predicate, pair.data.get("meanings", {})),
+    }
 
 
 def _all(raw: Mapping[str, Any], name: str) -> list[str]:

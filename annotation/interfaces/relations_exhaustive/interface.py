@@ -14,11 +14,17 @@ from annotation.interfaces.base import (
     Interface,
     Judgment,
     ParsedResponse,
+    Statement,
     Unit,
 )
-from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flagged
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
 from annotation.interfaces.shared.majority import holding
-from annotation.interfaces.shared.payload import COMMON, PredicatePayload, parts_of
+from annotation.interfaces.shared.payload import (
+    COMMON,
+    PredicatePayload,
+    parts_of,
+    sentence_of,
+)
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -58,6 +64,7 @@ class RelationsExhaustive(Interface):
                 "text": data["text"],
                 "sentences": data["sentences"],
                 "mentions": data["mentions"],
+                "meanings": data.get("meanings", {}),
                 "options": [_options(options) for options in data["options"]],
                 "pairs": [
                     [pair["a"], pair["b"], pair["options"], pair["sentence"]]
@@ -120,6 +127,15 @@ class RelationsExhaustive(Interface):
             *labels,
         ]
 
+    def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
+        """Every sentence that holds of a pair; of pairs without one nothing is said."""
+        found = [flag_statement(one) for one in answer if one.criterion == "flag"]
+        for one in answer:
+            if one.criterion == "relations":
+                for number in range(len(question.payload["pairs"])):
+                    found += _pair_said(question.payload, number, one.value["holds"])
+        return found
+
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Of each pair, each directed predicate: yes or no."""
         yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
@@ -131,6 +147,25 @@ class RelationsExhaustive(Interface):
             for predicate in data["options"][pair["options"]]:
                 part = predicate["part"]
                 yield ("relation", f"{pair['target']} {part}"), "yes" if part in held else "no"
+
+
+def _pair_said(
+    data: Mapping[str, Any], number: int, holds: Mapping[str, Sequence[str]]
+) -> list[Statement]:
+    """What holds of one pair, each with the places of its two names."""
+    pair = data["pairs"][number]
+    a, b = (data["mentions"][pair[side]] for side in ("a", "b"))
+    places = ((a["span"][0], a["span"][1]), (b["span"][0], b["span"][1]))
+    held = set(holds.get(str(pair["target"]), ()))
+    return [
+        Statement(
+            ("relation", str(number), one["part"]),
+            sentence_of(one, a["gloss"], b["gloss"]),
+            places,
+        )
+        for one in data["options"][pair["options"]]
+        if not held.isdisjoint(parts_of(one))
+    ]
 
 
 def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ const form = document.querySelector("form.judge");
 const place = document.getElementById("text");
 const choices = document.getElementById("choices");
 const rarer = document.getElementById("rarer");
+const meanings = document.getElementById("meanings");
 const primary = document.getElementById("primary");
 const explained = form.id === "explained";
 const missing = document.getElementById("missing");
@@ -120,8 +121,28 @@ function draw() {
   rarer.open = rare.some(([option]) => said?.includes(option.part));
   rarer.querySelector("summary").textContent = `${rare.length} rarer relation${rare.length === 1 ? "" : "s"}`;
   rarer.querySelector(".choices").replaceChildren(...rare.map(([, row]) => row));
+  drawMeanings(pair);
   drawState();
   light(pair);
+}
+
+/** What each sentence means, as the schema says it. */
+function drawMeanings(pair) {
+  const meaningOf = (option) => data.meanings[option.part.split(" ")[0].slice(0, -1)];
+  const told = pair.options.filter(meaningOf);
+  meanings.hidden = !told.length;
+  const rows = told.flatMap((option) => {
+    const term = document.createElement("dt");
+    term.append(...sentenceOf(pair, option));
+    const { definition, example, counter_example: counter } = meaningOf(option);
+    const parts = [["", "", definition], ["right", "✓ says it: ", example], ["wrong", "✗ does not: ", counter]];
+    return [term, ...parts.filter(([, , words]) => words).map(([role, sign, words]) => {
+      const line = document.createElement("dd");
+      line.append(piece(sign, role), words);
+      return line;
+    })];
+  });
+  meanings.querySelector("dl").replaceChildren(...rows);
 }
 
 function drawState() {
@@ -246,7 +267,7 @@ function pick(digit) {
 
 const KEYS = {
   Backspace: () => goTo(at - 1), ArrowLeft: () => goTo(at - 1), ArrowRight: () => goTo(at + 1), x: noneForTheRest, z: undo, y: redo,
-  n: () => { const next = unanswered(at); if (next !== undefined) goTo(next); }, m: () => { rarer.open = !rarer.open; }, f: () => { flag.open = !flag.open; },
+  n: () => { const next = unanswered(at); if (next !== undefined) goTo(next); }, m: () => { rarer.open = !rarer.open; }, w: () => { meanings.open = !meanings.open; }, f: () => { flag.open = !flag.open; },
 };
 
 function onKey(event) {

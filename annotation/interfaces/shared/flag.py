@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from annotation.interfaces.base import AggregatedLabel, BadAnswer
+from annotation.interfaces.base import AggregatedLabel, BadAnswer, Judgment, Statement
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -42,6 +42,16 @@ def flagged(
     if 2 * flags <= n:
         return None
     return AggregatedLabel(question.target_id, {}, "flagged", n, (n - flags) / n)
+
+
+def flag_statement(
+    judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, what: str = "This document"
+) -> Statement:
+    """What a flag says, in words, with its remark."""
+    said = judgment.value
+    problem = problems.get(said["problem"], said["problem"])
+    remark = f" “{said['remark']}”" if said.get("remark") else ""
+    return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
 
 
 def _text(raw: Mapping[str, Any], name: str) -> str:

@@ -8,12 +8,16 @@ depends on the schema and the text alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NotRequired, TypedDict
 
 Span = tuple[int, int]
+Meanings = Mapping[str, dict[str, str]]
+"""Predicate -> what the schema says of it: its `definition`, an `example` of words that say it, and
+a `counter_example` of words that do not"""
 COMMON = 9  # as many as there are digits to pick them with; rarer relations are folded
 
 
@@ -69,11 +73,25 @@ class RelationPayload(TypedDict):
     b: MentionPayload
     others: list[list[int]]
     predicates: list[PredicatePayload]
+    meanings: NotRequired[Meanings]
 
 
 def parts_of(predicate: PredicatePayload) -> list[str]:
     """The directed predicates that one sentence stands for."""
     return [predicate["part"], *predicate.get("also", [])]
+
+
+def meaning_of(predicate: PredicatePayload, meanings: Meanings) -> dict[str, str]:
+    """What a sentence means; empty where the schema says nothing."""
+    return meanings.get(predicate["part"][:-1], {})
+
+
+def sentence_of(predicate: PredicatePayload, a: str, b: str) -> str:
+    """A directed predicate as a sentence about two names."""
+    subject, object_ = (a, b) if predicate["part"].endswith(">") else (b, a)
+    names = {"{subject}": subject, "{object}": object_}
+    pieces = re.split("({subject}|{object})", predicate["template"])
+    return "".join(names.get(piece, piece) for piece in pieces)
 
 
 @dataclass(frozen=True)
@@ -112,6 +130,33 @@ class Side:
     def candidates(self) -> dict[str, str]:
         """What it may refer to: the span as it stands in the form → the words."""
         return {f"{c['span'][0]}-{c['span'][1]}": c["gloss"] for c in self.data["candidates"]}
+
+    @cached_property
+    def fuller(self) -> dict[str, list[str]]:
+        """For each candidate whose words are a part of another one's: those fuller names. It stands
+        for another thing of that name, since each thing is called by its fullest name.
+        """
+        words = {value: gloss.casefold().split() for value, gloss in self.candidates.items()}
+        found: dict[str, list[str]] = {}
+        for value, own in words.items():
+            longer = [
+                self.candidates[other] for other, some in words.items() if _is_part_of(own, some)
+            ]
+            if longer:
+                found[value] = list(dict.fromkeys(longer))
+        return found
+
+    def called(self, value: str) -> str:
+        """The words of a candidate, which tell it from every other one."""
+        gloss = self.candidates[value]
+        return f"{gloss}, not {' or '.join(self.fuller[value])}" if value in self.fuller else gloss
+
+
+def _is_part_of(words: list[str], others: list[str]) -> bool:
+    """Whether some words stand in others, one after the other, and are not all of them."""
+    n = len(words)
+    starts = range(len(others) - n + 1)
+    return 0 < n < len(others) and any(others[at : at + n] == words for at in starts)
 
 
 @dataclass(frozen=True)

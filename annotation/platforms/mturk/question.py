@@ -55,7 +55,7 @@ def title_and_description(advert: Advert) -> tuple[str, str]:
     about = "one question" if advert.questions == 1 else f"{advert.questions} questions"
     minutes = max(1, round(advert.work_seconds / 60))
     description = f"{advert.title}: {about}, about {minutes} min. Flags are paid like answers."
-    return advert.title, description
+    return advert.title, f"{description} {advert.before}".strip()
 
 
 def duration_of(advert: Advert) -> int:

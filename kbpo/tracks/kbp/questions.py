@@ -5,7 +5,7 @@ claims, no gold.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -147,6 +147,7 @@ def _payload(
         for name in names
         if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b)
     ]
+    sentences = sentences_of(visible, types["a"], types["b"], schema)
     return {
         "document": {"key": document.key, "title": document.title},
         "text": document.text[begin:end],
@@ -156,7 +157,8 @@ def _payload(
         "lit": list(lit),
         **sides,
         "others": [list(name) for name in sorted(others)],
-        "predicates": sentences_of(visible, types["a"], types["b"], schema),
+        "predicates": sentences,
+        "meanings": meanings_of(sentences, schema),
     }
 
 
@@ -186,6 +188,23 @@ def sentences_of(
             }
         told[part] = first
     return list(sentences.values())
+
+
+def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str, Any]:
+    """What the schema says of the predicates of some sentences, for people who judge; each once,
+    and nothing where it is silent.
+    """
+    found = {}
+    for name in dict.fromkeys(sentence["part"][:-1] for sentence in sentences):
+        one = schema.predicates[name]
+        told = {
+            "definition": one.definition,
+            "example": one.example,
+            "counter_example": one.counter_example,
+        }
+        if any(told.values()):
+            found[name] = {what: words for what, words in told.items() if words}
+    return found
 
 
 def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:

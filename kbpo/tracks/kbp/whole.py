@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from formats.schema import Schema, load_schema
@@ -16,7 +17,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.facts import REACH
 from kbpo.tracks.kbp.judge import Clusters, Span, directed
-from kbpo.tracks.kbp.questions import sentences_of
+from kbpo.tracks.kbp.questions import meanings_of, sentences_of
 from kbpo.tracks.models import Track
 
 Settled = Mapping[Span, Mapping[str, Any]]
@@ -70,6 +71,7 @@ def relations_draft(track: Track, document: Document, origin: str) -> QuestionDr
         options.setdefault(types, len(options))
     at = {span: number for number, span in enumerate(spans)}
     numbers: dict[Span, int] = {}
+    lists = [sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options]
     payload = _text_of(document) | {
         "scope": track.scope,
         "mentions": [
@@ -81,9 +83,8 @@ def relations_draft(track: Track, document: Document, origin: str) -> QuestionDr
             }
             for span in spans
         ],
-        "options": [
-            sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options
-        ],
+        "options": lists,
+        "meanings": meanings_of(chain.from_iterable(lists), schema),
         "pairs": [
             {
                 "target": targets[place],

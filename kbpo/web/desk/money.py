@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.budget import cents
 from annotation.budget.cents import STATES, Cents
+from annotation.quality.hourly import ADVICE, FLOOR, Hourly, hourly_rates
 from annotation.questions import share
 from kbpo.accounts.models import User
 from kbpo.money.caps import BadCap, caps_of, set_cap
@@ -58,6 +59,9 @@ def show(request: HttpRequest) -> HttpResponse:
         "shared": _shared(track) if track else [],
         "interfaces": Price.objects.filter(track=track).order_by("interface") if track else [],
         "said": request.GET,
+        "hourly": _hourly(track),
+        "floor": FLOOR,
+        "advice": ADVICE,
         **_quoted(request, track),
     }
     return render(request, "desk/money.html", context)
@@ -66,6 +70,16 @@ def show(request: HttpRequest) -> HttpResponse:
 def _track(request: HttpRequest) -> Track | None:
     slug = request.GET.get("track", "")
     return get_object_or_404(Track, slug=slug) if slug else None
+
+
+def _hourly(track: Track | None) -> list[Hourly]:
+    """What an hour pays, of the kinds of questions that a track has prices for or that were
+    answered.
+    """
+    prices = Price.objects.all() if track is None else Price.objects.filter(track=track)
+    priced = set(prices.values_list("interface", flat=True))
+    rates = hourly_rates(track=track)
+    return [rate for name, rate in rates.items() if name in priced or rate.answers]
 
 
 def _switches(chosen: Track | None) -> list[dict[str, Any]]:

@@ -109,14 +109,13 @@ def tutorial_question(
         return _explained(request, lesson, run, number)
     context = lesson_context(lesson, run, number)
     if request.method != "POST":
-        return show(request, lesson.question(number), None, context)
+        return show(request, lesson.question(number, run.attempt), None, context)
     raw = raw_of(request.POST)
     try:
         teach.answer(run, number, raw)
     except BadAnswer as bad:
-        return show(
-            request, lesson.question(number), raw, context | {"error": str(bad)}, status=422
-        )
+        asked = lesson.question(number, run.attempt)
+        return show(request, asked, raw, context | {"error": str(bad)}, status=422)
     return redirect("annotate_tutorial_question", interface=interface, number=number)
 
 
@@ -125,7 +124,7 @@ def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dic
     attempt = "Tutorial" if run.attempt == 1 else "Tutorial, second attempt"
     return {
         "trying": attempt,
-        "tutorial_key": f"{lesson.interface}/{number}",
+        "tutorial_key": f"{lesson.interface}/{run.attempt}/{number}",
         "number": number,
         "of": len(lesson.questions),
         "elapsed": 0,
@@ -135,21 +134,34 @@ def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dic
 def _explained(
     request: HttpRequest, lesson: teach.Tutorial, run: TutorialRun, number: int
 ) -> HttpResponse:
-    """The question with the right answer filled in, what was missed, and why it is right."""
-    one, result = lesson.questions[number - 1], run.answers[number - 1]
-    last = number == len(lesson.questions)
     onward = (
         reverse("annotate_tutorial", args=[lesson.interface])
-        if last
+        if number == len(lesson.questions)
         else reverse("annotate_tutorial_question", args=[lesson.interface, number + 1])
     )
+    return show_explained(request, lesson, run, number, onward, lesson_context(lesson, run, number))
+
+
+def show_explained(
+    request: HttpRequest,
+    lesson: teach.Tutorial,
+    run: TutorialRun,
+    number: int,
+    onward: str,
+    context: dict[str, object],
+) -> HttpResponse:
+    """The question with the right answer filled in, one's own answer beside it, and why it is
+    right.
+    """
+    one, result = lesson.asked(run.attempt)[number - 1], run.answers[number - 1]
     explained = {
         "right": result["right"],
         "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
+        "beside": teach.feedback(run, number),
         "why": one["why"],
         "next": onward,
-        "last": last,
+        "last": number == len(lesson.questions),
         "answer": json.dumps(one["right"]),
     }
-    context = lesson_context(lesson, run, number) | {"preview": True, "explained": explained}
-    return show(request, lesson.question(number), one["right"], context)
+    page = context | {"preview": True, "explained": explained}
+    return show(request, lesson.question(number, run.attempt), one["right"], page)

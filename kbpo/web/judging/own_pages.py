@@ -17,13 +17,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
+from annotation.hits.mail_work import ask_for_mail
+from annotation.hits.read_answer import read_answer
 from annotation.hits.todays_set import answered, todays_set
 from annotation.interfaces.registry import INTERFACES
 from annotation.labels.change import can_change
 from annotation.models import Assignment, Worker
+from annotation.quality.hourly import hourly_rates
 from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import takes_volunteers
-from annotation.workers.models import Application, Leaving, Payout
+from annotation.workers.models import Application, Leaving, Payout, WorkMail
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -81,6 +84,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "prospect": payee.prospect(worker, payout.owed_to(worker)),
         "address": payee.masked(payee.address_of(worker)),
         "email": request.user.email,  # type: ignore[union-attr]
+        "gets_mail": WorkMail.objects.filter(worker=worker).exists(),
     }
     return render(request, "annotators/home.html", context)
 
@@ -96,6 +100,7 @@ def _teams(worker: Worker) -> list[str]:
 def _kinds(worker: Worker) -> list[dict[str, Any]]:
     """What is open, interface by interface, and whether its tutorial is passed."""
     learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
+    rates, own = hourly_rates(), hourly_rates(worker=worker)
     for name in INTERFACES:
         lesson = teach.tutorials().get(name)
         offer = lease.offer_to(worker, name) if name in learned or name in learnable else None
@@ -113,6 +118,8 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
                 "offer": offer,
                 "lesson": lesson,
                 "reward": reward,
+                "hourly": rates[name],
+                "own_hourly": own[name].measured,
             }
             found.append(kind | {"learned": name in learned, "learnable": name in learnable})
     return found
@@ -130,6 +137,7 @@ def _history(worker: Worker) -> QuerySet[Assignment]:
 def _told(rows: Any) -> list[dict[str, Any]]:
     return [
         {
+            "pk": one.pk,
             "about": interface_title(one.hit.questions.all()[0]),
             "sent": one.submitted_at,
             "reward": one.hit.reward,
@@ -153,6 +161,15 @@ def history(request: HttpRequest, worker: Worker) -> HttpResponse:
     page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
     context = {"page": page, "rows": _told(page.object_list), "n": answered(worker).count()}
     return render(request, "annotators/history.html", context)
+
+
+@require_GET
+@for_annotators
+def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
+    """An answer of one's own, in words and in its text; nothing of what others said."""
+    row = get_object_or_404(_history(worker), pk=pk)
+    context = {"answer": _told([row])[0], "read": read_answer(row)}
+    return render(request, "annotators/answer.html", context)
 
 
 @require_GET
@@ -219,6 +236,7 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
         "email": request.user.email,
         "rules": payee.schedule(),
         "prospect": payee.prospect(worker, payout.owed_to(worker)),
+        "gets_mail": WorkMail.objects.filter(worker=worker).exists(),
         "refusal": refusal,
     }
     return render(request, "annotators/payee.html", context, status=422 if refusal else 200)
@@ -246,6 +264,21 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     )
     messages.success(request, "Noted. The next payout goes there.")
     return ""
+
+
+@require_POST
+@for_annotators
+def work_mail(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """Whether somebody is written to when there is work; back to where they asked."""
+    wanted = request.POST.get("wanted") == "yes"
+    if ask_for_mail(worker, wanted=wanted):
+        messages.success(request, "We write to you when there is work, once a day at most.")
+    elif wanted:
+        messages.error(request, "Add an e-mail address first: it stands below.")
+        return redirect("annotate_payee")
+    else:
+        messages.success(request, "We do not write to you about work any more.")
+    return redirect("annotate_payee" if request.POST.get("from") == "payee" else "annotate")
 
 
 @require_GET

@@ -8,7 +8,6 @@ same pages stand outside a frame, for who may accept no HIT before they have pas
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from annotation.platforms.registry import platform_of
 from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
-from kbpo.web.judging.doors import lesson_context
+from kbpo.web.judging.doors import lesson_context, show_explained
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.marketplace.frame import Go
 
@@ -140,7 +139,8 @@ def _question(
     """The next question of the tutorial."""
     number = len(run.answers) + 1
     context = _context(door, lesson, run, number) | {"error": error}
-    return show(request, lesson.question(number), answer, context, status=422 if error else 200)
+    asked = lesson.question(number, run.attempt)
+    return show(request, asked, answer, context, status=422 if error else 200)
 
 
 def _learn(
@@ -157,26 +157,11 @@ def _learn(
         run = teach.answer(run, int(number), raw)
     except BadAnswer as bad:
         return _question(request, door, lesson, run, raw, str(bad))
-    return _explained(request, door, lesson, run, int(number))
+    onward = request.get_full_path()
+    context = _context(door, lesson, run, int(number))
+    return show_explained(request, lesson, run, int(number), onward, context)
 
 
 def _context(door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
     carried = [*door.carried, ("step", LESSON), ("version", str(number))]
     return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
-
-
-def _explained(
-    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, number: int
-) -> HttpResponse:
-    """The question with the right answer filled in, what was missed, and why it is right."""
-    one, result = lesson.questions[number - 1], run.answers[number - 1]
-    explained = {
-        "right": result["right"],
-        "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
-        "why": one["why"],
-        "next": request.get_full_path(),
-        "last": number == len(lesson.questions),
-        "answer": json.dumps(one["right"]),
-    }
-    context = _context(door, lesson, run, number) | {"preview": True, "explained": explained}
-    return show(request, lesson.question(number), one["right"], context)

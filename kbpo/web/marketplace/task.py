@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.hits.parts import carried, joined, part, read, under_way
-from annotation.hits.publish import lease_seconds_of
+from annotation.hits.publish import before_it, lease_seconds_of
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.keep_draft import keep_draft
@@ -72,7 +72,12 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
             request,
             questions[0],
             None,
-            {"preview": True, "framed": True, "about": _about(hit, questions)},
+            {
+                "preview": True,
+                "framed": True,
+                "about": _about(hit, questions),
+                "before": before_it(hit, questions),
+            },
         )
     posted = request.method == "POST"
     go = (

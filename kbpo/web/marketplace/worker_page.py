@@ -12,11 +12,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from annotation.hits.read_answer import read_answer
 from annotation.interfaces.registry import INTERFACES
-from annotation.models import Worker
+from annotation.models import UNLISTED, Worker
 from annotation.platforms import proof
 from annotation.workers import speak
 from annotation.workers.worker import has_sent_in
+from kbpo.web.judging.views import interface_title
+
+LATEST = 5
+"""Answers that a page shows in words"""
 
 
 @never_cache
@@ -61,11 +66,29 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
             "messages_to": worker.messages.order_by("-at")[:50],
             "appeals": worker.appeals.order_by("-made_at")[:10],
             "refusals": speak.refusals(worker),
+            "answers": _own_answers(worker),
             "appealing": worker.appeals.filter(answered_at=None).exists(),
         }
     response = render(request, "annotation/say.html", context, status=422 if refusal else 200)
     response["Referrer-Policy"] = "no-referrer"
     return response
+
+
+def _own_answers(worker: Worker) -> list[dict[str, Any]]:
+    """A worker's latest answers that were sent in, and all that pay was refused for, in words."""
+    rows = worker.assignments.filter(raw__isnull=False).exclude(status__in=UNLISTED)
+    rows = rows.select_related("hit", "worker").prefetch_related("hit__questions")
+    refused = rows.filter(status="rejected").order_by("-pk")[:LATEST]
+    latest = [one for one in rows.order_by("-submitted_at", "-pk")[:LATEST] if one not in refused]
+    return [
+        {
+            "about": interface_title(one.hit.questions.all()[0]),
+            "sent": one.submitted_at,
+            "refused": one.status == "rejected",
+            "read": read_answer(one),
+        }
+        for one in [*refused, *latest]
+    ]
 
 
 def _appeal(request: HttpRequest, worker: Worker) -> str:

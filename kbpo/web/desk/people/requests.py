@@ -32,6 +32,7 @@ from kbpo.accounts.audit import note
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.csv import csv_response
+from kbpo.web.desk.people.workers import in_doubt
 from kbpo.web.judging.own_pages import show_receipt, title_of
 
 MOST = Decimal("100000")
@@ -48,9 +49,12 @@ def overview(request: HttpRequest) -> HttpResponse:
         fair=Count("pk", filter=Q(fair=True)),
     )
     context = {
-        "appeals": (
-            Appeal.objects.filter(answered_at=None).select_related("worker").order_by("made_at")
-        ),
+        "appeals": [
+            {"row": row, "doubted": in_doubt(row.worker)}
+            for row in Appeal.objects.filter(answered_at=None)
+            .select_related("worker")
+            .order_by("made_at")
+        ],
         "volunteers": (
             Application.objects.filter(admitted=None)
             .select_related("user")

@@ -5,20 +5,26 @@ undoing it.
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
 from annotation.desk import command
+from annotation.hits.read_answer import read_beside
+from annotation.interfaces.shared.statements import SideBySide
 from annotation.labels.reject import CannotReject
+from annotation.models import Assignment, Worker
 from annotation.quality import describe
 from kbpo.accounts.models import User
 from kbpo.web.access import for_admins
 
+MOST_READ = 8
+"""Answers in doubt that stand on a page in words"""
 LONG = 80
 """Characters of a field that stand in a line"""
 
@@ -44,7 +50,13 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
     record = describe.record(handle)
     if record is None:
         raise Http404("There is no such annotator.")
-    context = {"record": record, "worker": record.worker, "line": record.line, "refusal": refusal}
+    context = {
+        "record": record,
+        "worker": record.worker,
+        "line": record.line,
+        "refusal": refusal,
+        "doubted": in_doubt(record.worker),
+    }
     return render(request, "desk/worker.html", context, status=422 if refusal else 200)
 
 
@@ -108,6 +120,38 @@ def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
 
 
 @for_admins
+def answer(request: HttpRequest, pk: int) -> HttpResponse:
+    """One answer in words and in its text, beside the right one and those of others."""
+    found = describe.answer(pk)
+    if found is None:
+        raise Http404("There is no such answer.")
+    context = {"worker": found[0], "answer": found[1], "read": _read(pk)}
+    return render(request, "desk/answer.html", context)
+
+
+def _read(pk: int) -> list[SideBySide]:
+    """What an answer says, beside what else is known."""
+    rows = Assignment.objects.select_related("hit", "worker")
+    return read_beside(get_object_or_404(rows, pk=pk, raw__isnull=False))
+
+
+def in_doubt(worker: Worker) -> list[dict[str, Any]]:
+    """The latest answers of a worker that something is held against, to be read before anything is
+    decided.
+    """
+    rows = worker.assignments.filter(
+        Q(signals__isnull=False) | Q(rejections__undone_at=None, rejections__isnull=False),
+        raw__isnull=False,
+    )
+    latest = rows.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
+    return [
+        {"answer": found[1], "read": read_beside(row)}
+        for row in latest[:MOST_READ]
+        if (found := describe.answer(row.pk)) is not None
+    ]
+
+
+@for_admins
 def reject(request: HttpRequest, pk: int) -> HttpResponse:
     """Refusing pay for an answer: the evidence first, then what follows from it, then the second
     click.
@@ -135,6 +179,7 @@ def reject(request: HttpRequest, pk: int) -> HttpResponse:
         "evidence": evidence,
         "refusal": refusal,
         "sure": sure,
+        "read": _read(pk),
         "sent": _sent(answer.raw),
     }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
@@ -188,6 +233,7 @@ def _text(request: HttpRequest, name: str) -> str:
 urlpatterns = [
     path("desk/annotators/", listing, name="desk-workers"),
     path("desk/annotators/<str:handle>/", one, name="desk-worker"),
+    path("desk/answers/<int:pk>/", answer, name="desk-answer"),
     path("desk/answers/<int:pk>/reject/", reject, name="desk-reject"),
     path("desk/answers/<int:pk>/undo/", undo, name="desk-undo"),
 ]

@@ -8,10 +8,12 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, re_path
 
 from annotation.hits import batch
+from annotation.labels.export import EXPORTS
 from annotation.models import SIGNALS
 from annotation.quality import agreement, describe
 from annotation.quality.gold import (
@@ -31,6 +33,7 @@ from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
+from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.desk.quality.agreement import agreement_lines
 
 PUBLISHED_KAPPA = 0.61
@@ -75,6 +78,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         "published": PUBLISHED_KAPPA,
         "signals": [(kind, NAMES[kind], kind in policy_of(found).exclude_for) for kind in SIGNALS],
         "refusal": refusal,
+        "exports": list(EXPORTS),
     }
     return render(request, "desk/quality.html", context, status=422 if refusal else 200)
 
@@ -90,6 +94,15 @@ def _change_signals(request: HttpRequest, found: Track) -> str:
         return str(refusal)
     messages.success(request, "Noted. It holds for what is settled from now on.")
     return ""
+
+
+@for_admins
+def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpResponseBase:
+    """Answers, labels or agreement of a track as a file, row by row."""
+    found = get_object_or_404(Track, slug=slug)
+    header, rows = EXPORTS[what]
+    send = csv_stream if form == "csv" else json_stream
+    return send(f"{what}-{slug}.{form}", header, rows(found))
 
 
 @for_admins
@@ -174,5 +187,10 @@ def _number(text: str) -> Decimal | None:
 urlpatterns = [
     path("desk/quality/", index, name="desk-quality"),
     path("desk/tracks/<slug:slug>/quality/", track, name="desk-track-quality"),
+    re_path(
+        rf"^desk/tracks/(?P<slug>[-\w]+)/(?P<what>{'|'.join(EXPORTS)})\.(?P<form>csv|jsonl)$",
+        export,
+        name="desk-export",
+    ),
     path("desk/tracks/<slug:slug>/gold/", gold, name="desk-gold"),
 ]

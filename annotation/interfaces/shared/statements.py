@@ -1,0 +1,115 @@
+"""What answers to one question say, side by side: each statement once, with who makes it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from annotation.interfaces.base import Interface, Judgment, Statement
+
+if TYPE_CHECKING:
+    from annotation.models import Question
+
+Answer = Sequence[Judgment]
+Mark = tuple[int, int, str] | tuple[int, int, str, str]
+"""Begin, end, role, and the numbers of the lines that are about it"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One statement: whether the answer at hand makes it, whether the right one does (None: nobody
+    knows it), and how many of the others.
+    """
+
+    number: int
+    words: str
+    yours: bool
+    right: bool | None
+    others: int
+    of: int
+
+    @property
+    def differs(self) -> bool:
+        """Whether the right answer says otherwise, or else most of the others."""
+        if self.right is not None:
+            return self.yours != self.right
+        return self.of > 0 and self.yours != (2 * self.others > self.of)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A text with numbered places, and the statements about it."""
+
+    text: str
+    marks: list[Mark]
+    lines: list[Line]
+    numbered: bool
+    """Whether the marks carry the numbers of the lines"""
+    of: int = 0
+    """How many others answered"""
+    knows_right: bool = False
+    title: str = ""
+
+    @property
+    def differing(self) -> list[Line]:
+        """The lines in which the answer at hand is not the right one, or not that of most."""
+        return [line for line in self.lines if line.differs]
+
+
+def side_by_side(
+    interface: Interface,
+    question: Question,
+    answer: Answer,
+    right: Answer | None = None,
+    others: Sequence[Answer] = (),
+) -> SideBySide:
+    """An answer beside the right one and those of others, in the order of the text. What only a
+    minority of the others says is left out. Optional statements are held against nobody.
+    """
+    yours = {one.key: one for one in interface.statements(question, answer)}
+    ours = {one.key: one for one in interface.statements(question, right or ())}
+    votes: Counter[tuple[str, ...]] = Counter()
+    theirs: dict[tuple[str, ...], Statement] = {}
+    for other in others:
+        said = {one.key: one for one in interface.statements(question, other)}
+        votes.update(said.keys())
+        theirs |= said
+    most = {key: one for key, one in theirs.items() if 2 * votes[key] > len(others)}
+    known = {**most, **ours, **yours}
+    known = {key: one for key, one in known.items() if key in yours or not one.optional}
+    rows = sorted(known.values(), key=lambda one: min(one.places, default=(-1, -1)))
+    page = interface.render(question)
+    lines = []
+    for number, one in enumerate(rows, start=1):
+        knows = right is not None and not one.optional
+        line = Line(
+            number,
+            one.words,
+            one.key in yours,
+            one.key in ours if knows else None,
+            votes[one.key],
+            0 if one.optional else len(others),
+        )
+        lines.append(line)
+    return SideBySide(
+        text=page.get("text", ""),
+        marks=page.get("marks") or _numbered(rows),
+        lines=lines,
+        numbered=not page.get("marks") and any(one.places for one in rows),
+        of=len(others),
+        knows_right=right is not None,
+        title=page.get("title", ""),
+    )
+
+
+def _numbered(rows: Sequence[Statement]) -> list[Mark]:
+    """The places of some statements, with the numbers of those that are about each."""
+    numbers: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for number, one in enumerate(rows, start=1):
+        for place in one.places:
+            numbers[place].append(str(number))
+    return [
+        (begin, end, "other", ", ".join(some)) for (begin, end), some in sorted(numbers.items())
+    ]

@@ -1,0 +1,92 @@
+"""What an hour of judging pays: as planned, and at the pace at which people work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from statistics import median
+
+from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.models import ANSWERED, Assignment, Worker
+from kbpo.tracks.models import Track
+
+LATEST = 2000
+"""Answers that are measured: the latest"""
+FEWEST = 5
+"""With fewer answers nothing is said of the pace"""
+FLOOR, ADVICE = Decimal("8"), Decimal("12")
+"""Dollars an hour: the least that Prolific allows, and what it advises"""
+HOUR = 3600
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: through which interface, the seconds that were expected, its reward, and how long
+    it took.
+    """
+
+    interface: str
+    expected: int
+    reward: Decimal
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Hourly:
+    """What an hour of one kind of question pays, in dollars. The measured rate is at the median
+    pace, since whoever leaves a page open is no slow reader; None if there are too few answers.
+    """
+
+    interface: str
+    planned: Decimal
+    measured: Decimal | None
+    answers: int
+
+    @property
+    def holds(self) -> Decimal:
+        """The measured rate, or else the planned one."""
+        return self.planned if self.measured is None else self.measured
+
+    @property
+    def below_floor(self) -> bool:
+        return self.holds < FLOOR
+
+    @property
+    def below_advice(self) -> bool:
+        return self.holds < ADVICE
+
+
+def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) -> dict[str, Hourly]:
+    """What an hour pays through each interface, by the latest answers: of everybody or of one
+    worker, everywhere or on one track.
+    """
+    rows = Assignment.objects.filter(status__in=ANSWERED, seconds__gt=0)
+    rows = rows if worker is None else rows.filter(worker=worker)
+    rows = rows if track is None else rows.filter(hit__track=track)
+    columns = ("pk", "hit__questions__interface", "hit__questions__seconds")
+    answers: dict[int, Answer] = {}
+    for pk, interface, expected, reward, seconds in rows.order_by("-pk").values_list(
+        *columns, "hit__reward", "seconds"
+    )[:LATEST]:
+        before = answers.get(pk)
+        planned = expected + (before.expected if before else 0)  # of all questions of its HIT
+        answers[pk] = Answer(interface, planned, reward, seconds)
+    return {
+        name: _rate(name, [one for one in answers.values() if one.interface == name])
+        for name in INTERFACES
+    }
+
+
+def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
+    kind = interface_of(interface)
+    planned = [one.reward * HOUR / one.expected for one in answers if one.expected]
+    usual = Decimal(kind.default_reward) * HOUR / kind.default_seconds
+    measured = [float(one.reward) * HOUR / one.seconds for one in answers]
+    return Hourly(
+        interface,
+        (median(planned) if planned else usual).quantize(CENT),
+        Decimal(median(measured)).quantize(CENT) if len(answers) >= FEWEST else None,
+        len(answers),
+    )

@@ -1,0 +1,147 @@
+"""What an hour pays is told as planned and as measured; who finds no work can be written to."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import answer_all
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from annotation.hits import mail_work
+from annotation.models import HIT, Assignment, Worker
+from annotation.platforms.proof import task_path
+from annotation.quality.hourly import hourly_rates
+from annotation.workers import leave
+from annotation.workers.models import Intake, WorkMail
+from annotation.workers.worker import worker_of
+from kbpo.accounts.models import User
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+HOME = "/annotate/"
+
+
+def write_all(capture: Any) -> int:
+    with capture(execute=True):
+        return mail_work.tick()
+
+
+@pytest.fixture
+def away(published: Submission, ada: Client) -> Worker:
+    """Ada asked for mail when she found nothing; there is work now, and she is not here."""
+    User.objects.filter(username="ada").update(email="ada@example.org")
+    HIT.objects.update(status="closed")
+    told = ada.get(HOME).content.decode()
+    assert "Nothing to judge right now" in told and "E-mail me when there is work" in told
+    assert ada.post("/annotate/work-mail/", {"wanted": "yes"})["Location"] == HOME
+    Worker.objects.update(last_seen_at=timezone.now() - timedelta(hours=2))
+    return Worker.objects.get()
+
+
+def test_a_mail_goes_out_when_there_is_work_and_only_then(
+    away: Worker, django_capture_on_commit_callbacks: Any
+) -> None:
+    assert write_all(django_capture_on_commit_callbacks) == 0 and mail.outbox == []
+    HIT.objects.update(status="open")
+    assert write_all(django_capture_on_commit_callbacks) == 1
+    [sent] = mail.outbox
+    assert sent.to == ["ada@example.org"] and "6 questions wait for you" in sent.body
+    assert "/annotate/payee/" in sent.body, "where it can be switched off"
+
+
+def test_it_comes_once_a_day_at_most_and_not_again_before_they_came(
+    away: Worker, django_capture_on_commit_callbacks: Any
+) -> None:
+    HIT.objects.update(status="open")
+    assert [write_all(django_capture_on_commit_callbacks) for _ in range(3)] == [1, 0, 0]
+    two_days_ago = timezone.now() - timedelta(days=2)
+    WorkMail.objects.update(mailed_at=two_days_ago)
+    assert write_all(django_capture_on_commit_callbacks) == 1, "they came two hours ago"
+    WorkMail.objects.update(mailed_at=two_days_ago)
+    Worker.objects.update(last_seen_at=two_days_ago - timedelta(hours=1))
+    assert write_all(django_capture_on_commit_callbacks) == 0, "they never came since"
+    Worker.objects.update(last_seen_at=timezone.now())
+    assert write_all(django_capture_on_commit_callbacks) == 0, "they are here"
+
+
+def test_nobody_is_written_to_who_does_not_want_it_or_may_not_judge(
+    away: Worker, ada: Client, django_capture_on_commit_callbacks: Any
+) -> None:
+    HIT.objects.update(status="open")
+    Worker.objects.update(excluded_at=timezone.now(), excluded_reason="Guessing.")
+    assert write_all(django_capture_on_commit_callbacks) == 0
+    Worker.objects.update(excluded_at=None)
+    ada.post("/annotate/work-mail/", {"wanted": "no", "from": "payee"})
+    assert not WorkMail.objects.exists()
+    assert write_all(django_capture_on_commit_callbacks) == 0
+    User.objects.update(email="")
+    assert ada.post("/annotate/work-mail/", {"wanted": "yes"})["Location"] == "/annotate/payee/"
+    assert not WorkMail.objects.exists(), "it takes an address"
+
+
+def test_the_wish_goes_with_whoever_leaves(away: Worker) -> None:
+    leave.ask(away, waives=True)
+    assert not WorkMail.objects.exists()
+
+
+@pytest.mark.usefixtures("untaught")
+def test_without_work_the_paid_tutorial_is_in_sight(
+    published: Submission, ada: Client, track: Track
+) -> None:
+    HIT.objects.update(status="closed")
+    told = ada.get(HOME).content.decode()
+    empty = told[told.index('id="no-work"') :]
+    assert 'href="/annotate/tutorial/relation/"' in empty and "$0.75" in empty
+    Intake.objects.create(track=track, tutorial_reward=Decimal("0.00"))
+    told = ada.get(HOME).content.decode()
+    assert "$0.75" not in told[told.index('id="no-work"') :]
+
+
+def test_the_hourly_rate_is_told_as_planned_and_at_the_usual_pace(
+    published: Submission, clients: list[Client], admin: User
+) -> None:
+    assert hourly_rates()["relation"].planned == Decimal("9.00")
+    assert hourly_rates()["relation"].measured is None
+    for client in clients[:2]:
+        answer_all(client)
+    ada = worker_of(User.objects.get(username="ada"))
+    Assignment.objects.filter(worker=ada).update(seconds=12.0, status="accepted")
+    Assignment.objects.exclude(worker=ada).update(seconds=30.0, status="accepted")
+    slow = Assignment.objects.filter(worker=ada).latest("pk")
+    Assignment.objects.filter(pk=slow.pk).update(seconds=9000.0)  # the page stayed open
+    assert hourly_rates(worker=ada)["relation"].measured == Decimal("15.00")
+    everybody = hourly_rates()["relation"]
+    assert (everybody.measured, everybody.answers) == (Decimal("6.00"), 12)
+    assert everybody.below_floor
+    Assignment.objects.filter(pk=slow.pk).update(status="returned", returned_by="lease")
+    told = clients[0].get(HOME).content.decode()  # one is open again
+    row = re.search(r'data-label="An hour"><span>(.*?)</span></td>', told, re.S)
+    assert row is not None
+    assert " ".join(row.group(1).split()) == (
+        "$9.00 planned, <b>$6.00</b> at the usual pace, $15.00 at yours"
+    )
+
+
+def test_a_preview_on_a_marketplace_names_the_tutorial_and_what_it_pays(
+    published: Submission, settings: Any
+) -> None:
+    settings.MTURK_WORKER_SITES = ["https://worker.mturk.com"]
+    hit = HIT.objects.first()
+    assert hit is not None
+    HIT.objects.filter(pk=hit.pk).update(platform="mturk")
+    settings.MTURK_TUTORIAL = True
+    said = (
+        "Who is new does a tutorial first: 8 questions, about 5 min, paid $0.75 once, by a bonus."
+    )
+    address = task_path(hit) + "?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE"
+    assert said in Client().get(address).content.decode()
+    settings.MTURK_TUTORIAL = False
+    told = Client().get(address).content.decode()
+    assert "tutorial first" not in told and "About $9 an hour." in told

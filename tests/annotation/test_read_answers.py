@@ -1,0 +1,192 @@
+"""Answers can be read in words and in their text: by who gave them, by admins before they decide,
+and in files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, answer_all
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.labels import settle
+from annotation.labels.export import EXPORTS
+from annotation.labels.reject import reject
+from annotation.models import Assignment, Gold, Question, Signal, Worker
+from annotation.platforms.proof import say_path
+from annotation.workers import speak
+from kbpo.accounts.models import User
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+WRONG = {"a": "0-3", "b": "other", "holds": ["org:founded_by<"]}
+STUDIED = "Ann 2 Lee studied at Elm College 2"
+FOUNDED = "Elm College 2 was founded by Ann 2 Lee"
+
+
+@pytest.fixture
+def desk(admin: User) -> Client:
+    client = Client()
+    client.force_login(admin)
+    return client
+
+
+@pytest.fixture
+def judged(two_published: Submission, clients: list[Client]) -> Assignment:
+    """Two questions with three answers each; those of the last worker differ from the others'."""
+    for client, said in zip(clients, (GOOD, GOOD, WRONG), strict=True):
+        answer_all(client, said)
+    settle.tick()
+    rows = Assignment.objects.filter(
+        worker__user__username="cy", hit__questions__target__document__key="doc-2"
+    )
+    return rows.get()
+
+
+def page(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200, address
+    return str(response.content.decode())
+
+
+def test_an_admin_reads_an_answer_beside_the_others_and_in_the_text(
+    judged: Assignment, desk: Client
+) -> None:
+    for address in (f"/desk/answers/{judged.pk}/", f"/desk/answers/{judged.pk}/reject/"):
+        told = page(desk, address)
+        assert FOUNDED in told and STUDIED in told, "what was said, and what most others said"
+        assert "0 of 2" in told and "2 of 2" in told
+        assert '<mark class="m-subject"' in told and ">Right</th>" not in told
+    Gold.objects.create(
+        question=judged.hit.questions.get(),
+        source=judged.hit.questions.get(),
+        made_by=User.objects.get(username="root"),
+        why="Sure.",
+        expected=[
+            {"target": one.target_id, "criterion": one.criterion, "value": one.value}
+            for one in judged.hit.assignments.exclude(pk=judged.pk)[0].responses.all()
+        ],
+    )
+    assert ">Right</th>" in page(desk, f"/desk/answers/{judged.pk}/")
+    assert desk.get("/desk/answers/999999/").status_code == 404
+
+
+def test_nobody_else_reads_it(judged: Assignment, clients: list[Client]) -> None:
+    for client in (clients[0], Client()):
+        assert client.get(f"/desk/answers/{judged.pk}/").status_code in (302, 403, 404)
+        assert client.get(f"/annotate/answers/{judged.pk}/").status_code in (302, 403, 404)
+
+
+def test_who_gave_an_answer_reads_it_and_nothing_of_the_others(
+    judged: Assignment, clients: list[Client]
+) -> None:
+    address = f"/annotate/answers/{judged.pk}/"
+    assert f'href="{address}"' in page(clients[2], "/annotate/history/")
+    told = page(clients[2], address)
+    assert FOUNDED in told and STUDIED not in told and " of 2" not in told
+    assert "B, “Elm College 2”, is none of the names that were offered" in told
+
+
+def test_an_answer_that_nobody_has_parsed_yet_is_read_as_it_was_sent(
+    two_published: Submission, ada: Client
+) -> None:
+    answer_all(ada, WRONG)
+    row = Assignment.objects.filter(hit__questions__target__document__key="doc-2").get()
+    assert FOUNDED in page(ada, f"/annotate/answers/{row.pk}/")
+    Assignment.objects.filter(pk=row.pk).update(raw={"a": ["gone"]}, status="failed")
+    assert "could not be read" in page(ada, f"/annotate/answers/{row.pk}/")
+
+
+def test_doubted_answers_stand_where_admins_decide(
+    judged: Assignment, desk: Client, clients: list[Client], admin: User
+) -> None:
+    cy = Worker.objects.get(user__username="cy")
+    Signal.objects.get_or_create(assignment=judged, worker=cy, kind="against_majority")
+    assert FOUNDED in page(desk, f"/desk/annotators/{cy.handle}/")
+    reject(judged, admin, "It is the same button every time.")
+    speak.appeal(cy, "I read it.")
+    told = page(desk, "/desk/requests/")
+    assert FOUNDED in told and "I read it." in told and "not paid" in told
+    assert f'href="/annotate/answers/{judged.pk}/"' in page(clients[2], "/annotate/")
+
+
+def test_a_worker_of_a_marketplace_reads_their_own_answers(judged: Assignment) -> None:
+    cy = Worker.objects.get(user__username="cy")
+    Worker.objects.filter(pk=cy.pk).update(platform="mturk", user=None)
+    told = page(Client(), say_path(cy))
+    assert FOUNDED in told and STUDIED not in told
+
+
+def test_answers_labels_and_agreement_are_files_by_page_and_command(
+    judged: Assignment, desk: Client, track: Track, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged.responses.filter(criterion="relation").update(excluded_reason="=Left out")
+    for what, (header, rows) in EXPORTS.items():
+        as_csv = desk.get(f"/desk/tracks/{track.slug}/{what}.csv")
+        as_json = desk.get(f"/desk/tracks/{track.slug}/{what}.jsonl")
+        assert as_csv.streaming and as_json.streaming
+        assert f"{what}-{track.slug}.csv" in as_csv["Content-Disposition"]
+        table = list(csv.DictReader(io.StringIO(body_of(as_csv))))
+        objects = [json.loads(line) for line in body_of(as_json).splitlines()]
+        assert len(table) == len(objects) == len(list(rows(track))) > 0
+        assert list(table[0]) == list(objects[0]) == header
+        call_command("export", track.slug, what, "--json-lines")
+        assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == objects
+        call_command("export", track.slug, what)
+        assert (
+            capsys.readouterr().out.splitlines()
+            == body_of(desk.get(f"/desk/tracks/{track.slug}/{what}.csv")).splitlines()
+        )
+    with pytest.raises(CommandError, match="no track"):
+        call_command("export", "none", "answers")
+    assert desk.get(f"/desk/tracks/{track.slug}/secrets.csv").status_code == 404
+    assert Client().get(f"/desk/tracks/{track.slug}/answers.csv").status_code in (302, 404)
+
+
+def test_exported_answers_say_what_who_and_whether_they_count(
+    judged: Assignment, track: Track
+) -> None:
+    judged.responses.filter(criterion="relation").update(excluded_reason="=Left out")
+    header, rows = EXPORTS["answers"]
+    answers = [dict(zip(header, row, strict=True)) for row in rows(track)]
+    assert len(answers) == 3 * 2 * 3, "three people, two questions: a relation and two links"
+    mine = [one for one in answers if one["answer"] == judged.pk and one["criterion"] == "relation"]
+    assert [one["words"] for one in mine] == [FOUNDED]
+    assert (mine[0]["counts"], mine[0]["why_not"]) == (False, "=Left out")
+    assert mine[0]["document"] == "doc-2" and mine[0]["worker"] == judged.worker.handle
+    assert {one["worker"] for one in answers} == set(
+        Worker.objects.values_list("handle", flat=True)
+    )
+    assert not any(f'"{name}"' in json.dumps(answers, default=str) for name in ("ada", "bo", "cy"))
+    [flagged] = judged.hit.questions.all()
+    response = judged.responses.filter(criterion="relation").get()
+    response.criterion, response.value = "flag", {"problem": "text", "remark": "I am Cy Lee"}
+    response.save()
+    assert "Cy Lee" not in json.dumps([row[:] for row in rows(track)], default=str)
+    assert flagged.pk in {one["question"] for one in answers}
+
+
+def test_labels_are_exported_with_where_they_came_from(judged: Assignment, track: Track) -> None:
+    header, rows = EXPORTS["labels"]
+    labels = [dict(zip(header, row, strict=True)) for row in rows(track)]
+    [one] = [one for one in labels if one["kind"] == "pair" and one["document"] == "doc-2"]
+    assert one["value"]["holds"] == ["per:schools_attended>"]
+    assert (one["source"], one["n"]) == ("crowd", 3) and one["origin"].startswith("question:")
+
+
+def body_of(response: Any) -> str:
+    return b"".join(response.streaming_content).decode()
+
+
+def test_other_tracks_stay_out_of_a_file(judged: Assignment, track: Track) -> None:
+    other = Track.objects.create(
+        corpus=track.corpus, name="Other", slug="other", status="open", design="iid"
+    )
+    assert list(EXPORTS["answers"][1](other)) == []
+    assert Question.objects.filter(track=track).exists()
