@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import normalize
@@ -35,6 +35,8 @@ class Output:
     line: int
     input: str
     text: str
+    passage: int | None = None
+    """The passage that it was taken from, counted from 0"""
 
 
 def shown(text: str) -> str:
@@ -82,20 +84,22 @@ def read_inputs(source: Source, limits: Limits) -> list[Input]:
 
 def read_outputs(
     source: Source,
-    known: Collection[str],
+    known: Collection[str] | Mapping[str, int],
     limits: Limits,
     report: Report,
     tell: Callable[[int], None] = lambda line: None,
 ) -> Iterator[Output]:
-    """Yields the usable outputs of a file, one an input; all else is in the report."""
+    """Yields the usable outputs of a file, one an input; all else is in the report. `known` are the
+    inputs; with how many passages each has, an output may say which one it was taken from.
+    """
     answered: dict[str, int] = {}
-    for number, line in open_text(source, limits, report):
+    for number, line in open_text(source, limits.for_outputs(), report):
         report.lines = number
         tell(number)
         if not line.strip():
             continue
         report.relation_lines += 1
-        output = _output(number, line, known, report)
+        output = _output(number, line, known, limits, report)
         if output is None:
             continue
         if output.input in answered:
@@ -115,7 +119,13 @@ def read_outputs(
         report.add("consistency.input_missing", 0, text)
 
 
-def _output(number: int, line: str, known: Collection[str], report: Report) -> Output | None:
+def _output(
+    number: int,
+    line: str,
+    known: Collection[str] | Mapping[str, int],
+    limits: Limits,
+    report: Report,
+) -> Output | None:
     """The output of a line; None if it cannot be used, and the report says why."""
     fields = _object(line)
     if fields is None:
@@ -144,7 +154,26 @@ def _output(number: int, line: str, known: Collection[str], report: Report) -> O
         text = "The output is empty: there is nothing to judge. The line is dropped."
         report.add("syntax.value", number, text, line)
         return None
-    return Output(number, fields["input_id"], output)
+    if len(output) > limits.output_characters:
+        text = (
+            f"The output has {len(output):,} characters; at most {limits.output_characters:,} are"
+            " taken. The line is dropped."
+        )
+        report.add("limits.output", number, text, line)
+        return None
+    passage = fields.get("passage")
+    if passage is not None and not _names_a_passage(passage, fields["input_id"], known):
+        text = (
+            f"There is no passage {quoted(str(passage))} of the input {quoted(fields['input_id'])}:"
+            " they are counted from 0. The output is used without."
+        )
+        report.add("reference.passage", number, text, line)
+        passage = None
+    return Output(number, fields["input_id"], output, passage)
+
+
+def _names_a_passage(said: Any, key: str, known: Collection[str] | Mapping[str, int]) -> bool:
+    return type(said) is int and isinstance(known, Mapping) and 0 <= said < known[key]
 
 
 def _object(line: str) -> dict[str, Any] | None:

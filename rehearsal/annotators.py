@@ -21,6 +21,7 @@ from typing import Protocol
 from rehearsal import reading
 from rehearsal.bias import BIASES, NONE, mistaken, other_link
 from rehearsal.browser import Browser, Form, Page
+from rehearsal.opinions import SAYS, Opinions
 
 Span = tuple[int, int]
 
@@ -90,6 +91,7 @@ class Crowd:
         knows: Knows,
         *,
         finds: reading.Finds | None = None,
+        opinions: Opinions | None = None,
         mention_recall: float = 0.8,
         as_told: bool = False,
         accuracy: float | Sequence[float] = 1.0,
@@ -106,6 +108,7 @@ class Crowd:
             )
         self.work_done = Work()
         self.finds, self.mention_recall, self.as_told = finds, mention_recall, as_told
+        self.opinions = opinions
         self._lock = threading.Lock()
         self._workers = []
         for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
@@ -265,6 +268,10 @@ class _Worker:
         document = form.data["document"]
         if form.data.get("interface", "relation") == "relation":
             return self._answer(form, wrong)
+        if (says := SAYS.get(form.data["interface"])) is not None:
+            if self.crowd.opinions is None:
+                raise LookupError("this crowd has no opinion on texts")
+            return says(page, form, self.crowd.opinions, wrong, self.rng)
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731

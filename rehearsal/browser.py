@@ -40,6 +40,10 @@ class Form:
         """The values that a group of boxes or buttons offers."""
         return [value for one, value, _ in self.fields if one == name]
 
+    def offers(self, name: str, value: object) -> bool:
+        """Whether a group of boxes or buttons has this value."""
+        return str(value) in self.options(name)
+
 
 @dataclass
 class Page:
@@ -74,6 +78,8 @@ class _Reader(HTMLParser):
         self.reading = ""
         self.label: tuple[list[str], list[tuple[str, str]]] | None = None
         """Words of the label at hand, and the fields in it"""
+        self.writing: tuple[str, str] | None = None
+        """The text field under way: its name, and its text so far"""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         have = {name: value or "" for name, value in attrs}
@@ -85,6 +91,8 @@ class _Reader(HTMLParser):
             self.label = ([], [])
         elif tag == "script" and have.get("type") == "application/json":
             self.reading = have.get("id", "")
+        elif tag == "textarea" and self.current is not None and "name" in have:
+            self.writing = have["name"], ""
         elif tag == "input" and self.current is not None and "name" in have:
             box = have.get("type") in ("radio", "checkbox")
             value = have.get("value", "on" if box else "")
@@ -97,6 +105,8 @@ class _Reader(HTMLParser):
             self.data[self.reading] = self.data.get(self.reading, "") + data
         elif self.label is not None:
             self.label[0].append(data)
+        if self.writing is not None:
+            self.writing = self.writing[0], self.writing[1] + data
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "script":
@@ -106,6 +116,11 @@ class _Reader(HTMLParser):
                 words = " ".join("".join(self.label[0]).split())
                 self.current.labels |= dict.fromkeys(self.label[1], words)
             self.label = None
+        if tag == "textarea" and self.writing is not None and self.current is not None:
+            name, text = self.writing
+            # As a browser does: a line break right after the tag is not part of the text.
+            self.current.fields.append((name, text.removeprefix("\n"), True))
+            self.writing = None
         if tag == "form":
             self.current = None
 

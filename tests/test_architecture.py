@@ -80,7 +80,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.experts": (_DRAWN, DJANGO | {"numpy"}),
     "kbpo.evaluation": (_DRAWN | {"kbpo.experts"}, DJANGO | {"numpy", "scipy"}),
     "annotation": (
-        _DRAWN | {"kbpo.experts", "kbpo.tracks.kbp"},
+        _DRAWN | {"kbpo.experts", "kbpo.tracks.generation", "kbpo.tracks.kbp"},
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
     "kbpo.web": (
@@ -92,6 +92,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
             "kbpo.embedded",
             "kbpo.evaluation",
             "kbpo.experts",
+            "kbpo.tracks.content",
             "kbpo.tracks.generation",
             "kbpo.tracks.kbp",
             "rehearsal",

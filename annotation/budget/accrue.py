@@ -5,13 +5,16 @@ owed it, once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from hashlib import sha256
 
 from django.db.models import Sum
 
-from annotation.models import HIT, Assignment, Payment, Question
+from annotation.budget.extra import extra_of
+from annotation.interfaces.registry import interface_of
+from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
 from annotation.platforms.registry import platform_of
 from kbpo import clock
 from kbpo.money.spend import ZERO, Bill, spend_all
@@ -34,13 +37,18 @@ def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
     """
     hits = HIT.objects.in_bulk({one.hit_id for one in assignments})
     questions = _questions(hits)
+    bonuses = _bonuses(assignments, hits, questions)
     by_track: dict[int, list[Assignment]] = defaultdict(list)
     for one in assignments:
         by_track[hits[one.hit_id].track_id].append(one)
     tracks = Track.objects.in_bulk(by_track)
     owed: list[Assignment] = []
     for track, some in sorted(by_track.items()):
-        groups = [_bills(one, hits[one.hit_id], questions[one.hit_id]) for one in some]
+        groups = [
+            _bills(one, hits[one.hit_id], questions[one.hit_id])
+            + [_bonus_bill(bonus, question) for question, bonus in bonuses.get(one.pk, ())]
+            for one in some
+        ]
         for one, refusal in zip(some, spend_all(tracks[track], groups), strict=True):
             if refusal:
                 _wait(one, refusal)
@@ -50,21 +58,71 @@ def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
     Payment.objects.bulk_create(
         _payment(one, hits[one.hit_id]) for one in owed if one.pk not in known
     )
+    Bonus.objects.bulk_create(
+        (bonus for one in owed for _, bonus in bonuses.get(one.pk, ())), ignore_conflicts=True
+    )
     return owed
 
 
 def _payment(assignment: Assignment, hit: HIT) -> Payment:
-    """What a worker is owed, and where: at the endpoint where they worked, never at another."""
+    """What a worker is owed, and where: at the endpoint where they worked, never at another. On
+    our own pages that is all of it; elsewhere what they earned besides the reward is a bonus.
+    """
+    extra = assignment.extra if platform_of(hit.platform).local else ZERO
     return Payment(
         status="owed",
         assignment=assignment,
         worker_id=assignment.worker_id,
-        amount=hit.reward,
+        amount=hit.reward + extra,
         endpoint=hit.endpoint,
     )
 
 
-def _questions(hits: dict[int, HIT]) -> dict[int, list[Question]]:
+def _bonuses(
+    assignments: Sequence[Assignment],
+    hits: Mapping[int, HIT],
+    questions: Mapping[int, Sequence[Question]],
+) -> dict[int, list[tuple[Question, Bonus]]]:
+    """Assignment -> the bonuses by which another platform pays what was earned besides its reward,
+    one for each question that pays it; not yet saved. Their tokens follow from the assignment's,
+    so that no repeat makes a second one.
+    """
+    earned = [
+        one for one in assignments if one.extra and not platform_of(hits[one.hit_id].platform).local
+    ]
+    judgments: dict[tuple[int, int], list[Response]] = defaultdict(list)
+    for response in Response.objects.filter(assignment__in=earned):
+        judgments[response.assignment_id, response.question_id].append(response)
+    bonuses: dict[int, list[tuple[Question, Bonus]]] = {}
+    for one in earned:
+        hit = hits[one.hit_id]
+        for question in questions[hit.pk]:
+            extra = extra_of(question, judgments[one.pk, question.pk])
+            if not extra:
+                continue
+            bonus = Bonus(
+                status="owed",
+                token=sha256(f"extra:{one.token}:{question.pk}".encode()).hexdigest(),
+                track_id=hit.track_id,
+                worker_id=one.worker_id,
+                assignment=one,
+                payer=question.payer,
+                amount=extra,
+                fee=platform_of(hit.platform).fee(extra),
+                why=interface_of(question.interface).extra_reason,
+                endpoint=hit.endpoint,
+            )
+            bonuses.setdefault(one.pk, []).append((question, bonus))
+    return bonuses
+
+
+def _bonus_bill(bonus: Bonus, question: Question) -> Bill:
+    """What a bonus costs its payer: never more than was promised for it."""
+    cost = min(bonus.amount + bonus.fee, question.extra_price)
+    return Bill(question.payer, cost, bonus.token, f"{question}: {bonus.why}")
+
+
+def _questions(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
     """HIT -> its questions, which say who pays."""
     found: dict[int, list[Question]] = defaultdict(list)
     pairs = (
@@ -80,6 +138,7 @@ def _questions(hits: dict[int, HIT]) -> dict[int, list[Question]]:
 def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:
     """One movement for each question of an assignment; most have one."""
     key = f"assignment:{assignment.pk}"
+    shares = _shares(assignment, hit, questions)
     return [
         Bill(
             question.payer,
@@ -87,21 +146,25 @@ def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> l
             key if len(questions) == 1 else f"{key}/{question.pk}",
             str(question),
         )
-        for question, amount in zip(questions, _shares(hit, questions), strict=True)
+        for question, amount in zip(questions, shares, strict=True)
     ]
 
 
-def _shares(hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
+def _shares(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
     """What an answer to a HIT costs, question by question. A price has the fee of its question
     alone, rounded up; of several together a marketplace takes less: one fee of their sum, which the
-    first of them bear.
+    first of them bear. Our own pages show one question at a time, and pay what it earned besides
+    with its reward.
     """
     platform = platform_of(hit.platform)
     if platform.local:
-        return [question.price for question in questions]
+        return [
+            question.price - (ZERO if assignment.extra else question.extra_price)
+            for question in questions
+        ]
     left, shares = platform.fee(hit.reward), []
     for question in questions:
-        share = min(left, question.price - question.reward)
+        share = min(left, question.price - question.extra_price - question.reward)
         left -= share
         shares.append(question.reward + share)
     return shares

@@ -39,14 +39,15 @@ CENTS = """
         FROM live l WHERE l.kind = 'spend'
     ), followed AS (
         SELECT s.track_id, s.purpose, s.amount, coalesce(pa.worker_id, pt.worker_id,
-            b.worker_id) AS worker_id,
-               coalesce(pa.status, pt.status, b.status, 'spent') AS state,
+            b.worker_id, e.worker_id) AS worker_id,
+               coalesce(pa.status, pt.status, b.status, e.status, 'spent') AS state,
                greatest(0, least(s.amount, coalesce(q.reward, pa.amount, pt.amount, b.amount,
-                   s.amount))) AS reward
+                   e.amount, s.amount))) AS reward
         FROM spends s
         LEFT JOIN annotation_payment pa ON pa.assignment_id = s.assignment_id
         LEFT JOIN annotation_payment pt ON s.assignment_id IS NULL AND pt.token = s.key
         LEFT JOIN annotation_bonus b ON s.key = 'bonus:' || b.id || ':spend'
+        LEFT JOIN annotation_bonus e ON s.key = e.token
         LEFT JOIN annotation_question q ON q.id = s.question_id
     ), cents AS (
         SELECT track_id, purpose, worker_id, state, reward AS amount FROM followed

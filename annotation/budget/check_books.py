@@ -58,9 +58,24 @@ CHECKS: dict[str, str] = {
     ),
     "wrong_amount": (
         """
-        SELECT 'Payment ' || p.id || ' is $' || p.amount || ', and its question promised $' || h.reward || '.'
+        SELECT 'Payment ' || p.id || ' is $' || p.amount || CASE WHEN b.amount IS NULL THEN ''
+               ELSE ' and $' || b.amount || ' of bonus' END
+               || ', and its answer earned $' || h.reward + a.extra || '.'
         FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
-        JOIN annotation_hit h ON h.id = a.hit_id WHERE p.amount <> h.reward ORDER BY p.id"""
+        JOIN annotation_hit h ON h.id = a.hit_id
+        LEFT JOIN (SELECT assignment_id, sum(amount) AS amount FROM annotation_bonus
+            WHERE payer <> '' GROUP BY 1) b ON b.assignment_id = a.id
+        WHERE p.amount + coalesce(b.amount, 0) <> h.reward + a.extra ORDER BY p.id"""
+    ),
+    "bonus_not_spent": (
+        """
+        SELECT 'Bonus ' || b.id || ' of $' || b.amount || ' is ' || b.status
+               || ', and the ledger has $' || coalesce(l.amount, 0) || ' for it.'
+        FROM annotation_bonus b LEFT JOIN money_ledger l ON l.key = b.token AND l.kind = 'spend'
+            AND l.state <> 'failed'
+        WHERE b.payer <> '' AND CASE WHEN b.status = 'failed' THEN coalesce(l.amount, 0) <> 0
+            ELSE coalesce(l.amount, 0) < b.amount END
+        ORDER BY b.id"""
     ),
     "no_spending": (
         """

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from decimal import Decimal
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Sum, Value
+from django.db.models.functions import Least
 
 from annotation.budget.halts import halt_of, halted_hits
 from annotation.budget.promises import committed, one_publisher, room_on
@@ -26,6 +28,7 @@ from annotation.workers.teach import told_before, tutorials
 from kbpo import clock
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
+from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +90,10 @@ def _make_batch(payer: str) -> int:
     room = room_on(first.track)
     promised = committed(payer)
     left = balance(purpose=payer).open - promised
+    spare = left - _firsts(due, first.track)
     chosen: list[Question] = []
     for question in _locked(due):
+        spare -= _beyond_usual(question, spare)
         cost = question.price * question.answers_wanted
         if room is not None and cost > room:
             _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
@@ -104,6 +109,27 @@ def _make_batch(payer: str) -> int:
         chosen.append(question)
     _intend(chosen)
     return len(chosen)
+
+
+def _firsts(due: QuerySet[Question], track: Track) -> Decimal:
+    """What these questions cost at most if nobody beyond what is usual on their track is asked."""
+    people = Least(F("answers_wanted"), Value(track.workers_per_question))
+    cost: Decimal | None = due.aggregate(sum=Sum(F("price") * people))["sum"]
+    return cost or ZERO
+
+
+def _beyond_usual(question: Question, spare: Decimal) -> Decimal:
+    """What the people cost whom a question wants beyond what is usual on its track. If that is more
+    than the others spare they are left out: chance drew more of them than there was money for, and
+    nobody's first answer is given up for a second.
+    """
+    usual = question.track.workers_per_question
+    more = question.price * max(0, question.answers_wanted - usual)
+    if more <= max(spare, ZERO):
+        return more
+    question.answers_wanted = usual
+    question.save(update_fields=["answers_wanted"])
+    return ZERO
 
 
 def _locked(due: QuerySet[Question]) -> list[Question]:

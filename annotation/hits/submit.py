@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.budget.extra import extras_of
 from annotation.hits.lease import is_free
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment
@@ -40,14 +41,17 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     hit = row.hit
     if row.status == "returned" and not is_free(hit, row):
         return Outcome.LOST
-    for question in assignment.hit.questions.all():
-        interface_of(question.interface).parse(question, raw)
+    extra = extras_of(
+        (question, interface_of(question.interface).parse(question, raw))
+        for question in assignment.hit.questions.all()
+    )
     now = clock.now()
     row.move(
         "submitted",
         raw=raw,
         draft=None,
         submitted_at=now,
+        extra=extra,
         seconds=(now - row.accepted_at).total_seconds(),
     )
     if hit.assignments.filter(status__in=ANSWERED).count() >= hit.max_assignments:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
 from annotation.hits.lease import open_to
 from annotation.models import ANSWERED, Assignment, Worker
@@ -31,7 +31,7 @@ def todays_set(worker: Worker, holding: bool) -> TodaysSet:
     question now.
     """
     today = answered(worker).filter(submitted_at__gte=midnight())
-    sums = today.aggregate(n=Count("pk"), earned=Sum("hit__reward"))
+    sums = today.aggregate(n=Count("pk"), earned=Sum(F("hit__reward") + F("extra")))
     done = sums["n"]
     number = done + 1
     earned = sums["earned"] or Decimal("0.00")

@@ -50,6 +50,15 @@ class ParsedResponse:
     value: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """Something about one answer by itself that may count against it, with a sentence for admins."""
+
+    kind: str
+    against: bool
+    detail: str
+
+
 class Judgment(Protocol):
     """A response of a worker, parsed just now or stored."""
 
@@ -83,6 +92,10 @@ class Interface(ABC):
     characters."""
     default_reward: ClassVar[str]
     default_seconds: ClassVar[int]
+    default_extra: ClassVar[str] = "0.00"
+    """What is paid besides for an answer that took more work (`earns_extra`)."""
+    extra_reason: ClassVar[str] = "Your answer took more work"
+    """What a worker of a marketplace reads of being paid that"""
     tolerance: ClassVar[float | None] = None
     """In which share of what it marks an answer may differ from the others before it counts as
     against them. None: answers are neither compared nor measured, since `units` does not take
@@ -144,6 +157,20 @@ class Interface(ABC):
                 words = f"{what.replace('_', ' ').capitalize()}: {value}"
                 found.append(Statement((what, which, value), words))
         return found
+
+    def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
+        """Whether an answer, parsed, took the work that a question's extra pays for."""
+        return False
+
+    def doubts(self, judgments: Sequence[Judgment]) -> Iterator[Doubt]:
+        """Yields what an answer, parsed, is held against: whether it looks like little work."""
+        return iter(())
+
+    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+        """Whether what somebody said in a tutorial is right; parts that the right answer leaves
+        open do not count.
+        """
+        return all(given.get(name) == value for name, value in right.value.items())
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Yields what people can agree on in a response, each with what was said of it. Units

@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.db.models import QuerySet
 
+from annotation.budget.extra import extras_of
 from annotation.hits.parts import part, speaks_of
-from annotation.interfaces.base import BadAnswer, ParsedResponse
+from annotation.interfaces.base import BadAnswer, Doubt, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Policy, Question, Response, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import asked_of, grade, is_gold
-from annotation.quality.signals import hold_against_reading, note_signals
+from annotation.quality.signals import hold_against_reading, note_doubts, note_signals
 from kbpo import clock
 from kbpo.queue import nudge
 
@@ -41,6 +42,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
     Response.objects.bulk_create(responses_of(parsed))
+    _note_work(parsed)
     untimed = _untimed(asked)
     timed = [one for one in parsed if asked[one.hit_id][0].track_id not in untimed]
     note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in timed})
@@ -96,6 +98,25 @@ def _parsed(questions: Sequence[Question], assignment: Assignment) -> Parsed:
         for question in questions
         for each in interface_of(question.interface).parse(question, part(question, raw))
     ]
+
+
+def _note_work(parsed: dict[Assignment, Parsed]) -> None:
+    """Keeps what these answers earned besides their rewards (on other platforms it is seen here
+    first), and which of them look like little work.
+    """
+    doubts: dict[Assignment, list[Doubt]] = {}
+    for assignment, answers in parsed.items():
+        by_question: dict[Question, list[ParsedResponse]] = defaultdict(list)
+        for question, each in answers:
+            by_question[question].append(each)
+        assignment.extra = extras_of(by_question.items())
+        doubts[assignment] = [
+            doubt
+            for question, judgments in by_question.items()
+            for doubt in interface_of(question.interface).doubts(judgments)
+        ]
+    Assignment.objects.bulk_update([one for one in parsed if one.extra], ["extra"])
+    note_doubts(doubts)
 
 
 def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from annotation.hits.ask_again import want_one_less
 from annotation.labels.reaggregate import lock, reaggregate
-from annotation.models import Assignment, Payment, Rejection, Response
+from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from kbpo import clock
@@ -37,9 +37,20 @@ def check(assignment: Assignment, evidence: str) -> None:
         raise CannotReject("This answer is rejected already.")
     if assignment.status not in REJECTABLE:
         raise CannotReject(f"An answer that is {assignment.status} cannot be rejected.")
-    paid = Payment.objects.filter(assignment=assignment).exclude(status="owed").first()
-    if paid is not None:
-        raise CannotReject(f"Its payment is {paid.status}: what has been paid is not asked back.")
+    for owed in _owed_for(assignment):
+        paid = owed.exclude(status="owed").first()
+        if paid is not None:
+            raise CannotReject(
+                f"Its payment is {paid.status}: what has been paid is not asked back."
+            )
+
+
+def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus]]:
+    """The rows by which an answer is paid: its reward, and what it earned besides elsewhere."""
+    return (
+        Payment.objects.filter(assignment=assignment),
+        Bonus.objects.filter(assignment=assignment).exclude(payer=""),
+    )
 
 
 def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
@@ -56,9 +67,10 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     check(row, evidence)
     rejection = Rejection.objects.create(assignment=row, who=who, evidence=evidence, was=row.status)
-    Payment.objects.filter(assignment=row, status="owed").update(
-        status="withheld", status_since=clock.now(), reason=evidence
-    )
+    for owed in _owed_for(row):
+        owed.filter(status="owed").update(
+            status="withheld", status_since=clock.now(), reason=evidence
+        )
     row.move(
         "rejected", evidence
     )  # first: it is not among the answers that a question has, if more are asked for
@@ -98,9 +110,8 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
         raise CannotReject("This answer is not rejected.")
     rejection.undone_at, rejection.undone_by = clock.now(), who
     rejection.save(update_fields=["undone_at", "undone_by"])
-    Payment.objects.filter(assignment=row, status="withheld").update(
-        status="owed", status_since=clock.now(), reason=""
-    )
+    for owed in _owed_for(row):
+        owed.filter(status="withheld").update(status="owed", status_since=clock.now(), reason="")
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
     row.move(rejection.was)
     # Whatever the reason was: it may have been left out with its worker before, who was readmitted

@@ -24,6 +24,7 @@ from annotation.workers.deliver import deliver
 from annotation.workers.speak import tell_of_exclusions, tell_of_refusals
 from kbpo import clock
 from kbpo.money.models import Ledger
+from kbpo.money.spend import unspend
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
 log = logging.getLogger(__name__)
@@ -161,6 +162,9 @@ def _give_up(row: Moving, sentence: str) -> int:
     """
     row.move("failed", sentence)
     if isinstance(row, Bonus):
+        if row.payer:  # a part of its payer's reservation: it is open again
+            unspend(row.token)
+            return 1
         lost = row.assignment_id is None
         state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
         Ledger.objects.filter(purpose=row.purpose).update(state=state)

@@ -13,7 +13,7 @@ from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-SIGNALS = ("majority", "gold", "unread", "too_fast")
+SIGNALS = ("majority", "gold", "unread", "too_fast", "short_edit")
 """Kinds of signals that can be counted against a worker"""
 
 
@@ -114,6 +114,7 @@ class Comparison(models.Model):
         MAJORITY = "majority"
         GOLD = "gold"
         UNREAD = "unread"
+        SHORT_EDIT = "short_edit"
 
     assignment = models.ForeignKey(
         "annotation.Assignment", on_delete=models.CASCADE, related_name="comparisons"

@@ -25,6 +25,7 @@ class Bonus(Moving):
         STOPPED = (  # a compensation that an admin's stop took down: owed again when it is lifted
             "stopped"
         )
+        WITHHELD = "withheld"  # what it is earned by was rejected; owed again if that is undone
         PAID = "paid"
         FAILED = "failed"
 
@@ -43,6 +44,14 @@ class Bonus(Moving):
         help_text=(
             "The work that it is for; without one it is a compensation, paid through a HIT of"
             " its own"
+        ),
+    )
+    payer = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text=(
+            "Ledger purpose that it is spent from, under its token, where an answer earned it;"
+            " empty: a purpose of its own"
         ),
     )
     amount = models.DecimalField(max_digits=8, decimal_places=2)

@@ -126,9 +126,21 @@ class Question(Moving):
     )
     answers_wanted = models.PositiveSmallIntegerField(default=3)
     price = models.DecimalField(
-        max_digits=8, decimal_places=2, help_text="For one answer, with fee"
+        max_digits=8, decimal_places=2, help_text="For one answer at most, with fees"
     )
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
+    extra = models.DecimalField(
+        max_digits=8,
+        decimal_places=2,
+        default=Decimal("0.00"),
+        help_text="What one worker gets besides, for an answer that took more work",
+    )
+    extra_price = models.DecimalField(
+        max_digits=8,
+        decimal_places=2,
+        default=Decimal("0.00"),
+        help_text="The part of the price that is due only with the extra",
+    )
     seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
     asked_at = models.DateTimeField(default=clock.now)
     asked_again = models.BooleanField(
@@ -172,6 +184,11 @@ class Question(Moving):
     def origin(self) -> str:
         """The name of this question as the origin of labels."""
         return f"question:{self.pk}"
+
+    @property
+    def most(self) -> Decimal:
+        """The most that one worker gets."""
+        return self.reward + self.extra
 
 
 class HIT(Moving):
@@ -304,6 +321,12 @@ class Assignment(Moving):
     draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
     raw = models.JSONField(null=True, help_text="The answer as sent")
     seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
+    extra = models.DecimalField(
+        max_digits=8,
+        decimal_places=2,
+        default=Decimal("0.00"),
+        help_text="What it earned besides the HIT's reward, because it took more work",
+    )
     accepted_at = models.DateTimeField(default=clock.now)
     submitted_at = models.DateTimeField(null=True)
     returned_by = models.CharField(
@@ -332,6 +355,11 @@ class Assignment(Moving):
 
     def __str__(self) -> str:
         return f"assignment {self.pk}"
+
+    @property
+    def earned(self) -> Decimal:
+        """What its worker gets for it."""
+        return self.hit.reward + self.extra
 
 
 class EarlierAnswer(models.Model):

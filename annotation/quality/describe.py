@@ -26,6 +26,7 @@ ZERO = Decimal("0.00")
 SIGNALS = {
     "too_fast": "too fast",
     "unread": "faster than reading",
+    "short_edit": "next to nothing mended",
     "gold_failed": "wrong on gold",
     "against_majority": "against most of the others",
 }
@@ -210,7 +211,7 @@ def _answer(row: Assignment) -> AnswerLine:
         sent_at=row.submitted_at,
         seconds=row.seconds,
         status=row.status,
-        reward=row.hit.reward,
+        reward=row.earned,
         majority=held.get("majority"),
         gold=held.get("gold"),
         signals=[SIGNALS.get(one.kind, one.kind) for one in row.signals.all()],

@@ -265,6 +265,8 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         answers_wanted=source.answers_wanted,
         price=source.price,
         reward=source.reward,
+        extra=source.extra,
+        extra_price=source.extra_price,
         seconds=source.seconds,
     )
     if source.track.platform in local_names():

@@ -15,7 +15,7 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import Count, Max
 
-from annotation.interfaces.base import Unit
+from annotation.interfaces.base import Doubt, Unit
 from annotation.interfaces.registry import interface_of
 from annotation.models import (
     Assignment,
@@ -94,18 +94,21 @@ LIMITS = {
     "gold": Limit(3, 0.30),
     "too_fast": Limit(10, 0.50),
     "unread": Limit(10, 0.50),
+    "short_edit": Limit(10, 0.50),
 }
 NAMES = {
     "majority": "Against most of the others",
     "gold": "Wrong on gold",
     "too_fast": "Too fast",
     "unread": "Faster than reading",
+    "short_edit": "Next to nothing mended",
 }
 WORDS = {
     "majority": "differ from what most of the others said",
     "gold": "to questions with a known answer are wrong",
     "too_fast": "took less than a sixth of the expected time",
     "unread": "to texts that were new to them came faster than anybody reads",
+    "short_edit": "that had to mend a text changed fewer than five characters",
 }
 
 
@@ -197,6 +200,34 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
         ignore_conflicts=True,
     )
     return len(unread)
+
+
+def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> int:
+    """How many of these answers look like little work by themselves, as their interface says; each
+    is noted once a kind, with the worst that was found.
+    """
+    found: dict[tuple[Assignment, str], Doubt] = {}
+    for assignment, some in doubts.items():
+        for doubt in some:
+            known = found.get((assignment, doubt.kind))
+            if known is None or doubt.against:
+                found[assignment, doubt.kind] = doubt
+    Comparison.objects.bulk_create(
+        [
+            Comparison(assignment=one, kind=kind, against=doubt.against)
+            for (one, kind), doubt in found.items()
+        ],
+        ignore_conflicts=True,
+    )
+    against = {key: doubt for key, doubt in found.items() if doubt.against}
+    Signal.objects.bulk_create(
+        [
+            Signal(assignment=one, worker_id=one.worker_id, kind=kind, detail=doubt.detail)
+            for (one, kind), doubt in against.items()
+        ],
+        ignore_conflicts=True,
+    )
+    return len(against)
 
 
 def _words(questions: Iterable[Question]) -> int:

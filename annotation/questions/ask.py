@@ -16,6 +16,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import UNSETTLED, Considered, Question
 from kbpo import clock
 from kbpo.money.models import Price
+from kbpo.money.spend import ZERO
 from kbpo.queue import nudge
 from kbpo.sampling.models import Sweep
 from kbpo.tracks.base import QuestionDraft
@@ -181,6 +182,8 @@ def new_questions(
             answers_wanted=_people(track, draft, like),
             price=like.price if like else price.per_answer,
             reward=(like or price).reward,
+            extra=ZERO if like else price.extra,
+            extra_price=ZERO if like else price.extra_price,
             seconds=(like or price).seconds,
         )
 
@@ -218,5 +221,6 @@ def terms_of(track: Track, interface: str) -> Price:
         track=track,
         interface=interface,
         reward=Decimal(kind.default_reward),
+        extra=Decimal(kind.default_extra),
         seconds=kind.default_seconds,
     )

@@ -108,6 +108,8 @@ class Priced:
     price: Decimal
     reward: Decimal
     seconds: int
+    extra: Decimal = Decimal("0.00")
+    extra_price: Decimal = Decimal("0.00")
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,8 @@ def launch_pilot(
             answers_wanted=workers,
             price=one.price,
             reward=one.reward,
+            extra=one.extra,
+            extra_price=one.extra_price,
             seconds=one.seconds,
         )
         for at, one in enumerate(asked)
@@ -230,7 +234,10 @@ def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
             " and nobody was asked."
         )
     price = terms_of(track, drafts[0].interface)
-    return [Priced(draft, price.per_answer, price.reward, price.seconds) for draft in drafts]
+    return [
+        Priced(draft, price.per_answer, price.reward, price.seconds, price.extra, price.extra_price)
+        for draft in drafts
+    ]
 
 
 def _documents(track: Track, items: int, seed: int) -> list[Priced]:

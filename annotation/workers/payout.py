@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 
 from annotation.models import Assignment, Payment, Worker
 from annotation.platforms.registry import local_names
@@ -278,7 +278,7 @@ def earnings(worker: Worker) -> Earnings:
         owed=Sum("amount", filter=Q(status__in=["owed", "sent", "unknown"])),
         paid=Sum("amount", filter=Q(status="paid")),
     )
-    answered = being_read.aggregate(sum=Sum("hit__reward"))["sum"]
+    answered = being_read.aggregate(sum=Sum(F("hit__reward") + F("extra")))["sum"]
     zero = Decimal("0.00")
     return Earnings(answered or zero, sums["owed"] or zero, sums["paid"] or zero)
 

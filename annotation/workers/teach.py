@@ -75,6 +75,7 @@ class Tutorial:
             payload=self.asked(attempt)[number - 1]["payload"],
             target_id=0,
             reward=interface.default_reward,
+            extra=interface.default_extra,
             seconds=interface.default_seconds,
         )
 
@@ -303,7 +304,7 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
     if number != len(row.answers) + 1 or row.passed is not None:
         return row
-    missed = missed_by(given, right_of(tutorial, number, run.attempt))
+    missed = missed_by(tutorial, number, given, run.attempt)
     row.answers.append({"right": not missed, "missed": missed, "raw": raw})
     if len(row.answers) == len(tutorial.questions):
         _end(row, tutorial)
@@ -326,18 +327,20 @@ def feedback(run: TutorialRun, number: int) -> SideBySide:
     return side_by_side(interface, asked, given, right_of(tutorial, number, run.attempt))
 
 
-def missed_by(given: list[ParsedResponse], right: list[ParsedResponse]) -> list[str]:
-    """The criteria under which an answer is not the right one; parts that the right answer leaves
-    open do not count.
+def missed_by(
+    tutorial: Tutorial, number: int, given: list[ParsedResponse], attempt: int = 1
+) -> list[str]:
+    """The criteria under which an answer to a question is not the right one, of those that the
+    question tests (all, if it does not say).
     """
+    interface, asked = interface_of(tutorial.interface), tutorial.question(number, attempt)
+    tested = tutorial.asked(attempt)[number - 1].get("tests")
     said = {(one.target_id, one.criterion): one.value for one in given}
     wrong = [
-        one.criterion
-        for one in right
-        if any(
-            said.get((one.target_id, one.criterion), {}).get(name) != value
-            for name, value in one.value.items()
-        )
+        right.criterion
+        for right in right_of(tutorial, number, attempt)
+        if (tested is None or right.criterion in tested)
+        and not interface.is_right(asked, said.get((right.target_id, right.criterion), {}), right)
     ]
     return sorted(set(wrong))
 

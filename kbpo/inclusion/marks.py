@@ -61,16 +61,11 @@ def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUp
 
 def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
     rows = fetch(
-        "SELECT target_id, bool_or(source <> ALL(%s) AND value <> '{}'::jsonb),"
-        " bool_or(source <> ALL(%s) AND value = '{}'::jsonb)"
+        f"SELECT target_id, bool_or(NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb),"
+        f" bool_or(NOT {Label.IS_MARK} AND value = '{{}}'::jsonb)"
         f" FROM instances_label l WHERE target_id = ANY(%s) AND {IN_PLACE} GROUP BY target_id"
-        " HAVING bool_or(source = ANY(%s) AND value <> '{}'::jsonb)",
-        [
-            list(Label.OF_DOCUMENTS),
-            list(Label.OF_DOCUMENTS),
-            pool.target_id.tolist(),
-            list(Label.OF_DOCUMENTS),
-        ],
+        f" HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
+        [pool.target_id.tolist()],
     )
     open_ones = _not_closed(pool)
     rows = [row for row in rows if open_ones[np.searchsorted(pool.target_id, row[0])]]

@@ -33,9 +33,7 @@ def _judged(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Bool
     depend on whether it is true.
     """
     labelled = with_label(pool, "created_at <= %s", when)
-    by_itself = with_label(
-        pool, "source <> ALL(%s) AND created_at <= %s", list(Label.OF_DOCUMENTS), when
-    )
+    by_itself = with_label(pool, f"NOT {Label.IS_MARK} AND created_at <= %s", when)
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = pool.document
     complete = ~np.isin(of_target, of_target[~labelled & then])

@@ -22,6 +22,15 @@ CONTENT_KEY_SQL = (
 )
 """SQL of the key of a target that lies in no document, from the text that tells it from others."""
 
+
+def second_number(hash_key: str, key: UUID) -> float:
+    """A random number in [0, 1) of a target that is independent of `u`: of it depends who else is
+    asked, never whether it is drawn.
+    """
+    digest = hashlib.sha256(f"{hash_key}second{key}".encode()).digest()
+    return float((int.from_bytes(digest[:7], "big") >> (56 - BITS)) / 2**BITS)
+
+
 U_SQL = (
     "('x' || left(encode(sha256(convert_to({hash_key} || {key}::text, 'UTF8')), 'hex'),"
     " 13))::bit(52)::bigint / 4503599627370496.0::float8"

@@ -172,6 +172,9 @@ class Label(models.Model):
     OF_DOCUMENTS = ("import", "document")
     """Sources that come from reading a document whole: what they mark is true, of the rest they
     say nothing."""
+    IS_MARK = "(source IN ('import', 'document') AND NOT jsonb_exists(value, 'ratings'))"
+    """SQL: whether a label says what somebody marked who read a document whole. Ratings that were
+    imported are judgments of their own, also where they say that something is bad."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="labels")
     value = models.JSONField()

@@ -21,6 +21,12 @@ class Price(models.Model):
     reward = models.DecimalField(
         max_digits=8, decimal_places=2, help_text="Dollars for one answer of one worker"
     )
+    extra = models.DecimalField(
+        max_digits=8,
+        decimal_places=2,
+        default=Decimal("0.00"),
+        help_text="Dollars besides, for an answer that took more work",
+    )
     fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
     seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
 
@@ -28,18 +34,33 @@ class Price(models.Model):
         db_table_comment = "Price of one answer per track and interface"
         constraints = [
             models.UniqueConstraint(fields=["track", "interface"], name="price_once_an_interface"),
-            models.CheckConstraint(condition=models.Q(reward__gt=0), name="price_positive"),
+            models.CheckConstraint(
+                condition=models.Q(reward__gt=0, extra__gte=0), name="price_positive"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"${self.reward} for {self.interface}"
 
     @property
+    def most(self) -> Decimal:
+        """The most that a worker gets for one answer."""
+        return self.reward + self.extra
+
+    @property
     def per_answer(self) -> Decimal:
-        """Reward plus fee, rounded up to the cent."""
-        return (self.reward * (1 + self.fee_rate)).quantize(
-            Decimal("0.01"), rounding="ROUND_CEILING"
-        )
+        """The most that one answer costs: reward and extra, each plus fee, rounded up to the
+        cent, since a marketplace is paid them one by one.
+        """
+        return self._with_fee(self.reward) + self.extra_price
+
+    @property
+    def extra_price(self) -> Decimal:
+        """The part of `per_answer` that is due only if the extra was earned."""
+        return self._with_fee(self.extra)
+
+    def _with_fee(self, amount: Decimal) -> Decimal:
+        return (amount * (1 + self.fee_rate)).quantize(Decimal("0.01"), rounding="ROUND_CEILING")
 
 
 class Budget(models.Model):

@@ -43,7 +43,7 @@ def quote(price: Price, questions: int, people: int) -> Quote:
     if not 1 <= questions <= MOST or not 1 <= people <= 100:
         raise ValueError(f"Give 1 to {MOST} questions, and 1 to 100 people for each.")
     answers = questions * people
-    reward, total = price.reward * answers, price.per_answer * answers
+    reward, total = price.most * answers, price.per_answer * answers
     left = allowance(price.track, None, "track").left
     each = price.per_answer * people
     affordable = None if left is None else int(left // each) if each > ZERO else None

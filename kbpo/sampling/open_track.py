@@ -43,6 +43,8 @@ class Money:
     team: Decimal | None = None
     reward: Decimal | None = None
     """For one answer; None: as the kind of track says, like what follows"""
+    extra: Decimal | None = None
+    """Besides, for an answer that took more work"""
     fee_rate: Decimal = Decimal("0")
     seconds: int | None = None
     interface: str = ""
@@ -72,6 +74,7 @@ def create_track(
         track=track,
         interface=money.interface or asking.interface,
         reward=asking.reward if money.reward is None else money.reward,
+        extra=asking.extra if money.extra is None else money.extra,
         fee_rate=money.fee_rate,
         seconds=money.seconds or asking.seconds,
     )
@@ -84,7 +87,8 @@ def create_track(
     for row in (price, *budgets):
         row.full_clean()
         row.save()
-    said = [f"{price.interface} ${price.reward} and {price.fee_rate:.0%} fee"]
+    more = f", ${price.extra} more for more work," if price.extra else ""
+    said = [f"{price.interface} ${price.reward}{more} and {price.fee_rate:.0%} fee"]
     said += [f"{row.scope} at most ${row.cap}" for row in budgets]
     note(
         "make track",

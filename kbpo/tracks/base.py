@@ -179,9 +179,8 @@ class Asking:
     """Expected seconds for one answer"""
     people: int = 3
     """Answers to one question"""
-    most: Decimal | None = None
-    """The most that one answer is paid, where a part of it depends on what was answered; None:
-    `reward`"""
+    extra: Decimal = Decimal("0.00")
+    """What an answer is paid besides where it took more work, as its interface says"""
 
 
 @dataclass(frozen=True)
@@ -420,6 +419,11 @@ class Track(ABC):
     def asking_through(cls, interface: str) -> Asking | None:
         """How the kind asks through an interface; None if it does not."""
         return next((one for one in cls.asking if one.interface == interface), None)
+
+    @property
+    def answers(self) -> Decimal:
+        """How many answers one question takes, on average: by that a plan is priced."""
+        return Decimal(self.track.workers_per_question)
 
     @abstractmethod
     def new_report(self) -> Any:

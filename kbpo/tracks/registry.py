@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 KINDS = {
     "kbp": "kbpo.tracks.kbp.track.KbpTrack",
     "generation": "kbpo.tracks.generation.track.GenerationTrack",
+    "answers": "kbpo.tracks.generation.answers.AnswersTrack",
 }
 
 

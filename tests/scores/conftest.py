@@ -28,7 +28,7 @@ N = 4
 """Inputs"""
 MANY, SHARE = 120, 0.5
 """Outputs of a run that is studied, and the share of them that is rated"""
-CRITERIA = ("overall", "redundancy", "fluency")
+CRITERIA = ("overall", "redundancy", "fluency", "edit")
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,22 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.budget.check_books import check_books
+from annotation.models import Question
 from formats.generation import read_inputs, read_outputs, shown
 from formats.limits import Limits
 from formats.messages import FormatError, Report
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
+from kbpo.money.spend import balance
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.generation.track import FACETS
+from kbpo.tracks.models import Track
+from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
+from rehearsal.opinions import Rated, Shown
 from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
 
 INPUTS = tuple(f"article {number}" for number in range(6))
@@ -59,12 +66,15 @@ def test_unknown_missing_and_duplicate_inputs_are_named() -> None:
         (line("a", 3), "syntax.value"),
         (line("a", " \u200b\u202e "), "syntax.value"),
         (line("a", "null \x00"), "syntax.control"),
-        (line("a", "x" * 200_000), "limits.line"),
+        (line("a", "x" * 200_001), "limits.output"),
+        (line("a", "x" * 3_000_000), "limits.line"),
+        (json.dumps({"input_id": "a", "output": "One.", "passage": 9}), "reference.passage"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_dropped_with_a_sentence(bad: str, code: str) -> None:
     texts, codes, said = read(bad, line("b", "Good."), line("c", "Good."))
-    assert texts == ["Good.", "Good."] and codes[code] == 1 and said
+    kept = ["One."] if code == "reference.passage" else []
+    assert texts == [*kept, "Good.", "Good."] and codes[code] == 1 and said
 
 
 def test_what_nobody_sees_is_not_shown() -> None:
@@ -86,25 +96,32 @@ def test_a_corpus_of_inputs_is_loaded_once(tmp_path: Path) -> None:
         call_command("load_inputs", "Articles", path)
 
 
-def rate(url: str, name: str) -> int:
-    """How many outputs an annotator rated: good where the text says so, else bad."""
-    if not User.objects.filter(username=name).exists():
-        User.objects.create_user(name, password=PASSWORD, is_annotator=True)
-    browser, answers = Browser(url), 0
-    login = browser.get("/login/").form()
-    browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
-    page = browser.get("/annotate/next/")
-    while page.path != "/annotate/":
-        if page.has_form("answer"):
-            form, answers = page.form("answer"), answers + 1
-            value = "1" if "reads well" in page.text else "3"
-            picked = {facet[0]: [value] for facet in FACETS}
-            page = browser.submit(form, form.values() | picked)
-        else:
-            terms = page.form()
-            browser.submit(terms, terms.values() | {"agree": ["1"]})
-            page = browser.get("/annotate/next/")
-    return answers
+class Reader:
+    """Thinks that a text is good where it says that it reads well, and else wholly bad."""
+
+    def rate(self, text: str) -> Rated:
+        good = "reads well" in text
+        facets = {facet[0]: 3 if good else 1 for facet in FACETS}
+        return Rated(facets, text if good else text.replace("does not", "reads well"))
+
+    def is_plausible(self, question: str, answer: str) -> bool:
+        return answer != "a stone"
+
+    def check(self, question: str, answer: str, passage: str) -> Shown:
+        if "says nothing" in passage:
+            return Shown("neither")
+        return Shown("correct" if answer in passage else "incorrect", passage.split(".")[0])
+
+
+def rate(url: str, *names: str) -> int:
+    """How many outputs annotators rated and mended through the pages, as they should."""
+    for name in names:
+        if not User.objects.filter(username=name).exists():
+            User.objects.create_user(name, password=PASSWORD, is_annotator=True)
+    logins = [(name, PASSWORD) for name in names]
+    work = Crowd(url, logins, lambda *_: pytest.fail("no relation"), opinions=Reader()).work()
+    assert work.errors == []
+    return work.answers
 
 
 def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
@@ -116,7 +133,9 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
     track = open_track(
         create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
     )
-    assert (track.criterion, track.workers_per_question) == ("overall", 2)
+    assert (track.criterion, track.workers_per_question) == ("overall", 1)
+    Track.objects.update(workers_per_question=2)
+    track.refresh_from_db()
     token = researcher("writers")
     good = [line(key, f"{key} reads well") for key in INPUTS]
     half = [*good[:3], *(line(key, f"{key} does not") for key in INPUTS[3:])]
@@ -128,14 +147,81 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
     for pk in submissions:
         call(f"{url}/api/submissions/{pk}/confirm/", token, b"{}")
     call_command("tick", "--until-idle", verbosity=0)
-    while rate(url, "ada") + rate(url, "bo"):
+    while rate(url, "ada", "bo", "cy"):
         call_command("tick", "--until-idle", verbosity=0)
     shown_board = board(track, distribution="instance", criterion="fluency")
     figures = {row.submission.name: row.figures["mean"] for row in shown_board.rows}
     assert figures["Good"].value == pytest.approx(1.0, abs=0.01)
     assert figures["Half"].low95 <= 0.5 <= figures["Half"].high95
     assert [row.submission.name for row in shown_board.rows] == ["Good", "Half"]
+    edits = board(track, distribution="instance", criterion="edit").rows
+    assert [row.submission.name for row in edits] == ["Good", "Half"], "less is better"
+    paid = {"reads well": Decimal("0.15"), "does not": Decimal("0.40")}
+    due = sum(
+        one.responses.filter(criterion="edit").count()
+        * next(amount for words, amount in paid.items() if words in one.payload["text"])
+        for one in Question.objects.all()
+    )
+    spent = balance(track=track, purpose__startswith="submission:")  # the tutorials apart
+    assert (spent.spent, spent.open) == (due, Decimal("0.00")), "and no cent more"
+    people = Counter(Question.objects.values_list("answers_wanted", flat=True))
+    assert people[2] + people[3] == 9, "a third person where chance says so"
+    assert check_books() == []
     page = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Fluency" in page and "outputs judged by 2 people" in page
     for address in (f"/submissions/{submissions[0]}/", f"/tracks/{track.slug}/about/"):
         assert Browser(url).get(address).status == 200
+
+
+def test_answers_travel_to_the_board(
+    transactional_db: None, live_server: Any, tmp_path: Path
+) -> None:
+    path, towns = tmp_path / "inputs.jsonl", ("Lund", "Oslo", "Turku", "Riga")
+    path.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "input_id": town,
+                    "question": f"what is the capital of {town} county",
+                    "passages": [
+                        "This one says nothing.",
+                        f"It is {town}. Nobody doubts it.",
+                        "It is Rome. So they write.",
+                    ],
+                }
+            )
+            + "\n"
+            for town in towns
+        )
+    )
+    corpus, url = load_inputs("Questions", path), live_server.url
+    track = open_track(
+        create_track(corpus, "Answers", kind="answers", money=Money(budget=Decimal(50)))
+    )
+    assert (track.criterion, track.workers_per_question) == ("any_correct", 1)
+    token = researcher("answerers")
+    right = [json.dumps({"input_id": t, "output": t, "passage": 1}) for t in towns]
+    half = [*right[:2], *(line(town, "a stone") for town in towns[2:])]
+    runs = [
+        upload(url, token, name, lines, track.slug)
+        for name, lines in (("Right", right), ("Half", half))
+    ]
+    for pk in runs:
+        call(f"{url}/api/submissions/{pk}/confirm/", token, b"{}")
+    call_command("tick", "--until-idle", verbosity=0)
+    asked = Question.objects.filter(payload__text="Lund")[0]
+    assert asked.payload["passages"][0] == "It is Lund. Nobody doubts it.", "where it came from"
+    while rate(url, "ada", "bo"):
+        call_command("tick", "--until-idle", verbosity=0)
+    means = {
+        (row.submission.name, criterion): row.figures["mean"].value
+        for criterion in ("any_correct", "avg_correct")
+        for row in board(track, distribution="instance", criterion=criterion).rows
+    }
+    assert means["Right", "any_correct"] == pytest.approx(1.0, abs=0.01)
+    assert means["Right", "avg_correct"] == pytest.approx(0.5, abs=0.01), "one of two that say"
+    assert means["Half", "any_correct"] == pytest.approx(0.5, abs=0.01)
+    answers = Question.objects.filter(responses__criterion="any_correct").count()
+    spent = balance(track=track, purpose__startswith="submission:")
+    assert spent.spent == Decimal("0.40") * answers
+    assert check_books() == []

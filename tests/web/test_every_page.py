@@ -100,7 +100,7 @@ NO_PAGE = {
         "api-confirm",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-judgments", "api-schema-of-track",
-        "api-track",
+        "api-track", "api-track-judgments",
         "api-judge", "api-judges", "api-prmse", "api-scores", "api-unscored",
     },
     "a file": {
@@ -108,7 +108,7 @@ NO_PAGE = {
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
-        "desk-pooling-csv", "metrics-csv",
+        "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip
@@ -350,6 +350,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     by_track = (
         "desk-track",
         "desk-track-describe",
+        "desk-track-judgments",
         "desk-track-quality",
         "desk-gold",
         "desk-adding-up",

@@ -35,6 +35,7 @@ class Field(TypedDict):
     name: str
     ask: str
     options: list[Option]
+    label: NotRequired[str]
 
 
 class FormPayload(TypedDict):
@@ -59,19 +60,19 @@ class Form(Interface):
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
-        problem = _text(left, "problem")
+        problem = text_of(left, "problem")
         return {
             "key": str(question.target_id),
             "title": payload["title"],
             "text": payload["text"],
             "fields": [
-                _field(field, number, _text(left, field["name"]))
+                _field(field, number, text_of(left, field["name"]))
                 for number, field in enumerate(payload["fields"], start=1)
             ],
             "guide": payload.get("guide", []),
             "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
             "flagged": bool(problem),
-            "remark": _text(left, "remark"),
+            "remark": text_of(left, "remark"),
         }
 
     def whole(self, question: Question, text: str) -> dict[str, Any]:
@@ -116,16 +117,23 @@ def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
         {
             "value": str(place),
             "label": option["label"],
+            "rating": option["value"],
             "cue": option.get("cue", ""),
             "chosen": chosen == str(place),
         }
         for place, option in enumerate(field["options"], start=1)
     ]
-    return {"name": field["name"], "ask": field["ask"], "number": number, "options": options}
+    return {
+        "name": field["name"],
+        "label": field.get("label", ""),
+        "ask": field["ask"],
+        "number": number,
+        "options": options,
+    }
 
 
 def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = _text(raw, field["name"])
+    chosen = text_of(raw, field["name"])
     if not chosen:
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     options = {str(place): option for place, option in enumerate(field["options"], start=1)}
@@ -136,7 +144,7 @@ def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]
     return {"value": options[chosen]["value"], "choice": options[chosen]["label"]}
 
 
-def _text(raw: Mapping[str, Any], name: str) -> str:
+def text_of(raw: Mapping[str, Any], name: str) -> str:
     """The first value of a form field; BadAnswer if it is no text."""
     values = raw.get(name) or [""]
     value = values[0] if isinstance(values, list) else values

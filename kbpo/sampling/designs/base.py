@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from scipy.stats import norm
@@ -21,6 +21,7 @@ from kbpo.tracks.registry import kind_of
 
 CLOSE = 1.02
 """A variance that is above its target by so little is as good as on it."""
+CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,10 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     track = submission.track
     asking = kind_of(track).asking[0]
     price = Price.objects.filter(track=track, interface=asking.interface).first()
-    each = (price.per_answer if price else asking.reward) * track.workers_per_question
-    seconds = (price.seconds if price else asking.seconds) * track.workers_per_question
+    answers = kind_of(track).answers
+    one = price.per_answer if price else asking.reward + asking.extra
+    each = (one * answers).quantize(CENT, ROUND_CEILING)
+    seconds = round((price.seconds if price else asking.seconds) * answers)
     return {
         "targets": targets,
         "judged": targets - new,

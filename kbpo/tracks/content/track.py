@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
+from kbpo.instances.hashing import second_number
 from kbpo.instances.models import Target
 from kbpo.tracks.base import (
     DEFAULT,
@@ -48,6 +50,9 @@ class ContentTrack(Track):
         Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
     )
     can_be_checked: ClassVar[bool] = True
+    second_share: ClassVar[Decimal] = Decimal("0")
+    """Of targets, at random, one more person is asked about so many: what people differ by is told
+    by these alone"""
 
     @abstractmethod
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
@@ -57,7 +62,13 @@ class ContentTrack(Track):
 
     def people(self, target: Target) -> int | None:
         """How many people are asked about a target; None: as many as the track says."""
+        if second_number(self.corpus.hash_key, target.key) < self.second_share:
+            return self.track.workers_per_question + 1
         return None
+
+    @property
+    def answers(self) -> Decimal:
+        return super().answers + self.second_share
 
     @property
     def interface(self) -> str:

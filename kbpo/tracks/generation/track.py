@@ -28,15 +28,15 @@ from kbpo.tracks.generation.words import word_weights
 
 FACETS = (
     ("fluency", "Fluency", "How well does the text read?",
-     ("reads as fluently as a newspaper", "a few errors, but understandable",
-      "hardly understandable")),
+     ("hardly understandable", "a few errors, but understandable",
+      "reads as fluently as a newspaper")),
     ("redundancy", "Redundancy", "Does it repeat itself?",
-     ("nothing is said twice", "something is said twice", "much is said over and over")),
+     ("much is said over and over", "something is said twice", "nothing is said twice")),
     ("overall", "Overall", "How good is the text, all in all?",
-     ("good as it is", "some of it should be mended", "of little use")),
+     ("of little use", "some of it should be mended", "good as it is")),
 )  # fmt: skip
-"""Name, label, question, and the cues of the three answers, from the best"""
-ANSWERS = (("Good", 1.0), ("So-so", 0.5), ("Bad", 0.0))
+"""Name, label, question, and the cues of the three answers, from the worst"""
+ANSWERS = (("Bad", 0.0), ("So-so", 0.5), ("Good", 1.0))
 LINE = 40.0
 """Bytes of a line at least, for telling how far a file is read"""
 
@@ -46,16 +46,22 @@ class GenerationTrack(ContentTrack):
 
     kind: ClassVar[str] = "generation"
     target_kind: ClassVar[str] = "output"
-    criteria: ClassVar = tuple(
-        Criterion(name, label, low=1.0, high=3.0, unit="", single="mean")
-        for name, label, _, _ in reversed(FACETS)
+    criteria: ClassVar = (
+        *(
+            Criterion(name, label, low=1.0, high=3.0, unit="", single="mean")
+            for name, label, _, _ in reversed(FACETS)
+        ),
+        Criterion("edit", "Edit", higher_is_better=False, single="mean"),
     )
     distributions: ClassVar = {"instance": Distribution("Every output", "1.0::float8")}
-    asking: ClassVar = (Asking("form", Decimal("0.15"), 30, people=2),)
+    asking: ClassVar = (
+        Asking("language_quality", Decimal("0.15"), 60, people=1, extra=Decimal("0.25")),
+    )
     can_be_checked: ClassVar[bool] = False  # ratings are opinions
     metrics: ClassVar = tuple(METRICS.values())
     priors: ClassVar = PRIORS
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
+    second_share: ClassVar = Decimal("0.20")
     words: ClassVar = Words(
         item="output",
         items="outputs",
@@ -77,7 +83,8 @@ class GenerationTrack(ContentTrack):
         return Report()
 
     def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
-        known = set(Input.objects.filter(corpus=self.corpus).values_list("key", flat=True))
+        rows = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
+        known = {key: len(passages) for key, passages in rows}
         size = max(1.0, os.path.getsize(path))
         limits = Limits(
             upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
@@ -87,7 +94,9 @@ class GenerationTrack(ContentTrack):
             path, known, limits, report, lambda line: progress(min(0.95, line * LINE / size))
         )
         for output in outputs:
-            content = {"input": output.input, "text": output.text}
+            content: dict[str, Any] = {"input": output.input, "text": output.text}
+            if output.passage is not None:
+                content["passage"] = output.passage
             yield Claim(f"{output.input}\n{output.text}", output.line, content)
 
     def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
@@ -108,7 +117,10 @@ class GenerationTrack(ContentTrack):
                 "title": "A text",
                 "text": (target.content or {})["text"],
                 "fields": [_field(*facet) for facet in FACETS],
-                "guide": ["Judge the text alone: whether it is true does not count here."],
+                "guide": [
+                    "Each word counts as it stands; you need not know what it is about.",
+                    "Whether it is true does not count here.",
+                ],
             }
             for target in targets
         }
@@ -186,4 +198,4 @@ def _field(name: str, label: str, ask: str, cues: tuple[str, ...]) -> dict[str, 
         {"label": answer, "value": value, "cue": cue}
         for (answer, value), cue in zip(ANSWERS, cues, strict=True)
     ]
-    return {"name": name, "ask": ask, "options": options}
+    return {"name": name, "label": label, "ask": ask, "options": options}

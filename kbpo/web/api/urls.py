@@ -5,7 +5,15 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from kbpo.web.api import comparison, downloads, judges, judgments, submissions, tracks
+from kbpo.web.api import (
+    comparison,
+    downloads,
+    judges,
+    judgments,
+    ratings,
+    submissions,
+    tracks,
+)
 from kbpo.web.public import prmse
 
 urlpatterns = [
@@ -24,6 +32,11 @@ urlpatterns = [
         name="api-mention-types",
     ),
     path("tracks/<slug:slug>/compare/", comparison.Comparison.as_view(), name="api-compare"),
+    path(
+        "tracks/<slug:slug>/judgments/",
+        ratings.TrackJudgments.as_view(),
+        name="api-track-judgments",
+    ),
     path("tracks/<slug:slug>/board/", tracks.BoardDetail.as_view(), name="api-board"),
     path("tracks/<slug:slug>/judges/", judges.Judges.as_view(), name="api-judges"),
     path("tracks/<slug:slug>/judges/<int:pk>/", judges.Switch.as_view(), name="api-judge"),

@@ -28,6 +28,7 @@ from kbpo.sampling.open_track import (
     freeze_track,
     open_track,
 )
+from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import KINDS, class_of, kind_of
@@ -48,7 +49,7 @@ CONSEQUENCES = {
         " seeds. It takes nothing any more. This cannot be undone."
     ),
 }
-MONEY = ("budget", "day", "submission", "team", "reward", "seconds")
+MONEY = ("budget", "day", "submission", "team", "reward", "extra", "seconds")
 
 
 def places() -> list[tuple[str, str]]:
@@ -143,6 +144,13 @@ class TrackForm(forms.Form):
         decimal_places=2,
         label="Price of one answer, in dollars",
     )
+    extra = forms.DecimalField(
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        label="Besides, where an answer takes more work, in dollars",
+        help_text="It is set aside for every answer, and returns where it was not earned.",
+    )
     seconds = forms.IntegerField(
         min_value=1, max_value=36000, label="Expected seconds for one answer"
     )
@@ -166,16 +174,19 @@ class TrackForm(forms.Form):
             "criterion": of_kind.criteria[0].name,
             "workers_per_question": asking.people,
             "reward": asking.reward,
+            "extra": asking.extra,
             "seconds": asking.seconds,
         }
         if not issubclass(of_kind, TrackWithRecall):
             del self.fields["scope"]
+        if not asking.extra:
+            del self.fields["extra"]
 
     def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
         said = dict(self.cleaned_data)
         fee_rate = registry.fee_rate_of(said["platform"])
-        money = Money(**{name: said.pop(name) for name in MONEY}, fee_rate=fee_rate)
+        money = Money(**{name: said.pop(name, None) for name in MONEY}, fee_rate=fee_rate)
         try:
             return create_track(said.pop("corpus"), said.pop("name"), money=money, who=who, **said)
         except ValidationError as wrong:
@@ -271,6 +282,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "platform": dict(places()).get(track.platform, track.platform),
         "criteria": [criterion.label for criterion in kind.criteria],
+        "rated": isinstance(kind, ContentTrack),
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 

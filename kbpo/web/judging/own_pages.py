@@ -140,7 +140,7 @@ def _told(rows: Any) -> list[dict[str, Any]]:
             "pk": one.pk,
             "about": interface_title(one.hit.questions.all()[0]),
             "sent": one.submitted_at,
-            "reward": one.hit.reward,
+            "reward": one.earned,
             "state": _state(one),
             "reason": one.reason if one.status in ("failed", "rejected") else "",
             "change": reverse("annotate_change", args=[one.token]) if can_change(one) else "",

@@ -324,6 +324,7 @@ def show(
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
     filled = {
         "reward": asked.reward,
+        "extra": asked.extra,
         "seconds": asked.seconds,
         "script": interface.script,
         "page": shown,

@@ -32,6 +32,7 @@ from annotation.workers.keys import keys_of
 from annotation.workers.models import Leaving
 from kbpo import clock
 from kbpo.accounts.limits import Limit
+from kbpo.money.spend import ZERO
 from kbpo.web.address import address_of
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.marketplace.frame import Go, framed, go_of, go_of_address
@@ -312,6 +313,7 @@ def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
     return {
         "of": len(questions),
         "reward": hit.reward,
+        "extra": sum((question.extra for question in questions), ZERO),
         "seconds": sum(question.seconds for question in questions),
     }
 

@@ -28,8 +28,8 @@ SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
     "import": (
-        "This comes from the gold standard. Experts are asked about what the crowd judged here, not"
-        " about that."
+        "This was judged elsewhere and brought here. Experts are asked about what the crowd judged"
+        " here, not about that."
     ),
     "expert": "An expert judged this already.",
 }

@@ -74,6 +74,9 @@ class Command(BaseCommand):
         parser.add_argument("--submission-cap", type=dollars, help="Dollars for one submission")
         parser.add_argument("--team-cap", type=dollars, help="Dollars of one team")
         parser.add_argument("--reward", type=dollars, help="Dollars for one answer")
+        parser.add_argument(
+            "--extra", type=dollars, help="Dollars besides, for an answer that took more work"
+        )
         parser.add_argument("--seconds", type=int, help="Expected seconds for one answer")
         parser.add_argument(
             "--ends-when-ranked",
@@ -94,6 +97,7 @@ class Command(BaseCommand):
             submission=options["submission_cap"],
             team=options["team_cap"],
             reward=options["reward"],
+            extra=options["extra"],
             seconds=options["seconds"],
             fee_rate=registry.fee_rate_of(options["platform"]),
         )

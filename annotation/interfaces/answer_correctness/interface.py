@@ -1,0 +1,195 @@
+"""The answer correctness interface: is a response to a question plausible, and does each passage show
+that it is right, that it is wrong, or neither (Chaganty, Mussmann and Liang 2018, section 4.2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+
+from annotation.interfaces.base import (
+    AggregatedLabel,
+    BadAnswer,
+    Interface,
+    Judgment,
+    ParsedResponse,
+    Unit,
+)
+from annotation.interfaces.form.interface import text_of
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of
+from annotation.interfaces.shared.ratings import ratings_label
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+ANY, AVERAGE = "any_correct", "avg_correct"
+CORRECT, INCORRECT, NEITHER = "correct", "incorrect", "neither"
+SAYS = (
+    (CORRECT, "✓", "It shows that the answer is ", "correct"),
+    (INCORRECT, "✗", "It shows that the answer is ", "incorrect"),
+    (NEITHER, "–", "It does not say", ""),
+)
+LETTERS = "abcdefghij"
+"""Of the passages: no more are shown"""
+MOST_MARKS = 50
+"""In one passage"""
+Span = tuple[int, int]
+
+
+class AnswerPayload(TypedDict):
+    """What a question carries: the question, the response to it (`text`), and the passages in the
+    order in which they are shown.
+    """
+
+    title: str
+    question: str
+    text: str
+    passages: list[str]
+
+
+class AnswerCorrectness(Interface):
+    """Plausible or not; then for each passage what it shows, with the words that show it."""
+
+    name: ClassVar[str] = "answer_correctness"
+    offered_as: ClassVar[str] = "Say whether short passages show that an answer is right"
+    default_reward: ClassVar[str] = "0.40"
+    default_seconds: ClassVar[int] = 120
+    tolerance: ClassVar[float | None] = None  # one person an answer: there is no majority
+
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        payload, left = question.payload, answer or {}
+        problem = text_of(left, "problem")
+        passages = [_shown(at, text, left) for at, text in enumerate(payload["passages"])]
+        return {
+            "key": str(question.target_id),
+            "title": payload["title"],
+            "question": payload["question"],
+            "text": payload["text"],
+            "plausible": text_of(left, "plausible"),
+            "passages": passages,
+            "data": {name: payload[name] for name in ("question", "text", "passages")},
+            "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
+            "flagged": bool(problem),
+            "remark": text_of(left, "remark"),
+        }
+
+    def whole(self, question: Question, text: str) -> dict[str, Any]:
+        return {"text": "\n\n".join(question.payload["passages"]), "marks": []}
+
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        flag = flag_of(raw)
+        if flag is not None:
+            return [ParsedResponse(question.target_id, "flag", flag)]
+        plausible = text_of(raw, "plausible")
+        if plausible not in ("yes", "no"):
+            raise BadAnswer("Step 1 is missing: say whether the answer is plausible.")
+        texts = question.payload["passages"] if plausible == "yes" else []
+        passages = [_passage(at, text, raw) for at, text in enumerate(texts)]
+        shows = [one["says"] for one in passages if one["says"] != NEITHER]
+        right = shows.count(CORRECT)
+        detail = {"value": float(right > 0), "plausible": plausible, "passages": passages}
+        average = {"value": right / len(shows) if shows else 0.0}
+        return [
+            ParsedResponse(question.target_id, ANY, detail),
+            ParsedResponse(question.target_id, AVERAGE, average),
+        ]
+
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        return ratings_label(question, responses, [ANY, AVERAGE])
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """Whether it is plausible, what each passage shows, and whether it was flagged."""
+        if response.criterion == "flag":
+            yield ("flag", ""), "yes"
+        elif response.criterion == ANY:
+            yield ("plausible", ""), response.value["plausible"]
+            for at, passage in enumerate(response.value["passages"]):
+                yield ("passage", str(at)), passage["says"]
+
+    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+        """Of a whole answer: the same of every passage, for words that are among the right ones."""
+        if right.criterion != ANY:
+            return super().is_right(question, given, right)
+        if given.get("plausible") != right.value["plausible"]:
+            return False
+        return all(
+            mine["says"] == ours["says"]
+            and (ours["says"] == NEITHER or _overlap(mine["marks"], ours["marks"]))
+            for mine, ours in zip(given["passages"], right.value["passages"], strict=True)
+        )
+
+
+def _passage(at: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What somebody says of a passage, and for which words. Raises BadAnswer."""
+    letter, says = LETTERS[at], text_of(raw, f"passage-{at}")
+    if says not in (CORRECT, INCORRECT, NEITHER):
+        raise BadAnswer(f"Paragraph {letter} is missing: say what it shows.")
+    if says == NEITHER:
+        return {"says": says, "marks": []}
+    marks = _marks(letter, text, text_of(raw, f"marks-{at}"))
+    if not marks:
+        raise BadAnswer(f"Paragraph {letter}: mark the words that show that it is {says}.")
+    if text_of(raw, f"confirmed-{at}") != "1":
+        raise BadAnswer(f"Paragraph {letter}: read your own words back, and confirm them.")
+    return {"says": says, "marks": marks, "words": [text[begin:end] for begin, end in marks]}
+
+
+def _marks(letter: str, text: str, sent: str) -> list[Span]:
+    """The marks in a passage, in order, those that touch as one. Raises BadAnswer for any that is
+    not within it, or holds no word.
+    """
+    try:
+        spans = json.loads(sent or "[]")
+    except (ValueError, RecursionError):
+        spans = None
+    if not isinstance(spans, list) or len(spans) > MOST_MARKS:
+        raise BadAnswer(f"Paragraph {letter}: the marks did not arrive as they were made.")
+    joined: list[Span] = []
+    for begin, end in sorted(_span(letter, text, span) for span in spans):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _span(letter: str, text: str, span: Any) -> Span:
+    ends = span if isinstance(span, list) and len(span) == 2 else [None, None]
+    begin, end = (one if type(one) is int else -1 for one in ends)
+    if not 0 <= begin < end <= len(text) or not text[begin:end].strip():
+        raise BadAnswer(f"Paragraph {letter}: a mark is not within its words. Mark them again.")
+    return begin, end
+
+
+def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bool:
+    """Whether some mark shares a character with some other."""
+    return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
+
+
+def _shown(at: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
+    """A passage as the page shows it, with what was said of it."""
+    says = text_of(left, f"passage-{at}")
+    try:
+        marks = _marks(LETTERS[at], text, text_of(left, f"marks-{at}"))
+    except BadAnswer:
+        marks = []
+    return {
+        "at": at,
+        "letter": LETTERS[at],
+        "text": text,
+        "pieces": _pieces(text, marks),
+        "says": says,
+        "choices": [(value, sign, words, end, value == says) for value, sign, words, end in SAYS],
+        "marks": json.dumps(marks),
+        "confirmed": text_of(left, f"confirmed-{at}"),
+    }
+
+
+def _pieces(text: str, marks: Sequence[Span]) -> list[tuple[str, bool]]:
+    """The text in pieces, each marked or not."""
+    pieces, place = [], 0
+    for begin, end in marks:
+        pieces += [(text[place:begin], False), (text[begin:end], True)]
+        place = end
+    return [(words, marked) for words, marked in [*pieces, (text[place:], False)] if words]

@@ -1,0 +1,77 @@
+// The page on which answers are checked: one paragraph at a time, marks by mouse, finger or key, words read back.
+
+import { begin } from "../shared/steps.js";
+import { Passage } from "./passage.js";
+
+const form = document.getElementById("answer");
+const plausible = form.querySelector("[data-step=plausible]");
+const question = document.getElementById("question").textContent;
+const response = document.getElementById("response").textContent;
+const passages = [...form.querySelectorAll(".passage")].map((element) => new Passage(element, question, response, () => page.update()));
+const pager = form.querySelector(".pager");
+const SIGNS = { correct: "✓", incorrect: "✗", neither: "–" };
+const WORDS = { correct: "shows it correct", incorrect: "shows it incorrect", neither: "does not say" };
+let shown = 0;
+
+const isPlausible = () => plausible.querySelector("input:checked")?.value === "yes";
+const passageOf = (part) => passages.find((one) => one.element === part);
+
+function changed() {
+  for (const [at, one] of passages.entries()) {
+    one.paint();
+    one.element.hidden = !isPlausible() || at !== shown;
+    const button = pager.children[at];
+    button.toggleAttribute("aria-current", at === shown);
+    button.dataset.says = one.isDone ? one.says : "";
+    button.lastChild.textContent = one.isDone ? SIGNS[one.says] : " ";
+    button.setAttribute("aria-label", `Paragraph ${one.letter}${one.isDone ? `: ${WORDS[one.says]}` : ", not decided"}`);
+  }
+  pager.hidden = !isPlausible() || passages.length < 2;
+}
+
+function show(at) {
+  if (!isPlausible() || at < 0 || at >= passages.length) return;
+  shown = at;
+  changed();
+  page.goTo(passages[at].element);
+}
+
+/** To the next paragraph that is not decided; to the button that sends, if all are. */
+function onward() {
+  const order = [...passages.keys()].map((step) => (shown + 1 + step) % passages.length);
+  const next = order.find((at) => !passages[at].isDone);
+  if (next === undefined) form.querySelector(".submit-bar .primary").focus();
+  else show(next);
+}
+
+const page = begin({
+  isDone: (part) => (part === plausible ? Boolean(part.querySelector("input:checked")) : Boolean(passageOf(part)?.isDone)),
+  isAsked: (part) => part === plausible || isPlausible(),
+  changed,
+  fill: () => passages.forEach((one) => one.write()),
+  reveal: (part) => { const at = passages.indexOf(passageOf(part)); if (at >= 0) { shown = at; changed(); } },
+});
+
+form.addEventListener("change", (event) => {
+  const at = passages.findIndex((one) => one.element.contains(event.target));
+  if (at >= 0 && event.target.value === "neither") onward();
+});
+for (const one of passages) one.onConfirm = onward;
+addEventListener("keydown", (event) => { // before the page's own Enter, which sends
+  const at = passages[shown];
+  const isFree = event.target === document.body || at?.element.contains(event.target);
+  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !isFree || event.target.matches?.("button") || at.readback.hidden || at.isDone) return;
+  event.preventDefault();
+  event.stopPropagation();
+  at.confirm.click();
+}, true);
+pager.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button) show(Number(button.dataset.to));
+});
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.target.matches?.("input:not([type=radio]), textarea")) return;
+  if (document.querySelector("dialog[open]")) return;
+  const step = { n: 1, p: -1 }[event.key];
+  if (step && isPlausible()) { event.preventDefault(); show(shown + step); }
+});

@@ -1,0 +1,138 @@
+"""The language quality interface: a text by itself is rated on a few facets, and mended where any of
+them is below the top (Chaganty, Mussmann and Liang 2018, section 4.1).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from annotation.interfaces.base import (
+    AggregatedLabel,
+    BadAnswer,
+    Doubt,
+    Judgment,
+    ParsedResponse,
+    Unit,
+)
+from annotation.interfaces.form.interface import Form, text_of
+from annotation.interfaces.shared.ratings import ratings_label
+from kbpo.tracks.generation.edits import characters_changed, edit_share, word_edit_rate
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+EDIT = "edit"
+"""Both the criterion and the form's field with the mended text"""
+SLACK = 1000
+"""A mended text may be this much longer than twice the text."""
+FEWEST = 5
+"""Characters: an edit of fewer mends next to nothing."""
+UNTOUCHED = (
+    "You rated it below the best, but mended nothing. Improve the text as much as you can, or rate"
+    " it best everywhere."
+)
+EMPTY = "The mended text is empty. Improve what is there, or flag a problem."
+UNSEEN = ("Cc", "Cf")
+"""Categories of characters that nobody sees: they mend nothing."""
+
+
+class LanguageQuality(Form):
+    """One button for each facet of a text, and the text mended if any is below the top."""
+
+    name: ClassVar[str] = "language_quality"
+    offered_as: ClassVar[str] = "Rate how a short text reads; mending one pays a bonus"
+    default_reward: ClassVar[str] = "0.15"
+    default_extra: ClassVar[str] = "0.25"
+    default_seconds: ClassVar[int] = 60
+    extra_reason: ClassVar[str] = "You mended the text"
+
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        text = question.payload["text"]
+        mended = text_of(answer or {}, EDIT)
+        page = super().render(question, answer)
+        for field in page["fields"]:
+            field["top"] = _top(field["options"])
+        return page | {"mended": mended or text, "most": len(text) * 2 + SLACK}
+
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        judgments = super().parse(question, raw)
+        if judgments[0].criterion == "flag":
+            return judgments
+        text = question.payload["text"]
+        best = all(one.value["value"] == _best(question, one.criterion) for one in judgments)
+        mended = text if best else _mended(text, text_of(raw, EDIT))
+        edit = {
+            "value": edit_share(text, mended),
+            "changed": characters_changed(text, mended),
+            "words": word_edit_rate(text, mended),
+            "text": "" if best else mended,
+        }
+        return [*judgments, ParsedResponse(question.target_id, EDIT, edit)]
+
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        names = [field["name"] for field in question.payload["fields"]]
+        return ratings_label(question, responses, [*names, EDIT])
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """What was picked of each facet, whether it was mended, and whether it was flagged."""
+        if response.criterion == EDIT:
+            yield (EDIT, ""), "yes" if response.value["changed"] else "no"
+        else:
+            yield from super().units(question, response)
+
+    def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
+        return any(one.criterion == EDIT and one.value["changed"] for one in judgments)
+
+    def doubts(self, judgments: Sequence[Judgment]) -> Iterator[Doubt]:
+        for one in judgments:
+            if one.criterion == EDIT and one.value["changed"]:
+                changed = one.value["changed"]
+                detail = f"It was rated below the best, and {changed} characters were mended."
+                yield Doubt("short_edit", changed < FEWEST, detail)
+
+    def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
+        """Of a mended text: whether it came nearer to the right one than the text itself is."""
+        if right.criterion != EDIT:
+            return super().is_right(question, given, right)
+        if not right.value["changed"] or not given.get("changed"):
+            return bool(right.value["changed"]) == bool(given.get("changed"))
+        wanted = right.value["text"]
+        before = characters_changed(question.payload["text"], wanted)
+        return characters_changed(given["text"], wanted) < before
+
+
+def _top(options: Sequence[Mapping[str, Any]]) -> str:
+    """The form's value of the best of a facet's answers."""
+    return str(max(options, key=lambda option: option["rating"])["value"])
+
+
+def _best(question: Question, criterion: str) -> float:
+    """The best rating of a facet."""
+    fields = {field["name"]: field for field in question.payload["fields"]}
+    return float(max(option["value"] for option in fields[criterion]["options"]))
+
+
+def _mended(text: str, sent: str) -> str:
+    """What somebody made of a text, as it is compared with it. Raises BadAnswer if that is
+    nothing, or no text.
+    """
+    lines = unicodedata.normalize("NFC", sent.replace("\r\n", "\n").replace("\r", "\n"))
+    known = set(text)
+    seen = "".join(
+        letter
+        for letter in lines
+        if letter == "\n" or letter in known or unicodedata.category(letter) not in UNSEEN
+    )
+    mended = "\n".join(line.rstrip() for line in seen.split("\n")).strip()
+    if not mended:
+        raise BadAnswer(EMPTY if sent else UNTOUCHED)
+    if len(mended) > 2 * len(text) + SLACK:
+        raise BadAnswer(
+            f"The mended text has {len(mended):,} characters, and the text only {len(text):,}. Mend"
+            " what is there; nothing has to be added."
+        )
+    if not characters_changed(text, mended):
+        raise BadAnswer(UNTOUCHED)
+    return mended

@@ -1,0 +1,238 @@
+"""Single judgments as a file, in and out: a study that was done elsewhere is scored here without
+asking anybody.
+
+What is imported is seen by everybody. So for whatever is confirmed afterwards it is certain, no
+chance (`kbpo/inclusion/disclosure.py`); what was confirmed before is scored by its own sample alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from formats.judgments import JudgmentRecord, read_judgments, write_judgments
+from formats.limits import Limits
+from formats.messages import Report
+from formats.opening import Source, open_text
+from kbpo.corpus.fetch import fetch
+from kbpo.instances.merge import RATINGS
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.queue import nudge
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Criterion
+from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+METHOD = "ratings"
+PEOPLE = "people"
+"""The part of an imported value that says who gave each rating, as a keyed hash"""
+GONE = ("refused", "expired", "withdrawn", "failed")
+NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
+
+
+class CannotImport(Exception):
+    """A file of judgments of which nothing was stored; the text is a sentence."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of a file: judgments stored, texts they are of, judgments that were here before,
+    lines that were set aside.
+    """
+
+    judgments: int
+    texts: int
+    known: int
+    set_aside: int
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        told = f"{self.judgments:,} judgments of {self.texts:,} texts were imported."
+        if self.known:
+            told += f" {self.known:,} were here already."
+        if self.set_aside:
+            told += f" {self.set_aside:,} lines were set aside."
+        return told
+
+
+@dataclass(frozen=True)
+class Single:
+    """What one person said here of one target under one criterion, in [0, 1]."""
+
+    target: int
+    worker: str
+    criterion: str
+    value: float
+    seconds: float | None
+
+
+@transaction.atomic
+def import_judgments(
+    track: Track,
+    source: Source,
+    report: Report,
+    here: Iterable[Single] = (),
+    *,
+    partly: bool = False,
+) -> Imported:
+    """Stores the judgments of a file, each once however often it is imported; not those that people
+    gave `here`, should they come back. Raises CannotImport, and nothing is stored: also if a line
+    is wrong, unless the good ones are wanted (`partly`).
+    """
+    kind = text_kind(track)
+    Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
+    outputs = _outputs(track)
+    criteria = {one.name: one for one in kind.criteria}
+    ends = {name: (one.low, one.high) for name, one in criteria.items()}
+    lines = open_text(source, Limits(), report)
+    records = list(read_judgments(lines, outputs, ends, report))
+    if report.fatal or not records or (report.errors and not partly):
+        first = next((one for one in report if one.severity == "error"), None)
+        where = f" Line {first.line}: {first.text}" if first is not None else ""
+        raise CannotImport(f"Nothing was imported.{where}")
+    known = _known(outputs) | {(one.target, one.criterion, one.worker) for one in here}
+    new: dict[tuple[int, str, str], float] = {}
+    for one in records:
+        target, who = outputs[one.system][one.input_id], _person(track, one.worker)
+        if not known & {(target, one.prompt, who), (target, one.prompt, one.worker)}:
+            value = _scaled(one.value, criteria[one.prompt])
+            new.setdefault((target, one.prompt, who), value)
+    labels = list(_labels(new))
+    record(labels)
+    _plan_again(track, {label.target_id for label in labels})
+    return Imported(len(new), len(labels), len(records) - len(new), report.errors)
+
+
+def export_judgments(track: Track, singles: Iterable[Single]) -> Iterator[str]:
+    """The lines of a file with all single judgments of a track's texts, once for each system that
+    states one: those that people gave here, and those that were imported.
+    """
+    criteria = {one.name: one for one in text_kind(track).criteria}
+    stated: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for system, texts in _outputs(track, by_number=False).items():
+        for key, target in texts.items():
+            stated[target].append((key, system))
+    every = [*singles, *_imported(stated)]
+    return write_judgments(
+        JudgmentRecord(
+            key, system, one.worker, one.criterion, _unscaled(one.value, criterion), one.seconds
+        )
+        for one in every
+        if (criterion := criteria.get(one.criterion)) is not None
+        for key, system in stated.get(one.target, ())
+    )
+
+
+def stated_targets(track: Track) -> list[int]:
+    """The targets that a track's systems state."""
+    texts = _outputs(track, by_number=False).values()
+    return sorted({target for of_system in texts for target in of_system.values()})
+
+
+def text_kind(track: Track) -> ContentTrack:
+    """The kind of a track of texts. Raises CannotImport for any other."""
+    kind = kind_of(track)
+    if not isinstance(kind, ContentTrack):
+        raise CannotImport(NOT_TEXTS.format(track.name))
+    return kind
+
+
+def _outputs(track: Track, *, by_number: bool = True) -> dict[str, dict[str, int]]:
+    """System -> input -> the target that it states for it. A system goes by its name where only one
+    has it, else by its name and number; in files also by its number alone.
+    """
+    rows = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
+    names = dict(rows.values_list("pk", "name"))
+    of: dict[int, dict[str, int]] = {pk: {} for pk in names}
+    stated = fetch(
+        "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
+        " JOIN instances_instance i ON i.id = p.instance_id"
+        " JOIN instances_target t ON t.id = i.target_id"
+        " WHERE p.submission_id = ANY(%s) AND t.content->>'input' IS NOT NULL",
+        [list(names)],
+    )
+    for submission, key, target in stated:
+        of[submission][key] = target
+    counted = list(names.values())
+    found: dict[str, dict[str, int]] = {}
+    for pk, name in names.items():
+        found[name if counted.count(name) == 1 else f"{name} ({pk})"] = of[pk]
+        if by_number:
+            found.setdefault(str(pk), of[pk])
+    return found
+
+
+def _known(outputs: dict[str, dict[str, int]]) -> set[tuple[int, str, str]]:
+    """Target, criterion and person of what was imported before."""
+    targets = sorted({target for texts in outputs.values() for target in texts.values()})
+    rows = Label.objects.filter(target__in=targets, source=Label.Source.IMPORT)
+    return {
+        (target, criterion, person)
+        for target, value in rows.values_list("target", "value")
+        for criterion, people in value.get(PEOPLE, {}).items()
+        for person in people
+    }
+
+
+def _imported(targets: Iterable[int]) -> Iterator[Single]:
+    rows = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
+    for target, value in rows.order_by("pk").values_list("target", "value"):
+        for criterion, people in value.get(PEOPLE, {}).items():
+            for who, rating in zip(people, value[RATINGS][criterion], strict=True):
+                yield Single(target, who, criterion, rating, None)
+
+
+def _labels(said: dict[tuple[int, str, str], float]) -> Iterator[NewLabel]:
+    """A label for each target, with every rating and who gave it; its origin follows from what it
+    says.
+    """
+    ratings: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    people: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for (target, criterion, who), rating in sorted(said.items()):
+        ratings[target][criterion].append(rating)
+        people[target][criterion].append(who)
+    for target, of_target in ratings.items():
+        digest = hashlib.sha256(f"{target}{people[target].items()}".encode()).hexdigest()
+        yield NewLabel(
+            target,
+            {RATINGS: dict(of_target), PEOPLE: dict(people[target])},
+            Label.Source.IMPORT,
+            METHOD,
+            max(len(one) for one in of_target.values()),
+            f"import:{digest[:24]}",
+            max(max(one) - min(one) for one in of_target.values()),
+            public=True,
+        )
+
+
+def _plan_again(track: Track, targets: set[int]) -> None:
+    """Drafts that state what is judged now are planned anew: it is not to be paid for."""
+    drafts = Submission.objects.filter(track=track, status="planned")
+    theirs = drafts.filter(predictions__instance__target__in=targets).distinct()
+    for draft in Submission.objects.select_for_update(of=("self",)).filter(
+        pk__in=list(theirs.values_list("pk", flat=True)), status="planned"
+    ):
+        draft.move("read")
+    nudge("plan")
+
+
+def _person(track: Track, worker: str) -> str:
+    """A keyed hash of a worker's name: who they are stays where the study was done."""
+    key = track.corpus.hash_key.encode()
+    return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def _scaled(value: float, criterion: Criterion) -> float:
+    return (value - criterion.low) / (criterion.high - criterion.low)
+
+
+def _unscaled(value: float, criterion: Criterion) -> float:
+    return round(criterion.low + value * (criterion.high - criterion.low), 12)

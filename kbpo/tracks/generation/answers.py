@@ -1,0 +1,67 @@
+"""Answers: systems answer questions; people say which passages show that an answer is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from kbpo.instances.models import Target
+from kbpo.tracks.base import Asking, Criterion, Words
+from kbpo.tracks.generation.models import Input
+from kbpo.tracks.generation.track import GenerationTrack
+
+MOST_PASSAGES = 10
+"""So many are shown at most."""
+
+
+class AnswersTrack(GenerationTrack):
+    """Answers to questions (Chaganty, Mussmann and Liang 2018, section 4.2)."""
+
+    kind: ClassVar[str] = "answers"
+    target_kind: ClassVar[str] = "answer"
+    criteria: ClassVar = (
+        Criterion("any_correct", "Some passage shows it", single="mean"),
+        Criterion("avg_correct", "Share of passages that show it", single="mean"),
+    )
+    asking: ClassVar = (Asking("answer_correctness", Decimal("0.40"), 120, people=1),)
+    words: ClassVar = Words(
+        item="answer",
+        items="answers",
+        system="a file of answers",
+        file="File of answers",
+        input="question",
+        inputs="questions",
+        offer="Upload your system’s answers. People check a sample of them against passages. You"
+        " get a score that says how sure it is.",
+        promise="People see the question, the answer and the passages: not which system gave it."
+        " Equal answers of several systems are checked once.",
+        description="On-demand evaluation of question answering: people check a sample of your"
+        " answers, and the leaderboard says how sure each score is.",
+        format="JSON Lines: one answer a line, with the id of its question and, if you like, the"
+        " passage that it came from.",
+        described="which systems gave an answer, and how long it is",
+    )
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        contents = {target.pk: target.content or {} for target in targets}
+        keys = {content["input"] for content in contents.values()}
+        rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
+        inputs = {row.key: row for row in rows}
+        return {
+            pk: {
+                "title": "An answer",
+                "question": inputs[content["input"]].question,
+                "text": content["text"],
+                "passages": _passages(inputs[content["input"]], content.get("passage")),
+            }
+            for pk, content in contents.items()
+        }
+
+
+def _passages(asked: Input, first: int | None) -> list[str]:
+    """The passages as they are shown: the one that an answer came from before the others."""
+    passages = list(asked.passages) or ([asked.source] if asked.source else [])
+    if first is not None:
+        passages.insert(0, passages.pop(first))
+    return passages[:MOST_PASSAGES]

@@ -1,0 +1,96 @@
+"""The single judgments of a track's texts over the API, in and out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import IO, Any
+
+from django.http import Http404, HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from formats.messages import Report
+from kbpo.tracks.content.judgments import CannotImport
+from kbpo.tracks.models import Track
+from kbpo.web.api.downloads import public_track
+from kbpo.web.api.errors import Refused
+from kbpo.web.judgments import bring, judgment_file
+
+TOLD = 100
+"""Messages that an answer holds"""
+
+
+class Plain(BaseParser):
+    """The file as the body."""
+
+    media_type = "*/*"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return stream.read()
+
+
+class TrackJudgments(APIView):
+    """All single judgments of a track's texts: input_id, system, worker, prompt, value, seconds.
+    Admins read and import them; everybody reads those of a closed track.
+    """
+
+    permission_classes = [AllowAny]
+    parser_classes = [MultiPartParser, Plain]
+
+    @extend_schema(
+        operation_id="get_track_judgments",
+        responses={(200, "text/tab-separated-values"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        track = public_track(slug)
+        if track.status != Track.Status.CLOSED and not request.user.is_staff:
+            raise Http404("Its judgments are for admins alone until the track is closed.")
+        try:
+            return judgment_file(track)
+        except CannotImport as no:
+            raise Refused(str(no), "kind") from no
+
+    @extend_schema(
+        operation_id="import_track_judgments",
+        request={"text/tab-separated-values": OpenApiTypes.STR},
+        responses=OpenApiTypes.OBJECT,
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        if not request.user.is_staff:
+            raise Refused("Only admins import judgments.", "forbidden", 403)
+        track, report = public_track(slug), Report()
+        body = request.data if isinstance(request.data, bytes) else None
+        sent = io.BytesIO(body) if body is not None else request.FILES.get("file")
+        if sent is None:
+            raise Refused("Send the file as the body, or as the field “file”.", "empty", 400)
+        partly = request.query_params.get("partly") == "1"
+        try:
+            done = bring(track, sent, report, request.user, partly=partly)
+        except CannotImport as no:
+            raise Refused(str(no), "refused", 422, problems=_told(report)) from no
+        counts = {
+            "judgments": done.judgments,
+            "texts": done.texts,
+            "known": done.known,
+            "set_aside": done.set_aside,
+        }
+        return Response(counts | {"problems": _told(report)})
+
+
+def _told(report: Report) -> list[dict[str, object]]:
+    """The first messages of a report, for programs."""
+    return [
+        {"line": one.line, "severity": one.severity, "code": one.code, "text": one.text}
+        for one in list(report)[:TOLD]
+    ]

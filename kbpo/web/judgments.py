@@ -1,0 +1,62 @@
+"""The single judgments of a track as a file: what people said here and what was imported, in and
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+from django.http import StreamingHttpResponse
+
+from annotation.labels.single import single_ratings
+from formats.messages import Report
+from formats.opening import Source
+from kbpo.accounts.audit import COMMAND, note
+from kbpo.accounts.models import User
+from kbpo.tracks.content.judgments import (
+    Imported,
+    Single,
+    export_judgments,
+    import_judgments,
+    stated_targets,
+    text_kind,
+)
+from kbpo.tracks.models import Track
+
+
+def judgment_lines(track: Track) -> Iterator[str]:
+    """The lines, with the header. Raises CannotImport for a track whose judgments are no ratings."""
+    text_kind(track)
+    return export_judgments(track, _given_here(track))
+
+
+def judgment_file(track: Track) -> StreamingHttpResponse:
+    """The same as a download."""
+    return StreamingHttpResponse(
+        judgment_lines(track),
+        content_type="text/tab-separated-values; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{track.slug}-judgments.tsv"'},
+    )
+
+
+@transaction.atomic
+def bring(
+    track: Track, source: Source, report: Report, who: User | None, *, partly: bool = False
+) -> Imported:
+    """What became of a file of judgments that somebody imports. Raises CannotImport."""
+    text_kind(track)
+    done = import_judgments(track, source, report, _given_here(track), partly=partly)
+    note(
+        "import judgments",
+        f"track:{track.slug}",
+        who=who,
+        why=COMMAND if who is None else "",
+        after=done.sentence,
+        track=track.slug,
+    )
+    return done
+
+
+def _given_here(track: Track) -> Iterator[Single]:
+    return (Single(*one) for one in single_ratings(stated_targets(track)))

@@ -1,0 +1,86 @@
+"""What simulated annotators think of texts and of answers, and the fields that say so on our pages."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from rehearsal.browser import Form, Page
+
+Fields = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What is right to say of a text: the place of the answer for each facet, counted from 1, and
+    the text as it should be.
+    """
+
+    facets: Mapping[str, int]
+    mended: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a passage shows of an answer: correct, incorrect or neither; and the words that show it."""
+
+    says: str
+    words: str = ""
+
+
+class Opinions(Protocol):
+    """What a perfect annotator says."""
+
+    def rate(self, text: str) -> Rated: ...
+
+    def check(self, question: str, answer: str, passage: str) -> Shown: ...
+
+    def is_plausible(self, question: str, answer: str) -> bool: ...
+
+
+def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
+    """The fields of a rating, in which one facet is off by a step if it is to be wrong; what is
+    below the top is mended.
+    """
+    text = form.values()["edit"][0]
+    right = opinions.rate(text)
+    places = dict(right.facets)
+    if wrong:
+        facet = rng.choice(sorted(places))
+        steps = [at for at in (places[facet] - 1, places[facet] + 1) if form.offers(facet, at)]
+        places[facet] = rng.choice(steps)
+    fields = {facet: [str(place)] for facet, place in places.items()}
+    if any(place < len(form.options(facet)) for facet, place in places.items()):
+        fields["edit"] = [right.mended if right.mended != text else f"{text} Or so."]
+    return fields
+
+
+def checking(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.Random) -> Fields:
+    """The fields of a check of an answer; if it is to be wrong, one passage that says something is
+    said to show the opposite.
+    """
+    shown = json.loads(page.data["document-data"])
+    question, answer = shown["question"], shown["text"]
+    if not opinions.is_plausible(question, answer):
+        return {"plausible": ["no"]}
+    found = [opinions.check(question, answer, passage) for passage in shown["passages"]]
+    says = [one.says for one in found]
+    telling = [at for at, one in enumerate(found) if one.words]
+    if wrong and telling:
+        at = rng.choice(telling)
+        says[at] = {"correct": "incorrect", "incorrect": "correct"}[says[at]]
+    fields = {"plausible": ["yes"]}
+    for at, one in enumerate(found):
+        fields[f"passage-{at}"] = [says[at]]
+        if one.words:
+            begin = shown["passages"][at].index(one.words)
+            fields[f"marks-{at}"] = [json.dumps([[begin, begin + len(one.words)]])]
+            fields[f"confirmed-{at}"] = ["1"]
+    return fields
+
+
+SAYS = {"language_quality": rating, "answer_correctness": checking}
+"""Interface -> what somebody with opinions sends through it"""

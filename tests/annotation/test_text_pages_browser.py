@@ -1,0 +1,167 @@
+"""The pages of texts and of answers in a browser: by mouse, by keyboard alone, after a reload."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from browsing import IN_CHROMIUM, open_page
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, expect
+
+from annotation.hits import publish
+from annotation.models import Assignment, Question
+from kbpo.corpus.models import Corpus
+from kbpo.instances.hashing import key_of_content
+from kbpo.instances.models import Target
+from kbpo.money.spend import reserve
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.tracks.generation.models import Input
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
+TEXT = "The team have win three matches."
+PASSAGES = [
+    "Ida Marsk built it in 1884. It is tall.",
+    "Nobody lives there.",
+    "Tom Vinter built it.",
+]
+
+
+def asked(kind: str, **content: Any) -> Track:
+    """An open question of a kind of track about one text, which can be paid for."""
+    corpus = Corpus.objects.create(name="Texts", slug="texts", schema={})
+    Input.objects.create(corpus=corpus, key="q", question="who built it", passages=PASSAGES)
+    track = open_track(create_track(corpus, "Texts", kind=kind, money=Money(budget=Decimal(50))))
+    target = Target.objects.create(
+        corpus=corpus, kind=kind_of(track).target_kind, content=content, u=0.5,
+        key=key_of_content(corpus.pk, kind, str(content)),
+    )  # fmt: skip
+    reserve(track, None, "pilot:1", Decimal(10), key="r")
+    (draft,) = kind_of(track).again([target.pk])
+    asking = kind_of(track).asking[0]
+    Question.objects.create(
+        status="waiting",
+        track=track,
+        target=target,
+        interface=draft.interface,
+        payload=draft.payload,
+        payer="pilot:1",
+        order=0.5,
+        answers_wanted=1,
+        price=asking.reward + asking.extra,
+        reward=asking.reward,
+        extra=asking.extra,
+        extra_price=asking.extra,
+        asked_at=timezone.now(),
+    )
+    publish.tick()
+    return track
+
+
+def text_page(browser: Browser, live_server: Any) -> Page:
+    asked("generation", input="q", text=TEXT)
+    return open_page(browser, live_server)
+
+
+def sent() -> dict[str, Any]:
+    return Assignment.objects.get(status="submitted").raw or {}
+
+
+@pytest.mark.walk
+def test_a_text_is_rated_and_mended_by_mouse(browser: Browser, live_server: Any) -> None:
+    page = text_page(browser, live_server)
+    mend = page.locator("[data-step=edit]")
+    for facet in ("fluency", "redundancy", "overall"):
+        page.locator(f"[data-step={facet}] .choice").nth(2).click()
+    expect(mend).to_be_hidden()
+    page.locator("[data-step=fluency] .choice").nth(1).click()
+    expect(mend).to_be_visible()
+    page.locator(".submit-bar .primary").click()
+    expect(page.locator("#missing")).to_contain_text("mend the text")
+    page.locator("#edit").fill("The team has won three matches.")
+    expect(page.locator("#changed")).to_contain_text("3 characters changed")
+    expect(page.locator("#changed")).to_contain_text("almost nothing")
+    expect(page.locator("#change ins").first).to_have_text("has won")
+    page.locator("#again").click()
+    expect(page.locator("#changed")).to_contain_text("0 characters changed")
+    page.locator("#edit").fill("The team has won three matches in a row.")
+    page.reload()
+    expect(page.locator("#edit")).to_have_value("The team has won three matches in a row.")
+    with page.expect_navigation():
+        page.locator(".submit-bar .primary").click()
+    assert Assignment.objects.get(status="submitted").extra == Decimal("0.25")
+    assert "$0.40" in page.content(), "what was sent counts at once"
+    assert page.faults == []
+
+
+@pytest.mark.walk
+def test_a_text_is_rated_and_mended_by_keyboard_alone(browser: Browser, live_server: Any) -> None:
+    page = text_page(browser, live_server)
+    for key in ("2", "3", "2"):
+        page.keyboard.press(key)
+    expect(page.locator("#edit")).to_be_focused()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" They are glad.")
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    assert sent()["edit"] == [f"{TEXT} They are glad."]
+    assert [sent()[name] for name in ("fluency", "redundancy", "overall")] == [["2"], ["3"], ["2"]]
+    assert page.faults == []
+
+
+@pytest.mark.walk
+def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_server: Any) -> None:
+    asked("answers", input="q", text="Ida Marsk")
+    page = open_page(browser, live_server)
+    at_hand = page.locator(".passage:visible")
+    page.locator("[data-step=plausible] .choice").nth(0).click()
+    at_hand.locator(".choice").nth(0).click()
+    drag(page, 4, 20)
+    expect(at_hand.locator("mark")).to_contain_text("Marsk built it")
+    page.locator(".submit-bar .primary").click()
+    expect(page.locator("#missing")).to_contain_text("read your own words back")
+    expect(at_hand.locator(".readback")).to_contain_text("Ida Marsk is an answer to “who built it”")
+    at_hand.locator(".confirm").click()
+    expect(at_hand).to_have_attribute("data-letter", "b")
+    page.keyboard.press("3")
+    expect(at_hand).to_have_attribute("data-letter", "c")
+    page.keyboard.press("2")
+    at_hand.locator(".passage-text").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.down("Shift")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.up("Shift")
+    expect(at_hand.locator("mark")).to_contain_text("Tom Vinter")
+    expect(at_hand.locator(".readback")).to_contain_text("is not an answer")
+    page.keyboard.press("Enter")
+    page.keyboard.press("p")
+    expect(at_hand).to_have_attribute("data-letter", "b")
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    raw = sent()
+    assert [raw[f"passage-{at}"] for at in range(3)] == [["correct"], ["neither"], ["incorrect"]]
+    assert json.loads(raw["marks-2"][0]) == [[0, 10]]
+    assert page.faults == []
+
+
+def drag(page: Page, begin: int, end: int) -> None:
+    """Drags over some characters of the paragraph at hand."""
+    left, top, right = page.evaluate(
+        """([begin, end]) => {
+          const text = document.querySelector(".passage:not([hidden]) .passage-text").firstChild;
+          const range = document.createRange();
+          range.setStart(text, begin);
+          range.setEnd(text, end);
+          const box = range.getBoundingClientRect();
+          return [box.left, box.top + box.height / 2, box.right];
+        }""",
+        [begin, end],
+    )
+    page.mouse.move(left + 1, top)
+    page.mouse.down()
+    page.mouse.move(right - 1, top, steps=5)
+    page.mouse.up()

@@ -1,0 +1,202 @@
+"""A study that was done elsewhere is scored here without asking anybody; and taken out again."""
+
+from __future__ import annotations
+
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Question
+from formats.messages import Report
+from kbpo import clock
+from kbpo.accounts.models import Team, Token, User
+from kbpo.corpus.models import Corpus
+from kbpo.evaluation.leaderboard import board
+from kbpo.inclusion.disclosure import disclosed
+from kbpo.instances.models import Label
+from kbpo.pool.pool import read_pool
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.submissions.models import Submission
+from kbpo.tracks.content.judgments import CannotImport, import_judgments
+from kbpo.tracks.content.store import Claim, store
+from kbpo.tracks.generation.load import load_inputs
+from kbpo.tracks.models import Track
+from tests.tracks.test_toy_kind import call, researcher, upload
+
+INPUTS = tuple(f"a{number}" for number in range(6))
+HEAD = "input_id\tsystem\tworker\tprompt\tvalue\tseconds"
+
+
+def a_run(track: Track, name: str, texts: dict[str, str]) -> Submission:
+    """A draft that states a text for each input."""
+    submission = Submission.objects.create(
+        track=track,
+        team=Team.objects.create(name=name, slug=name.lower()),
+        name=name,
+        status="planned",
+        file="x",
+        file_name="x",
+        file_size=1,
+        file_digest="x",
+        read_at=timezone.now(),
+    )
+    claims = [
+        Claim(f"{key}\n{text}", at, {"input": key, "text": text})
+        for at, (key, text) in enumerate(texts.items(), start=1)
+    ]
+    store(submission.pk, track.corpus, "output", claims)
+    return submission
+
+
+@pytest.fixture
+def track(db: None) -> Track:
+    corpus = Corpus.objects.create(name="Articles", slug="articles", schema={})
+    made = create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
+    return open_track(made)
+
+
+def lines(*rows: tuple[Any, ...]) -> io.BytesIO:
+    return io.BytesIO("\n".join([HEAD, *("\t".join(map(str, row)) for row in rows)]).encode())
+
+
+GOOD = [("a0", "One", "w1", "overall", 3, 20), ("a0", "One", "w2", "overall", 2, ""),
+        ("a1", "One", "w1", "edit", 0.25, 9)]  # fmt: skip
+
+
+def test_each_judgment_counts_once_and_equal_outputs_share_theirs(track: Track) -> None:
+    one = a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
+    a_run(track, "Two", {"a0": "Same.", "a1": "Other."})
+    again = ("a0", "Two", "w1", "overall", 3, 20)
+    done = import_judgments(track, lines(*GOOD, again), Report())
+    assert (done.judgments, done.texts, done.known) == (3, 2, 1)
+    values = {label.target.content["input"]: label.value for label in Label.objects.all()}
+    assert sorted(values["a0"]["ratings"]["overall"]) == [0.5, 1.0], "1 to 3 becomes 0 to 1"
+    assert values["a1"]["ratings"]["edit"] == [0.25]
+    assert "w1" not in str(values), "of a worker a keyed hash"
+    assert all(label.is_public and label.source == "import" for label in Label.objects.all())
+    one.refresh_from_db()
+    assert one.status == "read", "planned anew: what is judged is not to be paid for"
+    done = import_judgments(track, lines(*GOOD), Report())
+    assert (done.judgments, done.known, Label.objects.count()) == (0, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (("zz", "One", "w", "overall", 3, 1), "Line 5: .*“zz” is not in the corpus"),
+        (("a0", "Nobody", "w", "overall", 3, 1), "Line 5: .*“Nobody” is not in this track"),
+        (("a0", "One", "w", "beauty", 3, 1), "Line 5: .*does not ask “beauty”"),
+        (("a0", "One", "w", "overall", 4, 1), "Line 5: .*outside the scale"),
+        (("a0", "One", "w", "overall", "NaN", 1), "Line 5: .*no finite number"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_and_nothing_is_loaded(
+    track: Track, row: tuple[Any, ...], sentence: str
+) -> None:
+    a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
+    with pytest.raises(CannotImport, match=sentence):
+        import_judgments(track, lines(*GOOD, row), Report())
+    assert not Label.objects.exists()
+    done = import_judgments(track, lines(*GOOD, row), Report(), partly=True)
+    assert (done.judgments, done.set_aside) == (3, 1)
+
+
+def test_imported_ratings_are_no_marks_in_documents(track: Track) -> None:
+    one = a_run(track, "One", {key: f"Text {key}." for key in INPUTS})
+    import_judgments(track, lines(*GOOD), Report())
+    Submission.objects.filter(pk=one.pk).update(status="confirmed", confirmed_at=clock.now())
+    pool = read_pool(track, [one.pk])
+    (seen,) = disclosed(pool).values()
+    assert int(seen.exact.sum()) == 2, "judged for certain, although others have no judgment yet"
+
+
+def test_admins_import_and_export_on_the_desk_and_over_the_api(
+    track: Track, client: Client
+) -> None:
+    a_run(track, "One", {"a0": "Same.", "a1": "Mine."})
+    admin = User.objects.create_user("chief", password="x", is_staff=True)
+    client.force_login(admin)
+    address = f"/desk/tracks/{track.slug}/judgments/"
+    page = client.get(address).content.decode()
+    assert "without asking anybody" in page
+    bad = client.post(address, {"file": lines(("zz", "One", "w", "overall", 3, 1))})
+    assert bad.status_code == 422 and "“zz”" in bad.content.decode()
+    assert client.post(address).status_code == 422
+    assert client.post(address, {"file": lines(*GOOD)}).status_code == 302
+    out = b"".join(client.get(f"/desk/tracks/{track.slug}/judgments.tsv").streaming_content)
+    rows = [line.split("\t") for line in out.decode().splitlines()]
+    assert "\t".join(rows[0]) == HEAD and len(rows) == 4
+    assert sorted((row[0], row[1], row[3], float(row[4])) for row in rows[1:]) == [
+        ("a0", "One", "overall", 2.0),
+        ("a0", "One", "overall", 3.0),
+        ("a1", "One", "edit", 0.25),
+    ]
+    assert import_judgments(track, io.BytesIO(out), Report()).judgments == 0, "they came back"
+    api = f"/api/tracks/{track.slug}/judgments/"
+    token = {"HTTP_AUTHORIZATION": f"Token {Token.issue(admin, 'x')[1]}"}
+    more = f"{HEAD}\na1\tOne\tw9\toverall\t1\t\n"
+    sent = Client().post(api, more, content_type="text/tab-separated-values", **token)
+    assert sent.status_code == 200 and sent.json()["judgments"] == 1, sent.content
+    wrong = Client().post(api, "nonsense", content_type="text/plain", **token)
+    assert wrong.status_code == 422 and wrong.json()["problems"]
+    assert Client().get(api).status_code == 404
+    assert Client().post(api, more, content_type="text/plain").status_code in (401, 403)
+    assert Client().get(api, **token).status_code == 200
+    Track.objects.update(status="closed")
+    assert Client().get(api).status_code == 200, "a closed track's are public"
+
+
+def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
+    transactional_db: None, live_server: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "inputs.jsonl"
+    path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in INPUTS))
+    corpus, url = load_inputs("Articles", path), live_server.url
+    track = open_track(
+        create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
+    )
+    token = researcher("writers")
+    texts = [json.dumps({"input_id": key, "output": f"Text of {key}."}) for key in INPUTS]
+    run = upload(url, token, "Run", texts, track.slug)
+    study = tmp_path / "study.tsv"
+    rows = [HEAD] + [
+        f"{key}\tRun\tw{who}\t{prompt}\t{value}\t"
+        for at, key in enumerate(INPUTS)
+        for who in (1, 2)
+        for prompt, value in (
+            ("overall", 3 if at < 3 else 1),
+            ("fluency", 2),
+            ("redundancy", 3),
+            ("edit", 0.1),
+        )
+    ]
+    study.write_text("\n".join(rows) + "\nzz\tRun\tw\toverall\t1\t\n")
+    with pytest.raises(CommandError, match=r"Nothing was imported\. Line 50"):
+        call_command("import_judgments", track.slug, study, stderr=io.StringIO())
+    call_command(
+        "import_judgments", track.slug, study, partly=True,
+        stdout=(told := io.StringIO()), stderr=io.StringIO(),
+    )  # fmt: skip
+    assert "48 judgments of 6 texts were imported. 1 lines were set aside." in told.getvalue()
+    call_command("tick", "--until-idle", verbosity=0)
+    call(f"{url}/api/submissions/{run}/confirm/", token, b"{}")
+    call_command("tick", "--until-idle", verbosity=0)
+    assert Submission.objects.get(pk=run).status == "scored"
+    assert not Question.objects.exists(), "nobody was asked"
+    means = {
+        criterion: board(track, distribution="instance", criterion=criterion)
+        .rows[0]
+        .figures["mean"]
+        for criterion in ("overall", "edit")
+    }
+    assert means["overall"].value == pytest.approx(0.5)
+    assert means["edit"].value == pytest.approx(0.1)
+    call_command("export_judgments", track.slug, stdout=(out := io.StringIO()))
+    assert len(out.getvalue().splitlines()) == 49
