@@ -9,6 +9,7 @@ from statistics import median
 
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import ANSWERED, Assignment, Worker
+from annotation.quality.signals import TOO_FAST
 from kbpo.tracks.models import Track
 
 LATEST = 2000
@@ -83,10 +84,11 @@ def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
     kind = interface_of(interface)
     planned = [one.reward * HOUR / one.expected for one in answers if one.expected]
     usual = Decimal(kind.default_reward) * HOUR / kind.default_seconds
-    measured = [float(one.reward) * HOUR / one.seconds for one in answers]
+    read = [one for one in answers if one.seconds >= TOO_FAST * one.expected]  # programs are no pace
+    measured = [float(one.reward) * HOUR / one.seconds for one in read]
     return Hourly(
         interface,
         (median(planned) if planned else usual).quantize(CENT),
-        Decimal(median(measured)).quantize(CENT) if len(answers) >= FEWEST else None,
-        len(answers),
+        Decimal(median(measured)).quantize(CENT) if len(read) >= FEWEST else None,
+        len(read),
     )
