@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from kbpo import clock
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.score import Score
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -32,6 +34,7 @@ class Figure:
     n_labels: int
     n_missing: int
     n_documents: int
+    n_checked: int
     kind: str
     note: str
 
@@ -50,6 +53,7 @@ class Figure:
             row.n_labels,
             row.n_missing,
             row.n_documents,
+            row.n_checked,
             row.kind,
             row.note,
         )
@@ -59,10 +63,17 @@ class Figure:
         """Too few judgments to say much."""
         return self.n_labels < FEW
 
-    def half_width(self, level: int = 80) -> float | None:
-        """Half of the interval at 80 or 95."""
-        low, high = (self.low80, self.high80) if level == 80 else (self.low95, self.high95)
-        return None if low is None or high is None else (high - low) / 2
+    @property
+    def exact(self) -> bool:
+        """Whether sampling leaves nothing open: everything behind it is judged."""
+        return self.value is not None and self.low95 == self.high95
+
+
+def half_width(ends: Figure | Score, track: Track) -> float | None:
+    """Half of a printed interval, at the level that its track guarantees."""
+    level = 95 if track.confidence_level > Decimal("0.9") else 80
+    low, high = getattr(ends, f"low{level}"), getattr(ends, f"high{level}")
+    return None if low is None or high is None else (high - low) / 2
 
 
 @dataclass(frozen=True)
@@ -78,6 +89,8 @@ class Row:
     """Shares that the kind counts"""
     saved: float | None = None
     """The share of judgments that metrics and judges make unnecessary; None where none helps"""
+    n_checked: int = 0
+    """Judgments that experts checked, where that corrects its weighted mean"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -90,6 +103,12 @@ class Row:
         """Judgments behind its weighted mean."""
         figure = self.figure(self.mean)
         return figure.n_labels if figure else 0
+
+    @property
+    def note(self) -> str:
+        """What is said beside its weighted mean."""
+        figure = self.figure(self.mean)
+        return figure.note if figure else ""
 
     @property
     def n_documents(self) -> int:
@@ -246,8 +265,18 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
     saved = evaluation.settings.get("saved", {}).get(f"{criterion}|{distribution}", {})
+    corrected = [
+        one.name for one in kind.columns if (one.quantity, one.method) == (kind.mean, "expert")
+    ]
     return [
-        Row(submissions[pk], mean, figures, _counted(evaluation, kind, pk), saved.get(str(pk)))
+        Row(
+            submissions[pk],
+            mean,
+            figures,
+            _counted(evaluation, kind, pk),
+            saved.get(str(pk)),
+            max((figures[name].n_checked for name in corrected if name in figures), default=0),
+        )
         for pk, figures in figures_of.items()
     ]
 

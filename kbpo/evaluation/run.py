@@ -18,6 +18,7 @@ from django.db.models import Count, Max
 from estimators.design import Design
 from estimators.estimate import Estimate as Found
 from kbpo import clock
+from kbpo.evaluation import judges
 from kbpo.evaluation.compare.by_relation import Errors
 from kbpo.evaluation.compare.overlap import parts
 from kbpo.evaluation.compare.ranks import comparisons, is_ranked
@@ -25,17 +26,18 @@ from kbpo.evaluation.correction.estimate import Corrected
 from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.flips import log_flips
+from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.saved import ALGORITHM_1, UNAIDED, algorithm_1, best_metric, saved, unaided
-from kbpo.evaluation.score import Key, Score, default_estimates, found_share, scores
+from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 from kbpo.evaluation.score import rows as score_rows
 from kbpo.evaluation.slices.estimate import SliceScore, slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
-from kbpo.sampling.designs.base import Realised, last_batch
+from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import (
     DocumentSample,
@@ -68,6 +70,9 @@ COUNTS_NOT = (
     "Labels of what this system states exist, but none counts yet: questions that come before them"
     " still wait."
 )
+
+ALL_JUDGED = "All judged: no sampling error; the judges’ remains."
+ALL_CHECKED = "All judged and checked by experts: no sampling error, and none of the crowd."
 
 
 def tick() -> int:
@@ -206,12 +211,15 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         *better.scores,
         *_beside(data, alone),
     ]
+    realised = _realised(track, data, found, rows)
+    _keep(track, realised, done)
     for one in done:
-        _move_on(one, _guaranteed(track, data, found, one), _ranked(track, data, found, one))
+        _move_on(one, realised.get(one.pk), _ranked(track, data, found, one))
     previous = track.evaluations.order_by("-number").first()
     last = previous.number if previous else 0
     if previous is not None:
         log_flips(track, data.systems, previous.settings.get("last_label", 0), newest)
+    standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     track.evaluations.filter(stage_end=False).delete()
     evaluation = Evaluation.objects.create(
         track=track,
@@ -230,6 +238,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
                 else {}
             ),
             "not_corrected": {str(system): said for system, said in better.why.items()},
+            judges.KEY: judges.agreement(track, data, standing),
         },
     )
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
@@ -237,7 +246,6 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]),
         batch_size=2000,
     )
-    standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     errors = Errors(data, standing)
     sliced = (one for one in slice_scores(track, data, errors.take) if data.shown[one.score.column])
     Estimate.objects.bulk_create(
@@ -301,20 +309,44 @@ def _lock(ended: Iterable[Submission]) -> list[Submission]:
     return list(rows.filter(pk__in=[one.pk for one in ended], status="judging").order_by("pk"))
 
 
-def _guaranteed(
-    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], submission: Submission
-) -> Realised | None:
-    """The variances of a submission's guaranteed number, realised and anticipated."""
+def _realised(
+    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], rows: Iterable[Score]
+) -> dict[int, Realised]:
+    """submission -> what its judgments come to: the variances of its guaranteed number, realised
+    and anticipated, and half of the interval that is printed. Without those that have no number.
+    """
     key = (data.mean, track.criterion, track.distribution)
-    if submission.pk not in data.systems or key not in found:  # nothing was drawn of its own
-        return None
-    column, estimate = data.systems.index(submission.pk), found[key][0]
+    if key not in found:  # nothing was drawn
+        return {}
+    estimate = found[key][0]
     shape = np.shape(estimate.value)
     variance, anticipated = (
-        float(np.broadcast_to(one, shape)[column])
-        for one in (estimate.variance, estimate.anticipated)
+        np.broadcast_to(one, shape) for one in (estimate.variance, estimate.anticipated)
     )
-    return None if math.isnan(variance) else Realised(variance, anticipated)
+    printed = {
+        row.column: half_width(row, track)
+        for row in rows
+        if (row.quantity, row.criterion, row.distribution, row.method) == (*key, DEFAULT)
+    }
+    return {
+        submission: Realised(float(variance[at]), float(anticipated[at]), printed[at] or 0.0)
+        for at, submission in enumerate(data.systems)
+        if not math.isnan(variance[at])
+    }
+
+
+def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -> None:
+    """Nothing; the last settled batch of each system remembers what its judgments come to now, and
+    where its stage has just ended, what that came to.
+    """
+    ended = {one.pk for one in done}
+    batches = SampleBatch.objects.filter(
+        submission__in=realised, distribution__kind=track.distribution
+    )
+    last = {batch.submission_id: batch for batch in batches.order_by("stage")}
+    for submission, batch in last.items():
+        if batch.settled_at is not None:
+            realised[submission].keep(batch, ended=submission in ended)
 
 
 def _ranked(
@@ -330,9 +362,7 @@ def _ranked(
 
 
 def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
-    """To the board; or to its next stage. What the stage came to is kept with its batch."""
-    if realised is not None and (last := last_batch(submission)) is not None:
-        realised.keep(last)
+    """To the board; or to its next stage."""
     why = design_of(submission.track).enough(submission, realised)
     why = why or ("ranked" if ranked else "")
     if not why:
@@ -430,6 +460,13 @@ def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> 
         n_documents=row.n_documents,
         n_checked=row.n_checked,
         kind="final" if submission in final else "provisional",
-        note="" if numbers["value"] is not None else COUNTS_NOT if row.n_labels else NO_LABEL,
+        note=_note(row),
         **numbers,
     )
+
+
+def _note(row: Score) -> str:
+    """What is said beside a number that is not there, or whose interval has no width."""
+    if math.isnan(row.value):
+        return COUNTS_NOT if row.n_labels else NO_LABEL
+    return "" if row.low95 < row.high95 else ALL_CHECKED if row.n_checked else ALL_JUDGED

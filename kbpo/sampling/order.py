@@ -13,6 +13,7 @@ from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, reserve
 from kbpo.queue import nudge
 from kbpo.sampling.models import Further
+from kbpo.sampling.plan import at_most_new, half_width_now
 from kbpo.submissions.models import Submission
 
 ORDERABLE = ("judging", "scored")
@@ -24,10 +25,15 @@ class CannotOrder(Exception):
 
 def offer_of(submission: Submission) -> Further | None:
     """What can be ordered now, with its prices; None while it is being reckoned, or if there is
-    nothing.
+    nothing. What the printed interval has reached since it was reckoned is offered no more.
     """
     row = Further.objects.filter(submission=submission, order=submission.orders + 1).first()
-    return row if row is not None and row.plan.get("options") else None
+    if row is None or not row.plan.get("options"):
+        return None
+    now = half_width_now(submission)
+    options = row.plan["options"].items()
+    row.plan |= {"options": {width: one for width, one in options if float(width) < now}}
+    return row if row.plan["options"] else None
 
 
 @transaction.atomic
@@ -64,7 +70,7 @@ def order(
     price, wanted = Decimal(option["at_most"]), row.orders + 1
     if price > ZERO:
         why = (
-            f"Order {wanted}: at most {option['new']} more judgments for"
+            f"Order {wanted}: at most {at_most_new(option)} more judgments for"
             f" ±{Decimal(half_width) * 100:.1f} %"
         )
         reserve(

@@ -75,24 +75,40 @@ def _further(row: Further) -> None:
     widths = narrower(submission)
     made: dict[str, Any] = {}
     if widths:
-        made = _plan(submission, design_of(submission.track).options(submission, widths))
+        options = design_of(submission.track).options(submission, widths)
+        asking = {width: option for width, option in options.items() if at_most_new(option)}
+        made = _plan(submission, asking)
     row.move("made", plan=made, made_at=clock.now())
 
 
+def at_most_new(option: dict[str, Any]) -> int:
+    """The most judgments that an option may ask for, which its price is for."""
+    return int(option.get("new_at_most", option["new"]))
+
+
 def narrower(submission: Submission) -> list[str]:
-    """Half-widths that are worth ordering, the widest first: what was ordered and not reached is
-    among them.
+    """Half-widths that are worth ordering, the widest first: narrower than what is printed; what
+    was ordered and not reached is among them.
     """
     realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
-    now = float("inf")
+    now = half_width_now(submission)
     if realised is not None:
-        now = half_width_at(submission, design_of(submission.track).held_against(realised))
+        held = design_of(submission.track).held_against(realised)
+        now = min(now, half_width_at(submission, held))
     if submission.status != "scored":  # what was ordered is still being judged
         now = float(chosen)
     found = [one for one in NARROWER if float(one) < MUCH * now][:CHOICES]
     if submission.stage_reason != "target" and chosen and float(chosen) < now:
         found.append(chosen)
     return sorted(set(found), reverse=True)
+
+
+def half_width_now(submission: Submission) -> float:
+    """Half of the interval that is printed of a submission's guaranteed number; infinite before its
+    stage has ended.
+    """
+    realised = Realised.of(last_batch(submission))
+    return realised.half_width if realised else float("inf")
 
 
 def refresh(submission: Submission) -> None:

@@ -160,6 +160,8 @@ class Words:
     stratum: str = "group"
     """What systems are compared by besides the whole, where slices are strata"""
     strata: str = "groups"
+    once: str = ""
+    """What is asked about, and counted, once, as a sentence, where it is not a single item"""
     given_up: str = (
         "Those that were answered stand for them: their chances are multiplied by the share that"
         " was answered."

@@ -1,5 +1,5 @@
 // The precision slider: a range over the rows of the table below it, and the choice said in a sentence.
-// A button with data-slider-order in the same form takes the words "Order 212 judgments, at most $31.80".
+// A button with data-slider-order in the same form takes the words "Order up to 212 judgments, at most $31.80".
 
 function start(slider) {
   const choices = [...slider.querySelectorAll("tbody input[type=radio]")];
@@ -17,12 +17,12 @@ function start(slider) {
   function tell() {
     const index = choices.findIndex((one) => one.checked);
     if (index < 0) return;
-    const { half, n, cost, dollars, time } = choices[index].dataset;
+    const { half, n, cost, time } = choices[index].dataset;
     range.value = index;
-    range.setAttribute("aria-valuetext", `${half}, ${n} judgments, at most ${cost}`);
+    range.setAttribute("aria-valuetext", `${half}, at most ${n} judgments and ${cost}`);
     range.style.setProperty("--at", `${(100 * index) / Math.max(1, choices.length - 1)}%`);
-    says.replaceChildren(strong(half), " needs ", strong(`${n} more judgments`), ", about ", strong(dollars), ", about ", strong(time), ".");
-    if (order) order.textContent = `Order ${n} judgments, at most ${cost}`;
+    says.replaceChildren(strong(half), " takes at most ", strong(`${n} more judgments`), " and ", strong(cost), ", about ", strong(time), ".");
+    if (order) order.textContent = `Order up to ${n} judgments, at most ${cost}`;
   }
 
   range.addEventListener("input", () => {

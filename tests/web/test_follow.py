@@ -15,10 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.hits.progress import questions_progress
+from kbpo.evaluation.extent import extent_of
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from kbpo.web.research import follow
-from kbpo.web.research.follow import progress, stages
+from kbpo.web.research.follow import stages
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -29,7 +30,7 @@ NBSP = "\u00a0"
 def told(row: Submission) -> dict[str, dict[str, Any]]:
     """Stage -> what is said of it."""
     row = Submission.objects.get(pk=row.pk)
-    return {stage["name"]: stage for stage in stages(row, progress(row))}
+    return {stage["name"]: stage for stage in stages(row, extent_of(row))}
 
 
 @pytest.fixture

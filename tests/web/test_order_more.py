@@ -60,7 +60,7 @@ def test_the_page_offers_narrower_intervals_with_prices(row: Submission, as_user
     page = told(as_user("Rosa"), row)
     for width, option in offer.plan["options"].items():
         assert f'value="{width}"' in page and f"${Decimal(option['at_most']):,}" in page
-    assert "is paid for already" in page and 'name="order" value="1"' in page
+    assert "is judged already, or asked for others" in page and 'name="order" value="1"' in page
     assert "data-slider-order" in page and "js/slider.js" in page
     for who in ("Tim", ""):
         assert "How sure do you want to be" not in told(as_user(who), row)

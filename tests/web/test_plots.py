@@ -76,7 +76,7 @@ def test_the_band_is_hatched_and_inside_its_box():
     shape = re.search(r'objectBoundingBox"><path d="M([^"]+)Z"', svg)
     assert shape and 'fill="url(#hatch-a)"' in svg
     assert all(0 <= float(number) <= 1 for number in re.findall(r"[\d.]+", shape[1]))
-    assert "labels that existed" in svg and "±1.5 at 150" in svg and "now ±2.0" in svg
+    assert "labels that existed" in svg and "±1.5 at 150" in svg and "last look ±2.0" in svg
 
 
 def test_the_same_judgments_give_the_same_drawing():

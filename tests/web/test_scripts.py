@@ -277,5 +277,5 @@ def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, setti
     tab.keyboard.press("ArrowRight")
     assert tab.is_checked("input[value='0.025']")
     said = tab.inner_text("output").replace("\u00a0", " ")
-    assert said == "±2.5 % needs 512 more judgments, about $77, about 5 h."
-    assert tab.inner_text("[data-slider-order]") == "Order 512 judgments, at most $76.80"
+    assert said == "±2.5 % takes at most 512 more judgments and $76.80, about 5 h."
+    assert tab.inner_text("[data-slider-order]") == "Order up to 512 judgments, at most $76.80"

@@ -23,7 +23,7 @@ MOST = 45
 @dataclass(frozen=True)
 class Part:
     """Predictions that both systems state, or only one, and the share of them that is right (None:
-    nothing known).
+    nothing is judged, or what is counts for each system in another way).
     """
 
     n: int
@@ -121,4 +121,4 @@ def _shares(
 
 
 def _unknown(part: list[Any]) -> list[Any]:
-    return [part[0], None, None, None, 0]
+    return [part[0], None, None, None, part[4]]

@@ -26,12 +26,13 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Realised:
-    """What the judgments of a stage came to: variance of the guaranteed number, and the one the
-    model anticipates.
+    """What judgments come to: variance of the guaranteed number, the one the model anticipates, and
+    half of the interval that is printed.
     """
 
     variance: float
     anticipated: float
+    half_width: float = math.inf
 
     @property
     def larger(self) -> float:
@@ -40,15 +41,27 @@ class Realised:
 
     @classmethod
     def of(cls, batch: SampleBatch | None) -> Realised | None:
-        """What was kept with a batch; None if it is open, or nothing was judged."""
-        told = batch.settings.get("realised") if batch is not None else None
+        """What the latest evaluation made of all judgments up to a batch; None if it is open, or
+        nothing was judged.
+        """
+        told = batch.settings.get("now") if batch is not None else None
         return cls(*(math.inf if one is None else one for one in told)) if told else None
 
-    def keep(self, batch: SampleBatch) -> None:
-        """Nothing; the batch remembers it."""
-        kept = [one if math.isfinite(one) else None for one in (self.variance, self.anticipated)]
-        larger = self.larger if math.isfinite(self.larger) else None
-        batch.settings |= {"realised": kept, "realised_variance": larger}
+    def keep(self, batch: SampleBatch, *, ended: bool = True) -> None:
+        """Nothing; the batch remembers it as what is known now, and if its stage `ended` by it, as
+        what the stage came to.
+        """
+        now = [
+            one if math.isfinite(one) else None
+            for one in (self.variance, self.anticipated, self.half_width)
+        ]
+        kept: dict[str, Any] = {"now": now}
+        if ended:
+            larger = self.larger if math.isfinite(self.larger) else None
+            kept |= {"realised": now[:2], "realised_variance": larger, "came_to": now[2]}
+        if kept.items() <= batch.settings.items():
+            return
+        batch.settings |= kept
         batch.save(update_fields=["settings"])
 
 

@@ -22,6 +22,7 @@ WORDS = Words(
         "Your own predictions are judged, not compared with a pool of other people’s. So a system"
         " that finds something new is not punished for it."
     ),
+    once="Relations of the same two mentions are asked about, and counted, once.",
     given_up=(
         "Those of the same relation that were answered stand for them: their chances are multiplied"
         " by the share of that relation that was answered. Relations of which little was asked are"

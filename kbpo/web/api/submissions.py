@@ -17,7 +17,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kbpo.accounts.models import User
+from kbpo.evaluation.extent import extent_of, guaranteed
 from kbpo.evaluation.flips import turned
+from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import figures
 from kbpo.evaluation.score import DEFAULT
 from kbpo.money.spend import OverBudget, balance
@@ -96,6 +98,8 @@ def shown(submission: Submission) -> dict[str, Any]:
         "stage_reason": submission.stage_reason,
         "orders": submission.orders,
         "further": _further(submission),
+        "judging": vars(extent_of(submission)),
+        "judges": _judges(submission),
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
@@ -124,6 +128,14 @@ def shown(submission: Submission) -> dict[str, Any]:
             )
         ],
     }
+
+
+def _judges(submission: Submission) -> dict[str, Any]:
+    """What is known of the error of those who judged it."""
+    judges = judges_of(submission.track.evaluations.order_by("-number").first(), submission)
+    corrected = guaranteed(submission, "expert")
+    checked = corrected.n_checked if corrected is not None else 0
+    return {"answers": judges.answers, "agreement": judges.agree, "checked": checked}
 
 
 def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:

@@ -13,7 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kbpo.evaluation.leaderboard import Board, Figure, board, default_sort, sorts
+from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -89,6 +90,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "description": row.submission.description,
                 "rank": row.rank,
                 "saved": row.saved,
+                "judges": judges_as_json(shown, row),
                 **{one.name: row.counted.get(one.name) for one in kind.counted},
                 **{one.name: _figure(row.figure(one.name)) for one in kind.columns},
             }
@@ -101,9 +103,22 @@ def as_json(shown: Board) -> dict[str, Any]:
     }
 
 
+JUDGES = ("answers", "agreement", "checked")
+"""What is told of those who judged a system's relations: their answers, the share of these that
+agrees with the majority, and how many judgments experts checked"""
+
+
+def judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
+    """What is known of the judges of one system."""
+    judges = judges_of(shown.evaluation, row.submission)
+    return dict(zip(JUDGES, (judges.answers, judges.agree, row.n_checked), strict=True))
+
+
 def _evaluation(row: Evaluation) -> dict[str, Any]:
     said = {key: row.settings[key] for key in SAID if key in row.settings}
-    return {"number": row.number, "made_at": row.made_at} | said
+    judges = judges_of(row)
+    told = {"answers": judges.answers, "agreement": judges.agree}
+    return {"number": row.number, "made_at": row.made_at, "judges": told} | said
 
 
 def _figure(figure: Figure | None) -> dict[str, Any] | None:

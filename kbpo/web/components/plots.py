@@ -351,7 +351,7 @@ def _now(now: Moment, across: Axis, up: Axis) -> str:
         f' y2="{_y(up, now.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
         f' cy="{_y(up, now.estimate):g}%" r="4"/><text class="strong" x="{x:g}%"'
         f' y="{_y(up, now.high):g}%" dx="5" dy="-6"'
-        f' text-anchor="{"end" if x > 80 else "start"}">now ±{number_text(half)}</text>'
+        f' text-anchor="{"end" if x > 80 else "start"}">last look ±{number_text(half)}</text>'
     )
 
 

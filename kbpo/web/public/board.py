@@ -24,6 +24,7 @@ from django.views.decorators.vary import vary_on_cookie
 
 from kbpo import clock
 from kbpo.accounts.models import User
+from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
@@ -35,9 +36,10 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.tracks import as_json
+from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
+from kbpo.web.public.judges import of_board
 
 LEVELS = {"80": "80 %", "95": "95 %"}
 log = logging.getLogger(__name__)
@@ -180,7 +182,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "view": view,
         "columns": heads,
         "rows": [
-            _row(kind, heads, row, mine, view) | {"parts": part}
+            _row(shown, heads, row, mine, view) | {"parts": part}
             for row, part in zip(rows, parts, strict=True)
         ],
         "lanes": lanes,
@@ -189,6 +191,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "heads": sorted_by,
         "switches": _switches(view, track, address),
         "facts": facts(track, shown),
+        "judges": of_board(shown),
         "has_published": any(column.place == "published" for column in kind.columns),
         "has_expert": any(
             _value(row, column.name) is not None
@@ -268,8 +271,9 @@ def interval(figure: Figure | None) -> drawing.Interval:
 
 
 def _row(
-    kind: Kind, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
+    shown: Board, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
 ) -> dict[str, Any]:
+    kind, evaluation = kind_of(shown.track), shown.evaluation
     published = [_published(kind, row, column) for column in _published_columns(kind, view)]
     compared = [one for one in published if one["quantity"] == kind.mean]
     return {
@@ -283,13 +287,14 @@ def _row(
         "published": published,
         "no_published": all(one["interval"].estimate is None for one in compared),
         "kind": _kind(row),
+        "judges": judges_of(evaluation, row.submission),
         "url": reverse("submission", args=[row.submission.pk]),
     }
 
 
 def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
     """A drawn figure, with what stands small under it: what was counted, what was corrected."""
-    beneath = []
+    figure, beneath = row.figure(head["name"]), []
     for column in kind.columns:
         if column.place == "beneath" and column.under == head["name"]:
             drawn = interval(row.figure(column.name))
@@ -302,7 +307,8 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
     ]
     return {
         "head": head,
-        "interval": interval(row.figure(head["name"])),
+        "interval": interval(figure),
+        "exact": figure is not None and figure.exact,
         "counted": counted,
         "beneath": beneath,
     }
@@ -418,7 +424,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     ends = ("value", "low80", "high80", "low95", "high95")
     kind = kind_of(track)
     with_documents = recall_of(track) is not None
-    header = ["team", "system", "rank_best", "rank_worst", "labels"]
+    header = ["team", "system", "rank_best", "rank_worst", "labels", *JUDGES, "note"]
     header += ["documents"] if with_documents else []
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
@@ -428,6 +434,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     for row in shown.rows:
         names = [row.submission.team.name, row.submission.name]
         told = [*(row.rank or (None, None)), row.n_labels]
+        told += [*judges_as_json(shown, row).values(), row.note]
         told += [row.n_documents] if with_documents else []
         told += [row.counted.get(one.name) for one in kind.counted]
         for one in kind.columns:

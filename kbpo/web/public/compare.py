@@ -277,8 +277,12 @@ def overlap(
 
 
 def _told(part: Part, everything: bool) -> dict[str, Any]:
-    if part.value is None:
-        why = "nothing judged that counts" if part.n else "nothing"
+    if not part.n:
+        why = "nothing"
+    elif not part.n_labels:
+        why = "nothing of it is judged yet"
+    elif part.value is None:
+        why = "no share is told: a team had seen judgments of it before it confirmed"
     elif part.n_labels < FEW and not everything:
         why = f"too few judgments to say ({count_text(part.n_labels)})"
     else:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.hits.progress import questions_progress
 from kbpo import clock
-from kbpo.evaluation.run import open_targets
+from kbpo.evaluation.extent import Extent
 from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
@@ -30,38 +30,31 @@ NEAR = timedelta(hours=12)
 """A moment no further away is told without its date."""
 
 
-def progress(submission: Submission) -> dict[str, Any]:
-    """How far the judging is: targets in the sample, judged, open; and an honest guess of the time
-    that remains.
-    """
-    targets = set(
-        Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
-    )
-    waiting = open_targets(submission) if submission.status == "judging" else set()
-    judged = len(targets) - len(waiting)
+def time_left(submission: Submission, extent: Extent) -> timedelta | None:
+    """How long the judging still takes at the pace of the last hour; None while nobody can say."""
+    if not _waits(submission, extent):
+        return None
+    targets = Sample.objects.filter(batch__submission=submission).values("target")
     since = clock.now() - timedelta(hours=1)
     recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
-    recent = recent.exclude(origin__contains=AGAIN).order_by(
-        "created_at"
-    )  # nobody judged anything then
-    times = list(recent.values_list("created_at", flat=True))
-    rate = (len(times) - 1) / (clock.now() - times[0]).total_seconds() if len(times) > 2 else None
-    return {
-        "targets": len(targets),
-        "judged": judged,
-        "open": len(waiting),
-        "share": judged / len(targets) if targets else 0.0,
-        "left": timedelta(seconds=len(waiting) / rate) if rate and waiting else None,
-        "last": times[-1] if times else None,
-    }
+    recent = recent.exclude(origin__contains=AGAIN)  # nobody judged anything then
+    times = list(recent.order_by("created_at").values_list("created_at", flat=True))
+    if len(times) <= 2:
+        return None
+    rate = (len(times) - 1) / (clock.now() - times[0]).total_seconds()
+    return timedelta(seconds=extent.open / rate)
 
 
-def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any]]:
+def _waits(submission: Submission, extent: Extent) -> bool:
+    return submission.status == "judging" and extent.open > 0
+
+
+def stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
     """The journey, for the page: what happened when, how long it took, and what comes."""
     at_hand = reached(submission)
     of, notes = _times(submission, sample), _notes(submission, sample)
     names = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for at, name in enumerate(names):
         state = (
             "done"
@@ -72,7 +65,7 @@ def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any
         )
         note = notes[at] if state != "waiting" or at == 5 else ""
         rows.append({"name": name, "state": state, "note": note, "of": of[at]})
-    rows[4]["share"] = sample["share"]
+    rows[4]["share"] = 1 - sample.open / sample.sample if sample.sample else 0.0
     return (
         [*_until_its_end(submission, rows), _end(submission)]
         if submission.status in ENDED
@@ -107,7 +100,7 @@ def reached(submission: Submission) -> int:
     return max(at for at, name in enumerate(MOMENTS) if at == 0 or getattr(submission, name))
 
 
-def _times(submission: Submission, sample: dict[str, Any]) -> list[str]:
+def _times(submission: Submission, sample: Extent) -> list[str]:
     """When each stage came, or how long it took; of the judging, how far it is."""
     row = submission
     return [
@@ -115,7 +108,7 @@ def _times(submission: Submission, sample: dict[str, Any]) -> list[str]:
         _took(row.received_at, row.read_at),
         _took(row.read_at, row.planned_at),
         _took(row.confirmed_at, row.sampled_at),
-        f"{sample['judged']:,} of {sample['targets']:,}" if sample["targets"] else "",
+        f"{sample.judged:,} of {sample.sample:,}" if sample.sample else "",
         _moment(row.scored_at),
     ]
 
@@ -134,7 +127,7 @@ def _moment(when: datetime | None) -> str:
     return time_text(when, date=clock.now() - when > NEAR)
 
 
-def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
+def _notes(submission: Submission, sample: Extent) -> list[str]:
     counts, words = submission.counts, kind_of(submission.track).words
     read = (
         f"{submission.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines set"
@@ -145,8 +138,8 @@ def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
         f"{submission.file_name}, {filesizeformat(submission.file_size)}",
         read if submission.read_at else "",
         _planned(submission),
-        f"{sample['targets']:,} {words.items} drawn" if sample["targets"] else drawn,
-        _remains(submission, sample),
+        f"{sample.sample:,} {words.items} drawn" if sample.sample else drawn,
+        "; ".join(filter(None, (_no_answer(sample), _remains(submission, sample)))),
         "on the board" if submission.is_on_board else "enters the board by itself",
     ]
 
@@ -162,20 +155,24 @@ def _planned(submission: Submission) -> str:
     )
 
 
-def _remains(submission: Submission, sample: dict[str, Any]) -> str:
+def _no_answer(sample: Extent) -> str:
+    return f"{sample.given_up:,} found no answer" if sample.given_up else ""
+
+
+def _remains(submission: Submission, sample: Extent) -> str:
     """How long the judging still takes at the pace of the last hour; without one, how much work it
     is.
     """
-    if submission.status != "judging" or not sample["open"]:
+    if not _waits(submission, sample):
         return ""
-    left: timedelta | None = sample["left"]
+    left = time_left(submission, sample)
     if left is None and (rate := questions_progress(track=submission.track).answers_per_hour):
-        left = timedelta(hours=sample["open"] * submission.track.workers_per_question / rate)
+        left = timedelta(hours=sample.open * submission.track.workers_per_question / rate)
     if left is not None:
         return f"{about_text(left)} left, done near {_near(clock.now() + left)}"
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     if option.get("new") and option.get("work_seconds"):
-        work = timedelta(seconds=option["work_seconds"] / option["new"] * sample["open"])
+        work = timedelta(seconds=option["work_seconds"] / option["new"] * sample.open)
         return f"{about_text(work)} of work left; nobody judged in the last hour"
     return "waits for people; nobody judged in the last hour"
 

@@ -16,8 +16,8 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from kbpo.accounts.models import User
+from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
-from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
 from kbpo.sampling.models import Further
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
 from kbpo.sampling.plan import refresh
@@ -26,7 +26,7 @@ from kbpo.web.components.figures import count_text, half_width_text, money_text
 from kbpo.web.research.quote import Quote, quotes
 
 
-def more(submission: Submission) -> dict[str, Any] | None:
+def more(submission: Submission, extent: Extent) -> dict[str, Any] | None:
     """What can be ordered for a submission that is judged, or being judged, for its page; None
     where nothing can.
     """
@@ -37,11 +37,12 @@ def more(submission: Submission) -> dict[str, Any] | None:
     ):
         return None
     refresh(submission)
-    told: dict[str, Any] = {"now": None, "ordered": None}
-    if submission.status == "judging":
-        told["ordered"] = told["now"] = submission.target_half_width
-    elif (realised := Realised.of(last_batch(submission))) is not None:
-        told["now"] = round(half_width_at(submission, realised.larger), 3)
+    judging = submission.status == "judging"
+    told: dict[str, Any] = {
+        "now": submission.target_half_width if judging else _rounded(extent.half_width),
+        "ordered": submission.target_half_width if judging else None,
+        "exact": not judging and extent.half_width == 0,
+    }
     offer = offer_of(submission)
     if offer is None:
         row = Further.objects.filter(submission=submission).first()
@@ -56,11 +57,16 @@ def more(submission: Submission) -> dict[str, Any] | None:
         "rows": [_row(one) for one in found],
         "chosen": chosen,
         "quote": found[chosen],
-        "paid_words": f"{count_text(found[chosen].judged)} paid for",
-        "judge_words": f"{count_text(found[chosen].new)} to judge",
+        "have_words": f"{count_text(found[chosen].judged)} judged or asked for",
+        "judge_words": found[chosen].new_words,
         "fits": bool(fitting),
         "open": submission.status == "scored" and submission.stage_reason != "target",
     }
+
+
+def _rounded(half_width: float | None) -> float | None:
+    """To a tenth of a point, as scores are printed."""
+    return None if half_width is None else round(half_width, 3)
 
 
 def _row(quote: Quote) -> dict[str, Any]:
@@ -69,7 +75,7 @@ def _row(quote: Quote) -> dict[str, Any]:
     return {
         "value": quote.width,
         "half_width": quote.half_width,
-        "n": quote.new,
+        "n": quote.most,
         "cost": quote.at_most,
         "time": time,
     }

@@ -12,7 +12,9 @@ from typing import Any
 from annotation.hits import progress
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, allowance
+from kbpo.sampling.plan import at_most_new
 from kbpo.submissions.models import Submission
+from kbpo.web.components.figures import count_text
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Quote:
     targets: int
     judged: int
     new: int
+    most: int
+    """how many new judgments it may take at most, which the price is for"""
     each: Decimal
     at_most: Decimal
     work: timedelta
@@ -38,6 +42,13 @@ class Quote:
     def share(self) -> float:
         """The share of the sample that is judged already; all of it where no sample is needed."""
         return self.judged / self.targets if self.targets else 1.0
+
+    @property
+    def new_words(self) -> str:
+        """How many people are asked about anew: “100 to judge”, “100 to 125 to judge”."""
+        if self.new == self.most:
+            return f"{count_text(self.new)} to judge"
+        return f"{count_text(self.new)} to {count_text(self.most)} to judge"
 
     @property
     def fits(self) -> bool:
@@ -78,6 +89,7 @@ def _quote(
         targets=option["targets"],
         judged=option["judged"],
         new=option["new"],
+        most=at_most_new(option),
         each=Decimal(option["each"]),
         at_most=Decimal(option["at_most"]),
         work=timedelta(seconds=option["work_seconds"]),

@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Count
 
 from kbpo.evaluation.leaderboard import Figure, figures
-from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import half_width_at
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import Submission
@@ -34,7 +33,6 @@ def sampled(submission: Submission) -> dict[str, Any] | None:
     return {
         "design": submission.track.design,
         "stages": [_stage(submission, one, counts.get(one.pk, 0)) for one in stages],
-        "given_up": _given_up(submission),
         "model": _model(submission),
     }
 
@@ -44,11 +42,10 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
     realised.
     """
     told = batch.settings
-    widths = {
-        name: round(half_width_at(submission, told[key]), 3) if told.get(key) else None
-        for name, key in (("planned", "planned_variance"), ("realised", "realised_variance"))
-    }
-    return widths | {
+    planned, came_to = told.get("planned_variance"), told.get("came_to")
+    return {
+        "planned": round(half_width_at(submission, planned), 3) if planned else None,
+        "came_to": None if came_to is None else round(came_to, 3),
         "number": batch.stage,
         "drawn_at": batch.drawn_at,
         "settled_at": batch.settled_at,
@@ -58,20 +55,6 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
         "why": WHY.get(told.get("why", ""), ""),
         "labels": told.get("labels", 0),
     }
-
-
-def _given_up(submission: Submission) -> int:
-    """Relations of the sample that nobody answered."""
-    drawn = Sample.objects.filter(batch__submission=submission).values("target")
-    missing = Label.objects.filter(target__in=drawn, method="given_up").values_list(
-        "target_id", flat=True
-    )
-    answered = (
-        Label.objects.filter(target__in=missing)
-        .exclude(method="given_up")
-        .values_list("target_id", flat=True)
-    )
-    return len(set(missing) - set(answered))
 
 
 def _model(submission: Submission) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kbpo.evaluation.extent import guaranteed
 from kbpo.evaluation.leaderboard import Figure, figures
 from kbpo.evaluation.score import Key
 from kbpo.sampling.models import Sample
@@ -161,18 +162,13 @@ def not_corrected(submission: Submission) -> list[str]:
 
 
 def checked(submission: Submission) -> dict[str, Any] | None:
-    """The guaranteed precision as expert checks correct it, and how many; None without any."""
-    latest = submission.track.evaluations.order_by("-number").first()
-    track = submission.track
-    row = submission.estimates.filter(
-        evaluation=latest,
-        quantity=kind_of(track).mean,
-        criterion=track.criterion,
-        distribution=track.distribution,
-        method="expert",
-        slice="",
-    ).first()
-    return None if row is None else {"n": row.n_checked, "figure": Figure.of(row)}
+    """The guaranteed number as expert checks correct it, beside what the crowd's judgments alone
+    say; None without any checks.
+    """
+    corrected = guaranteed(submission, "expert")
+    if corrected is None:
+        return None
+    return {"figure": corrected, "crowd": guaranteed(submission)}
 
 
 def _kind(submission: Submission, figure: Any) -> drawing.Kind:

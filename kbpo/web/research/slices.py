@@ -89,13 +89,21 @@ def _row(
         "criteria": [None if one is None or one.few else one for one in by_criterion],
         "interval": interval(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
-        "would_do": would_do(figure.value, stored.variance, figure.n_labels) if figure.few else 0,
+        "would_do": _more_of(figure, stored) if figure.few else 0,
         "recall": (
             Figure.of(recall)
             if recall and not figure.few and 0 <= (recall.value or -1) <= 1
             else None
         ),
     }
+
+
+def _more_of(figure: Figure, stored: Estimate) -> int:
+    """How many judgments more would do: never more than are left, and none where all is judged."""
+    left = (stored.n_predictions or 0) - figure.n_labels
+    if figure.exact or left <= 0:
+        return 0
+    return min(left, would_do(figure.value, stored.variance, figure.n_labels))
 
 
 def watched(submission: Submission) -> dict[str, Any] | None:

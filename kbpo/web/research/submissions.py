@@ -19,7 +19,9 @@ from django.views.decorators.http import require_POST
 
 from annotation.questions import share
 from kbpo.accounts.models import User
+from kbpo.evaluation.extent import Extent, extent_of, guaranteed
 from kbpo.evaluation.flips import flips_of
+from kbpo.evaluation.judges import judges_of
 from kbpo.money.spend import balance
 from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
@@ -29,7 +31,8 @@ from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream
-from kbpo.web.research.follow import progress, reached, stages
+from kbpo.web.public.judges import of_submission
+from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.judged import (
     VERDICTS,
     describe,
@@ -107,7 +110,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     own, seen = is_own(request, submission), may_see(request.user, submission)
-    sample, looked = progress(submission), watched(submission)
+    sample, looked = extent_of(submission), watched(submission)
     moving = submission.status in ("confirmed", "judging")
     found: dict[str, Any] = {
         "submission": submission,
@@ -121,10 +124,10 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "sample": sample,
         "tables": tables(submission),
         "provisional": moving,
-        "few": not sample["judged"],
         "may_see": seen,
         "watched": looked,
         "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
+        "judges": _judges(submission),
         "checked": checked(submission),
         "not_corrected": not_corrected(submission),
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
@@ -135,10 +138,9 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
             "noticed": noticed(submission),
             "sampled": sampled(submission),
         }
-        found["shared"] = share.shared(submission)
         found["n_turned"] = len(flips_of(submission))
         found["seen_samples"] = samples_seen(submission)
-        found |= {"more": more(submission)}
+        found |= {"more": more(submission, sample)}
     if seen:
         said = verdicts(submission, public=not own)
         ids, right = said.prediction, said.value
@@ -167,6 +169,18 @@ def samples_seen(submission: Submission) -> list[dict[str, Any]]:
     ]
 
 
+def _judges(submission: Submission) -> list[str]:
+    """What is said of the judges' error."""
+    latest = submission.track.evaluations.order_by("-number").first()
+    corrected = guaranteed(submission, "expert")
+    return of_submission(
+        judges_of(latest, submission),
+        guaranteed(submission),
+        corrected=corrected is not None,
+        checked=corrected is not None or bool(not_corrected(submission)),
+    )
+
+
 def mean_words(submission: Submission) -> str:
     """What the guaranteed number is called within a sentence."""
     kind = kind_of(submission.track)
@@ -182,16 +196,15 @@ def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
     return (targets, float(chosen)) if targets > n else None
 
 
-def cost(submission: Submission, sample: dict[str, Any]) -> dict[str, Any]:
-    """What it cost so far and what is set aside."""
+def cost(submission: Submission, sample: Extent) -> dict[str, Any]:
+    """What it cost so far and what is set aside; and who asked about its sample."""
     sums = balance(purpose=submission.purpose)
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
-    each = Decimal(option.get("each", "0"))
-    paid = int(sums.spent / each) if each else 0
+    asked = share.shared(submission)
     return {
-        "free": max(0, sample["judged"] - paid) if sample["targets"] else option.get("judged", 0),
-        "paid": paid,
-        "each": each,
+        "asked": asked,
+        "free": sample.sample - asked.own,
+        "each": Decimal(option.get("each", "0")),
         "spent": sums.spent,
         "reserved": sums.open,
         "given_back": sums.released,

@@ -1,0 +1,88 @@
+"""How far a submission is judged, and how sure its guaranteed number is: the one source of these
+numbers. Pages, files and the API count nothing by themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbpo.evaluation.leaderboard import Figure, half_width
+from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.score import DEFAULT
+from kbpo.sampling.models import Sample
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What became of a submission's own sample, a target each: `sample` is the sum of the three
+    below it. And what its guaranteed number rests on.
+    """
+
+    sample: int
+    judged: int
+    """have a verdict under the track's criterion"""
+    open: int
+    """have none yet, and are not given up"""
+    given_up: int
+    """found no answer, and nobody is asked any more"""
+    labels: int
+    """Judged in all, of whatever it states: for its own sample, for others', in documents"""
+    half_width: float | None
+    """Half of the interval that is printed of its guaranteed number; None where it has none"""
+
+
+def extent_of(submission: Submission) -> Extent:
+    """Return how far a submission is judged; zeros before its sample is drawn."""
+    targets = set(
+        Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
+    )
+    waiting, known = set[int](), set[int]()
+    if targets:
+        waiting = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+        known = _judged(submission, targets) - waiting
+    figure = guaranteed(submission)
+    return Extent(
+        sample=len(targets),
+        judged=len(known),
+        open=len(waiting),
+        given_up=len(targets) - len(known) - len(waiting),
+        labels=figure.n_labels if figure else 0,
+        half_width=half_width(figure, submission.track) if figure else None,
+    )
+
+
+def guaranteed(submission: Submission, method: str = DEFAULT) -> Figure | None:
+    """Return the number that decides how many are judged, by the latest evaluation; as the crowd's
+    judgments make it, or by another method.
+    """
+    track = submission.track
+    latest = track.evaluations.order_by("-number").first()
+    row = Estimate.objects.filter(
+        evaluation=latest, submission=submission, method=method, slice="", **_pair(track)
+    ).first()
+    return Figure.of(row) if row is not None else None
+
+
+def _pair(track: Track) -> dict[str, Any]:
+    return {
+        "quantity": kind_of(track).mean,
+        "criterion": track.criterion,
+        "distribution": track.distribution,
+    }
+
+
+def _judged(submission: Submission, targets: set[int]) -> set[int]:
+    """Those of these targets of which some prediction has a verdict."""
+    rows = Prediction.objects.filter(submission=submission, instance__target__in=targets)
+    pairs = np.array(list(rows.values_list("instance_id", "instance__target_id")), dtype=np.int64)
+    if not pairs.size:
+        return set()
+    verdicts = kind_of(submission.track).judge(pairs[:, 0], [submission.pk])
+    known = ~np.isnan(verdicts[submission.track.criterion][:, 0])
+    return set(pairs[known, 1].tolist())

@@ -1,0 +1,109 @@
+"""What is known of the error of those who judged: how far they agree, and what experts corrected.
+
+An interval covers what sampling leaves open. That the crowd errs is seen in two ways only: people
+who were asked the same disagree, and experts who check a random part contradict them. The first is
+told beside every score; the second corrects it (`correction/`), and only then it is in an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from kbpo.evaluation.data import Bools, Data
+from kbpo.evaluation.models import Evaluation
+from kbpo.instances.merge import in_place
+from kbpo.instances.models import Label
+from kbpo.pool.probabilities import Floats, Ids
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+ALL = "all"
+"""What all systems that stand on the board are kept under, beside the single ones"""
+KEY = "agreement"
+"""What an evaluation keeps it under"""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Those who judged what a submission's guaranteed number rests on, or a whole board's."""
+
+    answers: int
+    """of people, about what at least two were asked"""
+    agree: float | None
+    """the share of these answers that agree with their majority; None if there are none"""
+    in_interval: bool
+    """Single ratings count, and what people differ by is part of every interval"""
+
+
+def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
+    """Return what an evaluation knows of a submission's judges, or of the whole board's."""
+    kept = evaluation.settings.get(KEY, {}) if evaluation is not None else {}
+    told = kept.get(str(submission.pk) if submission is not None else ALL, {})
+    return Judges(
+        told.get("answers", 0),
+        told.get("agree"),
+        evaluation is not None and _differ(evaluation.track),
+    )
+
+
+def _differ(track: Track) -> bool:
+    """Whether single ratings count under a track's criterion."""
+    criteria = {one.name: one for one in kind_of(track).criteria}
+    return criteria[track.criterion].single == "mean"
+
+
+def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[str, float | int]]:
+    """Return what `judges_of` reads: for each system, and for all that stand on the board."""
+    if not data.judged.size or _differ(track):
+        return {}
+    pool = data.pool
+    code, row = np.unique(pool.target[data.judged], return_inverse=True)
+    known = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
+    stated = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
+    np.logical_or.at(stated, row, known)
+    answers, against = answers_about(pool.target_id[code])
+    told = {
+        str(system): _share(answers, against, stated[:, column])
+        for column, system in enumerate(data.systems)
+    }
+    columns = [at for at, system in enumerate(data.systems) if system in standing]
+    told[ALL] = _share(answers, against, np.asarray(stated[:, columns].any(axis=1)))
+    return {name: share for name, share in told.items() if share}
+
+
+def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | int]:
+    n = float(answers[which].sum())
+    return {"answers": round(n), "agree": 1 - float(against[which].sum()) / n} if n else {}
+
+
+def answers_about(ids: Ids) -> tuple[Floats, Floats]:
+    """Return of each target how many answers its judgment is made of, and how many of them differ
+    from their majority: of what people were asked, else of what readers of its document marked. 0
+    where one person alone, an expert or a gold standard said it.
+    """
+    answers, against = np.zeros(ids.size), np.zeros(ids.size)
+    for target, source, n, differ in _labels(ids):
+        at = int(np.searchsorted(ids, target))
+        if n > 1 and (source == Label.Source.CROWD or not answers[at]):
+            answers[at] += n
+            against[at] += n * differ
+    return answers, against
+
+
+def _labels(ids: Ids) -> Iterator[tuple[int, str, int, float]]:
+    """Target, source, answers and disagreement of the labels that stand, the crowd's first."""
+    rows = (
+        Label.objects.filter(
+            target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
+        )
+        .exclude(value={})
+        .order_by("target_id", "source", "created_at", "pk")
+        .values_list("target_id", "source", "n", "disagreement", "origin")
+    )
+    for _, group in groupby(rows, key=lambda row: row[:2]):
+        yield from in_place((row[:4], row[4]) for row in group)

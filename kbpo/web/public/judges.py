@@ -1,0 +1,79 @@
+"""What is said of the judges' error beside scores, in short sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kbpo.evaluation.judges import Judges, judges_of
+from kbpo.evaluation.leaderboard import Board, Figure
+from kbpo.evaluation.run import ALL_JUDGED
+from kbpo.web.components.figures import count_text, interval_text, percent_text
+
+SAMPLING_ONLY = "The intervals cover sampling only: the judges’ error is not in them."
+CORRECTED = (
+    "Intervals called “corrected” hold the judges’ error too; the others cover sampling only."
+)
+RATINGS = "What people differ by is in the intervals. An error that all of them make is not."
+TOO_FEW = "Where no corrected number stands, too little is checked; the system’s page says so."
+UNCHECKED = "No expert has checked any of these judgments yet."
+
+
+def of_board(shown: Board) -> list[str]:
+    """What stands under a board; nothing before its first scores."""
+    if not shown.rows:
+        return []
+    judges = judges_of(shown.evaluation)
+    if judges.in_interval:
+        return [RATINGS]
+    checks = _checks(shown)
+    said = [CORRECTED if checks else SAMPLING_ONLY]
+    if any(figure.exact for row in shown.rows for figure in row.figures.values()):
+        said.append(f"“All judged” means: {ALL_JUDGED.partition(': ')[2]}")
+    said += [_agree(judges, "about what these systems state"), checks or UNCHECKED]
+    if checks and not all(row.n_checked for row in shown.rows):
+        said.append(TOO_FEW)
+    return said
+
+
+def _checks(shown: Board) -> str:
+    """What experts said of a track's judgments; empty if they checked none."""
+    settings = shown.evaluation.settings if shown.evaluation is not None else {}
+    told: dict[str, Any] = settings.get("expert", {}).get(shown.criterion, {})
+    agree = told.get("agree", {})
+    if not told.get("checked") or agree.get("value") is None:
+        return ""
+    return (
+        f"Experts checked {count_text(told['checked'])} judgments, drawn at random, and agree with"
+        f" {percent_text(agree['value'])} of all (80 % interval"
+        f" {interval_text(agree['low80'], agree['high80'])})."
+    )
+
+
+def of_submission(
+    judges: Judges, printed: Figure | None, *, corrected: bool, checked: bool
+) -> list[str]:
+    """What stands beside the guaranteed number of a submission; nothing where it has none.
+    `corrected`: it stands there corrected, too; `checked`: something else is said of experts.
+    """
+    if printed is None or printed.value is None:
+        return []
+    if judges.in_interval:
+        return [RATINGS]
+    said = [ALL_JUDGED] if printed.exact else []
+    if corrected:
+        said.append(CORRECTED)
+    elif not printed.exact:
+        said.append(SAMPLING_ONLY)
+    said.append(_agree(judges, "behind its score"))
+    if not checked:
+        said.append(UNCHECKED)
+    return said
+
+
+def _agree(judges: Judges, what: str) -> str:
+    if judges.agree is None:
+        return "Nobody knows how far people agree: no question was answered by two."
+    return (
+        f"Of the {count_text(judges.answers)} answers {what} {percent_text(judges.agree)} agree"
+        " with their majority."
+    )

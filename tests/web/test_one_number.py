@@ -1,0 +1,333 @@
+"""One number has one source: what pages, files and the API tell of a submission agrees, from its
+draft until experts have checked it.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Token
+from kbpo.evaluation.correction.checkable import frame_of
+from kbpo.evaluation.data import read
+from kbpo.evaluation.run import evaluate, finished
+from kbpo.experts.draw import answer, draw_round, take
+from kbpo.instances.models import Target
+from kbpo.instances.record import NewLabel, record
+from kbpo.money.models import Ledger
+from kbpo.money.spend import Bill, balance, reserve, spend_all
+from kbpo.sampling import distribution, draw
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.models import Further, Sample, Threshold
+from kbpo.sampling.order import offer_of, order
+from kbpo.submissions.models import Submission
+from kbpo.web.components.figures import money_text
+from tests.conftest import Toy
+from tests.evaluation.replay import PART, Replay
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+N = 400
+ENDS = ("value", "low80", "high80", "low95", "high95")
+
+
+class Town:
+    """A world whose judgments cost money and whose people differ: every fourth target has two
+    answers against one.
+    """
+
+    def __init__(self, toy: Toy, n: int = N, *, design: str = "poisson") -> None:
+        self.toy, self.world = toy, Replay.of(toy, n, 0.5, design=design)
+        self.tokens = {
+            name: Token.issue(toy.users[name], "test", days=1)[1] for name in ("Rosa", "Tim")
+        }
+
+    def answer(self, row: Submission, most: int | None = None, in_vain: int = 0) -> None:
+        """What waits is judged, paid by a submission; of the first some find no answer."""
+        waiting = Sample.objects.filter(target__labels__isnull=True).order_by("target__u")
+        targets = list(dict.fromkeys(waiting.values_list("target", flat=True)))[:most]
+        which = {pk: at for at, pk in enumerate(self.world.target)}
+        labels, bills = [], []
+        for number, pk in enumerate(targets):
+            if number < in_vain:
+                labels.append(NewLabel(pk, {}, "crowd", "given_up", 0, "q"))
+                continue
+            value = {"shown": [PART], "holds": [PART] if self.world.true[which[pk]] else []}
+            share = 1 / 3 if which[pk] % 4 == 0 else 0.0
+            labels.append(NewLabel(pk, value, "crowd", "majority", 3, "q", share))
+            bills.append([Bill(row.purpose, Decimal("0.15"), f"answer:{pk}")])
+        record(labels)
+        assert not any(spend_all(self.toy.track, bills))
+
+    def ask_all(self, row: Submission) -> None:
+        """All that a submission states is drawn, with certainty."""
+        reserve(self.toy.track, row.team, row.purpose, Decimal("9"), key="all")
+        batch = row.batches.get()
+        Threshold.objects.filter(batch=batch).update(pi=1.0)
+        drawn = set(Sample.objects.filter(batch=batch).values_list("target_id", flat=True))
+        Sample.objects.bulk_create(
+            Sample(batch=batch, target_id=pk, multiplicity=1, probability=1.0)
+            for pk in self.world.target
+            if pk not in drawn
+        )
+
+    def go_on(self, row: Submission) -> Submission:
+        """The submission, judged until it is scored."""
+        for _ in range(12):
+            draw.tick()
+            self.answer(row)
+            evaluate(self.toy.track, finished(self.toy.track))
+            row.refresh_from_db()
+            if row.status == "scored":
+                distribution.tick()
+                return row
+        raise AssertionError(f"still {row.status}")
+
+    def check(self, budget: int) -> None:
+        """An expert checks that many judgments, and finds them right, but for every fifth."""
+        admin, track = self.toy.users["Admin"], self.toy.track
+        draw_round(track, frame_of(track, read(track)), budget, admin)
+        number = 0
+        while (check := take(track, admin)) is not None:
+            number += 1
+            pair = Target.objects.get(pk=check.target_id)
+            true = self.world.true[self.world.target.index(pair.pk)] ^ (number % 5 == 0)
+            said: dict[int, Any] = {pair.pk: {"shown": [PART], "holds": [PART] if true else []}}
+            mentions = Target.objects.filter(document=pair.document, kind="mention")
+            for begin, end in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
+                one = mentions.get(a_begin=begin, a_end=end)
+                said[one.pk] = {"canonical": [begin, end]}
+            answer(check, admin, {}, said)
+        evaluate(track)
+
+
+class Seen:
+    """All that is told of a submission at one moment."""
+
+    def __init__(self, town: Town, row: Submission, who: str = "Rosa") -> None:
+        client, track = Client(), row.track
+        client.force_login(town.toy.users[who])
+        head = {"HTTP_AUTHORIZATION": f"Token {town.tokens[who]}"}
+        self.row = Submission.objects.get(pk=row.pk)
+        self.api = client.get(f"/api/submissions/{row.pk}/", **head).json()
+        self.page = client.get(reverse("submission", args=[row.pk]), follow=True).content.decode()
+        self.text = text_of(self.page)
+        self.lines = lines_of(self.page)
+        self.team = lines_of(client.get(reverse("team", args=[row.team.slug])).content.decode())
+        board = reverse("board", args=[track.slug])
+        self.board = client.get(board).content.decode()
+        self.csv = {
+            (one["team"], one["system"]): one
+            for one in csv.DictReader(io.StringIO(client.get(f"{board}board.csv").content.decode()))
+        }.get((row.team.name, row.name))
+        told = client.get(f"{board}board.json").json()
+        self.whole = told
+        self.json = next((s for s in told["systems"] if s["submission"] == row.pk), None)
+
+    def half_width(self) -> float | None:
+        """Half of the interval of the guaranteed number, by its ends."""
+        score = self.api["scores"][0] if self.api["scores"] else None
+        return None if score is None else (score["high80"] - score["low80"]) / 2
+
+
+def text_of(page: str) -> str:
+    """What is read of a page, in one line."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)).replace("\xa0", " "))
+
+
+def lines_of(page: str) -> dict[str, str]:
+    """Name -> what stands beside it, of all lists of a page."""
+    pairs = re.findall(r"<dt>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", page, flags=re.S)
+    return {text_of(name).strip(): text_of(value).strip() for name, value in pairs}
+
+
+def contradictions(seen: Seen, when: str) -> list[str]:
+    """What does not agree of all that is told at a moment: empty if every number that stands in
+    several places is the same in all of them.
+    """
+    found = []
+    for check in (_counts, _widths, _money, _judges):
+        try:
+            check(seen)
+        except (AssertionError, KeyError) as error:
+            found.append(f"{when}: {check.__name__}: {error!r:.600}")
+    return found
+
+
+def _counts(seen: Seen) -> None:
+    told, row = seen.api["judging"], seen.row
+    drawn = Sample.objects.filter(batch__submission=row).values("target").distinct().count()
+    assert told["sample"] == drawn == told["judged"] + told["open"] + told["given_up"]
+    assert told["labels"] == (seen.api["scores"][0]["n_labels"] if seen.api["scores"] else 0)
+    if seen.row.confirmed_at is None:
+        assert drawn == 0
+        return
+    for name, key in (
+        ("Drawn for its own sample", "sample"),
+        ("of these judged", "judged"),
+        ("of these without an answer", "given_up"),
+        ("of these waiting for one", "open"),
+        ("Judged in all", "labels"),
+    ):
+        assert int(seen.lines.get(name, "0").replace(",", "")) == told[key], name
+    if drawn:
+        assert f"{told['judged']:,} of {drawn:,}" in seen.text
+    journey = re.search(r"Being judged (.*?) Scored", seen.text)
+    no_answer = re.findall(r"(\d+) found no answer", journey[1] if journey else "")
+    if seen.row.status != "confirmed":  # then judging has not begun anew
+        assert [int(one) for one in no_answer] == ([told["given_up"]] if told["given_up"] else [])
+    assert told["labels"] >= told["judged"] or told["labels"] == 0
+    if seen.csv is not None:
+        assert int(seen.csv["labels"]) == told["labels"] == seen.json["precision"]["n_labels"]
+        cell = re.search(
+            rf'submissions/{row.pk}/".*?class="c-judged"[^>]*>([\d,]+)', seen.board, re.S
+        )
+        assert cell and int(cell[1].replace(",", "")) == told["labels"]
+
+
+def _widths(seen: Seen) -> None:
+    half, told = seen.half_width(), seen.api["judging"]["half_width"]
+    assert told == half or told == pytest.approx(half)
+    if seen.csv is not None:
+        ends = [float(seen.csv[f"precision_{end}"]) for end in ENDS]
+        assert ends == pytest.approx([seen.json["precision"][end] for end in ENDS])
+        assert ends == pytest.approx([seen.api["scores"][0][end] for end in ENDS])
+    now = re.findall(r"\b[Nn]ow ±([\d.]+)", seen.page)
+    for width in now if seen.row.status == "scored" else ():
+        assert float(width) == pytest.approx(100 * half, abs=0.06)
+    offered = re.findall(r'data-half="±([\d.]+)[^"]*" data-n="([\d,]+)"', seen.page)
+    for width, n in offered if seen.row.status == "scored" else ():
+        assert float(width) < 100 * half, "narrower than what is printed"
+        assert int(n.replace(",", "")) > 0, "nothing is sold for nothing"
+    further = seen.api["further"]
+    assert (
+        {float(w) * 100 for w in further["options"]} == {float(w) for w, _ in offered}
+        if (further)
+        else not offered
+    )
+
+
+def _money(seen: Seen) -> None:
+    sums = balance(purpose=seen.row.purpose)
+    assert (seen.api["money"]["spent"], seen.api["money"]["reserved"]) == (
+        str(sums.spent),
+        str(sums.open),
+    )
+    if seen.row.confirmed_at is not None:
+        assert seen.lines["Spent"] == f"${sums.spent:,}"
+    team = balance(team=seen.row.team)
+    assert seen.team["Spent on judgments"] == f"${team.spent:,}"
+    spent = sum((one.amount for one in Ledger.objects.filter(kind="spend")), Decimal(0))
+    facts = text_of(seen.board)
+    assert f"{money_text(spent, cents=False)} spent on judgments" in facts
+    told = facts + (seen.text if seen.row.confirmed_at else "")
+    assert not re.search(r"\$[\d,.]+ paid|\bpaid for\b", told), "owed is not paid"
+
+
+def _judges(seen: Seen) -> None:
+    told = seen.api["judges"]
+    if not seen.api["scores"]:
+        return
+    said = re.search(r"Of the ([\d,]+) answers behind its score ([\d.]+) % agree", seen.text)
+    assert said and int(said[1].replace(",", "")) == told["answers"]
+    assert float(said[2]) == pytest.approx(100 * told["agreement"], abs=0.051)
+    if seen.csv is not None:
+        assert seen.json["judges"] == told
+        kept = [seen.csv[name] for name in ("answers", "agreement", "checked")]
+        assert [float(one) for one in kept] == pytest.approx(list(told.values()))
+        whole = seen.whole["evaluation"]["judges"]
+        assert f"Of the {whole['answers']:,} answers about what these systems" in text_of(
+            seen.board
+        )
+    if told["checked"]:
+        corrected = next(s for s in seen.api["scores"] if s["method"] == "expert")
+        assert corrected["n_checked"] == told["checked"]
+        assert f"An expert checked {told['checked']} of these judgments" in seen.text
+        assert f"the crowd alone says {100 * seen.api['scores'][0]['value']:.1f}" in seen.text
+    else:
+        assert "No expert has checked any of these judgments yet." in seen.text
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, design: str) -> None:
+    town, rosa, wrong = Town(toy, design=design), toy.users["Rosa"], list[str]()
+    row = town.world.upload("Patterns", range(N))
+
+    def look(when: str, one: Submission = row, who: str = "Rosa") -> Seen:
+        seen = Seen(town, one, who)
+        wrong.extend(contradictions(seen, f"{when}, {who}"))
+        return seen
+
+    look("draft")
+    confirm(row, rosa)
+    look("confirmed")
+    draw.tick()
+    look("drawn")
+    town.answer(row, 20, in_vain=3)
+    evaluate(toy.track)
+    part = look("partly judged")
+    assert (part.api["judging"]["judged"], part.api["judging"]["given_up"]) == (17, 3)
+    town.go_on(row)
+    first = look("scored")
+    assert first.csv is not None and "all judged" not in text_of(first.board)
+
+    other = town.world.upload("Neural", range(0, N, 2))
+    confirm(other, toy.users["Tim"])
+    town.go_on(other)
+    look("scored", other, "Tim")
+    narrower = look("after others' judgments, with the offer from before")
+    Further.objects.all().delete()
+    distribution.tick()
+    look("after others' judgments")
+    assert narrower.half_width() < first.half_width()
+
+    offer = offer_of(row)
+    assert offer is not None, "something narrower can be ordered"
+    order(row, rosa, half_width=max(offer.plan["options"]))
+    look("ordered more")
+    draw.tick()
+    look("drawn more")
+    town.go_on(row)
+    look("scored again")
+    town.check(60)
+    assert look("checked by experts").api["judges"]["checked"] >= 10
+    look("checked by experts", other, "Tim")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: Toy) -> None:
+    town = Town(toy, 24)
+    row = town.world.upload("Patterns", range(24))
+    confirm(row, toy.users["Rosa"])
+    draw.tick()
+    town.ask_all(row)
+    town.go_on(row)
+    seen = Seen(town, row)
+    assert not contradictions(seen, "all judged")
+    assert seen.api["judging"] == {
+        "sample": 24,
+        "judged": 24,
+        "open": 0,
+        "given_up": 0,
+        "labels": 24,
+        "half_width": 0.0,
+    }
+    assert seen.api["further"] is None and "data-slider-order" not in seen.page
+    assert "All is judged: there is no sampling error left to narrow." in seen.text
+    assert "All judged: no sampling error; the judges’ remains." in seen.text
+    assert "more for ±10" not in seen.text
+    assert seen.csv is not None and seen.csv["note"] == seen.json["precision"]["note"]
+    assert seen.csv["note"] == "All judged: no sampling error; the judges’ remains."
+    board = text_of(seen.board)
+    assert "all judged" in board
+    assert "“All judged” means: no sampling error; the judges’ remains." in board
