@@ -98,8 +98,7 @@ def _score(line: str, waiting: set[int]) -> Json:
     number, value = said.get("id"), said.get("score", said.get("value"))
     if number not in waiting:
         raise JudgeFailed(f"The judge answered about {number!r}, which it was not asked about.")
-    usable = isinstance(value, int | float) and math.isfinite(value)
-    if not usable:
+    if not isinstance(value, int | float) or not math.isfinite(value):
         raise JudgeFailed(f"The judge’s score of {number} is no finite number: {value!r}.")
     return {"id": number, "value": float(value)}
 

@@ -124,12 +124,12 @@ class Data:
         """The same as if no metric and no judge had said anything; None if none helps."""
         if not self.unaided:
             return None
-        kept = {name: one for name, one in self.unaided.items() if one.error is not None}
+        errors = {name: one.error for name, one in self.unaided.items() if one.error is not None}
         return replace(
             self,
             g={criterion: one.g for criterion, one in self.unaided.items()},
             rho={criterion: one.rho for criterion, one in self.unaided.items()},
-            error={criterion: one.error for criterion, one in kept.items()},
+            error=errors,
             unaided={},
         )
 

@@ -113,7 +113,7 @@ def algorithm_1(data: Data, criterion: str, kind: str) -> Estimate | None:
     rating = np.full(pool.instance.size, np.nan)
     rating[data.judged] = data.f[criterion][:, 0]
     m = len(data.systems)
-    value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m)
+    value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
     for column in range(m):
         mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
         score, drawn = pool.scores[mine, best], mine[counted[mine] & ~np.isnan(rating[mine])]

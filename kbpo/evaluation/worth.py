@@ -51,7 +51,7 @@ def worth(kind: Kind, data: Data, means: dict[str, Floats]) -> dict[str, Any]:
     """Of each criterion what its question and each metric and judge is worth. `means` has the
     estimate of every system under each criterion.
     """
-    told = {}
+    told: dict[str, dict[str, Any]] = {}
     opinions = kind.opinions(data.pool.instance[data.judged])
     everything = scorers(kind.track)
     numbers = [one["id"] for one in everything]
@@ -109,9 +109,9 @@ def _components(rated: Rated) -> dict[str, Any]:
     )
     told: dict[str, Any] = {"warnings": list(found.warnings), "repeated": found.n_repeated}
     for name in ("sigma_f2", "sigma_a2", "gamma"):
-        low, high = found.confidence_interval(name)
         told[name] = _number(getattr(found, name))
-        told[f"{name}_80"] = [_number(low), _number(high)]
+        ends = found.confidence_interval(name)
+        told[f"{name}_80"] = [_number(float(end)) for end in ends]
     told["most"] = _most(found)
     return told
 
@@ -145,7 +145,7 @@ def _of_scorer(data: Data, rated: Rated, score: Floats, means: Floats) -> dict[s
     }
     for level in (80, 95):
         ends = found.confidence_interval("data_efficiency", level / 100)
-        told[f"worth_{level}"] = [_number(end) for end in ends]
+        told[f"worth_{level}"] = [_number(float(end)) for end in ends]
     return told | _by_system(data, rated, score, known, means)
 
 

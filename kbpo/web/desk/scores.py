@@ -4,7 +4,7 @@ and files of scores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -73,7 +73,9 @@ def _bring(track: Track, request: HttpRequest) -> None:
         request.POST.get(field, "").strip() for field in ("name", "version", "prompt")
     )
     named = Name(name, version, prompt) if name else None
-    for scorer, taken in take_file(track, file.file or file, named, admin_of(request)).items():
+    for scorer, taken in take_file(
+        track, cast(BinaryIO, file.file), named, admin_of(request)
+    ).items():
         already = f", {taken.already:,} were known" if taken.already else ""
         messages.success(request, f"{scorer}: {taken.stored:,} scores are stored{already}.")
 

@@ -259,7 +259,7 @@ def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
     return csv_response(f"{track.slug}-{criterion}-{figure}.csv", header, rows)
 
 
-Rows = tuple[list[str], list[Sequence[Any]]]
+Rows = tuple[list[str], Sequence[Sequence[Any]]]
 
 
 def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:

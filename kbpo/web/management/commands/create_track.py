@@ -101,9 +101,8 @@ class Command(BaseCommand):
             seconds=options["seconds"],
             fee_rate=registry.fee_rate_of(options["platform"]),
         )
-        names = ("kind", "description", "distribution", "criterion", "design", "scope", "platform")
-        names += ("ends_when_ranked",)
-        fields = {name: options[name] for name in names}
+        names = "kind description distribution criterion design scope platform ends_when_ranked"
+        fields = {name: options[name] for name in names.split()}
         try:
             with transaction.atomic():
                 track = create_track(
