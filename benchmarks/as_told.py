@@ -15,12 +15,14 @@ import argparse
 import json
 import math
 import os
+import sys
 import time
 from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("KBPO_VAR", str(Path(__file__).resolve().parent / "out" / "as_told"))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 

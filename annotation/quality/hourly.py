@@ -84,7 +84,9 @@ def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
     kind = interface_of(interface)
     planned = [one.reward * HOUR / one.expected for one in answers if one.expected]
     usual = Decimal(kind.default_reward) * HOUR / kind.default_seconds
-    read = [one for one in answers if one.seconds >= TOO_FAST * one.expected]  # programs are no pace
+    read = [
+        one for one in answers if one.seconds >= TOO_FAST * one.expected
+    ]  # programs are no pace
     measured = [float(one.reward) * HOUR / one.seconds for one in read]
     return Hourly(
         interface,
