@@ -147,6 +147,7 @@ STILL_NAMING: set[str] = {
     "kbpo.evaluation.studies.what_if",
     "kbpo.sampling.documents.second_stage",
     "kbpo.sampling.models",
+    "kbpo.scores.models",
     "kbpo.submissions.models",
     "kbpo.web.components.viewer",
     "kbpo.web.desk.diagnostics",

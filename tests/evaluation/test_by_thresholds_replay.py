@@ -150,7 +150,7 @@ def test_where_chances_are_very_unequal_intervals_hold_or_nothing_is_printed() -
     """Without the floor one heavy judgment that dominates leaves no variance: 0.6 were held."""
     rng: Any = np.random.default_rng(12)
     own = own_thresholds()
-    own[own > 0] = 10 ** rng.uniform(-3, 0, size=(own > 0).sum())
+    own[own > 0] = 10 ** rng.uniform(-2, 0, size=(own > 0).sum())
     true = np.concatenate([rng.random(N) < 0.7, rng.random(UNSTATED) < TRUE])
     expected, inside, printed = truth(true), [], []
     for _ in range(REPEATS):

@@ -47,7 +47,7 @@ def test_ranks_follow_the_direction_of_the_criterion(criterion: str, best: list[
 
 def test_the_board_puts_the_better_end_first_and_what_is_unknown_last() -> None:
     def row(pk: int, value: float | None) -> Row:
-        figure = Figure(value, value, value, value, value, 100, 0, 0, "final", "")
+        figure = Figure(value, value, value, value, value, 100, 0, 0, "final", "", "")
         return Row(Submission(pk=pk, name=str(pk)), "mean", {"mean": figure})
 
     rows = [row(1, 0.9), row(2, None), row(3, 0.1)]
