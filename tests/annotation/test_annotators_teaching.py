@@ -335,7 +335,7 @@ def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(
     TutorialRun.objects.update(version=0)
     assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
     home = ada.get("/annotate/").content.decode()
-    assert "paid $0.75" not in home and home.count("pays nothing now") == 3, (
+    assert "paid $0.75" not in home and home.count("pays nothing now") == len(teach.tutorials()), (
         "of the others no track asks"
     )
 
@@ -361,7 +361,10 @@ def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) 
     worker, lesson = the_worker(), teach.tutorials()["entities"]
     assert teach.offered_reward(worker, lesson) == 0
     home = ada.get("/annotate/").content.decode()
-    assert (home.count("paid $0.75"), home.count("pays nothing now")) == (1, 2)
+    assert (home.count("paid $0.75"), home.count("pays nothing now")) == (
+        1,
+        len(teach.tutorials()) - 1,
+    )
     names = other_track(published.track, "Names", "entities")
     assert tutorial_rewards(worker, "entities") == [(names, Decimal("0.75"))]
     assert tutorial_rewards(worker, "relation") == [(published.track, Decimal("0.75"))]
