@@ -47,7 +47,7 @@ OWN = f"""
 """The last of a submission holds for all before it."""
 
 
-@pytest.fixture(scope="module", params=["iid", "poisson"])
+@pytest.fixture(scope="module", params=[pytest.param("iid", marks=pytest.mark.soak), "poisson"])
 def travel(
     request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> Travel:

@@ -78,12 +78,14 @@ KILLS = [
     ),
     Kill("web", "estimation", "worker", ("evaluation_estimate",), True, "poisson"),
 ]
+ONE = 4
+"""The kill of a journey that `make test` waits for: while judgments become labels and payments"""
 
 
 @pytest.mark.parametrize(
     "seed",
     [
-        pytest.param(seed, id=str(kill), marks=[pytest.mark.soak] * (kill.victim == "web"))
+        pytest.param(seed, id=str(kill), marks=[pytest.mark.soak] * (seed != ONE))
         for seed, kill in enumerate(KILLS)
     ],
 )
