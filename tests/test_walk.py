@@ -124,7 +124,7 @@ def learn(page: Page) -> None:
         expect(page.locator(".explained")).to_contain_text(question["why"])
         page.wait_for_load_state()
         expect(page.locator(".explained")).to_contain_text(
-            "The right answer" if number == 1 else "That is right"
+            "Not quite" if number == 1 else "That is right"
         )
         page.locator("#onward").click() if number < 4 else page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="You passed")).to_be_visible()

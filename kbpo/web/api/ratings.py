@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.parsers import BaseParser, MultiPartParser
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import AllowAny, BasePermission, IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -45,8 +45,10 @@ class TrackJudgments(APIView):
     Admins read and import them; everybody reads those of a closed track.
     """
 
-    permission_classes = [AllowAny]
     parser_classes = [MultiPartParser, Plain]
+
+    def get_permissions(self) -> list[BasePermission]:
+        return [IsAdminUser() if self.request.method == "POST" else AllowAny()]
 
     @extend_schema(
         operation_id="get_track_judgments",
@@ -67,8 +69,6 @@ class TrackJudgments(APIView):
         responses=OpenApiTypes.OBJECT,
     )
     def post(self, request: Request, slug: str) -> Response:
-        if not request.user.is_staff:
-            raise Refused("Only admins import judgments.", "forbidden", 403)
         track, report = public_track(slug), Report()
         body = request.data if isinstance(request.data, bytes) else None
         sent = io.BytesIO(body) if body is not None else request.FILES.get("file")

@@ -177,6 +177,10 @@ EXAMPLES = {
     "good_lines_only": "true",
     "Idempotency-Key": "my-run-1-first-try",
     "criterion": "relation",
+    "human": "[[4, 5], [2, null], [3, 3]]",
+    "system": "[4.2, 2.5, 3.1]",
+    "scores": '[{"id": 12, "value": 0.7}]',
+    "used": "true",
 }
 """What stands for a value in the examples; a field that is not here is left out of them."""
 
@@ -208,7 +212,7 @@ def curl(endpoint: Endpoint, site: str) -> str:
 
 
 def _json(value: str) -> str:
-    return value if value in ("true", "false") else f'"{value}"'
+    return value if value in ("true", "false") or value[0] == "[" else f'"{value}"'
 
 
 urlpatterns = [
