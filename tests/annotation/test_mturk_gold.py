@@ -15,6 +15,7 @@ from mturk_world import Turk, check_books, form_of, rounds
 
 from annotation.budget import promises
 from annotation.hits import publish
+from annotation.labels import exclude
 from annotation.models import (
     HIT,
     Assignment,
@@ -24,6 +25,7 @@ from annotation.models import (
     Question,
     Response,
     Signal,
+    Warned,
     Worker,
 )
 from annotation.quality import gold
@@ -192,11 +194,17 @@ def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(
         turk.all_do(f"W{number}")
     rounds()
     bad = Worker.objects.get(identity__external_id="BAD")
-    assert Signal.objects.filter(worker=bad, kind="gold_failed").count() == 4
+    failed = Signal.objects.filter(worker=bad, kind="gold_failed")
+    assert failed.count() == 4 and bad.excluded_at is None, "all at once: warned, and no more yet"
+    assert Warned.objects.filter(worker=bad, kind="gold").update(against=1) == 1
+    failed.update(reviewed=False)
+    assert exclude.review() == 1, "as if the warning had come after the first"
+    rounds()
+    bad.refresh_from_db()
     assert bad.excluded_at is not None and "known answer are wrong" in bad.excluded_reason
     assert bad.qualifications.get(name="excluded").told is True
     put_up(track, [make_target(track, 90, 0.5)], "Later")
-    assert turk.offered("BAD") == [] and len(turk.offered("W0")) == 1
+    assert turk.offered("BAD") == [] and turk.offered("W0")
 
 
 def test_gold_that_is_retired_is_still_paid_where_it_is_up(

@@ -40,10 +40,10 @@ BATCH = 4
 LOOP = f"""
 import django, time
 django.setup()
-from annotation import sweep
-sweep.BATCH, sweep.nudge = {BATCH}, lambda step: time.sleep(0.1)  # so that there is time between batches
+from annotation.questions import follow_up
+follow_up.BATCH, follow_up.nudge = {BATCH}, lambda step: time.sleep(0.1)  # so that there is time between batches
 while True:
-    sweep.tick()
+    follow_up.tick()
     time.sleep(0.02)
 """
 LONGEST = 0.2
