@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Audit
+from kbpo.evaluation.correction import scores
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -45,7 +46,8 @@ def opened(client: Client) -> str:
     return str(response["Location"])
 
 
-def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
+def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "WIDEST", 2.0)  # few checks, and an expert who contradicts most
     assert "Draw a round" in admin.get(DESK).content.decode()
     unsaid = admin.post(DESK, {"verb": "draw", "budget": "45"})
     assert unsaid.status_code == 409 and "say what the check is for" in unsaid.content.decode()
@@ -75,10 +77,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     )
     row = crowd.rows[1]
     line = f"An expert checked {n} of these judgments, chosen at random: corrected precision"
-    # So few checks may leave nothing to print: then the page says so.
-    too_few = "they are too few to print it"
-    text = Client().get(reverse("submission", args=[row.pk])).content.decode()
-    assert (line in text) != (too_few in text)
+    assert line in Client().get(reverse("submission", args=[row.pk])).content.decode()
     rows = list(
         csv.DictReader(
             io.StringIO(Client().get("/tracks/toy/board.csv?criterion=relation").content.decode())

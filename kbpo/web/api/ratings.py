@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from formats.messages import Report
+from kbpo.accounts.models import User
 from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
 from kbpo.web.api.downloads import public_track
@@ -76,7 +77,7 @@ class TrackJudgments(APIView):
             raise Refused("Send the file as the body, or as the field “file”.", "empty", 400)
         partly = request.query_params.get("partly") == "1"
         try:
-            done = bring(track, sent, report, request.user, partly=partly)
+            done = bring(track, sent, report, cast(User, request.user), partly=partly)
         except CannotImport as no:
             raise Refused(str(no), "refused", 422, problems=_told(report)) from no
         counts = {
