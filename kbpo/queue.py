@@ -130,7 +130,9 @@ def work_together(
     while pks := _claim_fresh(model, status, limit):
         try:
             with transaction.atomic():
-                rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+                rows = model._default_manager.select_for_update(
+                    skip_locked=True, of=("self",), no_key=True
+                )
                 claimed = rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk")
                 ours: list[Row] = list(claimed)  # type: ignore[arg-type]
                 handle(ours)
@@ -155,7 +157,7 @@ def work_together(
 
 def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
     with transaction.atomic():
-        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
         fresh = rows.filter(status=status, next_try_at__lte=clock.now(), attempts=0)
         pks = list(fresh.order_by("status_since", "pk").values_list("pk", flat=True)[:limit])
         model._default_manager.filter(pk__in=pks).update(attempts=1)
@@ -164,7 +166,7 @@ def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
 
 def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
     with transaction.atomic():
-        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
         due = rows.filter(status=status, next_try_at__lte=clock.now(), **where).exclude(
             pk__in=tried
         )
@@ -178,7 +180,9 @@ def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]
 def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bool:
     try:
         with transaction.atomic():
-            rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+            rows = model._default_manager.select_for_update(
+                skip_locked=True, of=("self",), no_key=True
+            )
             found = rows.filter(pk=claimed.pk, status=claimed.status, attempts=claimed.attempts)
             row: Row | None = found.first()  # type: ignore[assignment]
             if row is None:  # another worker has it
@@ -257,7 +261,9 @@ def _reap(model: type[Moving], now: datetime) -> int:
     late = 0
     for status, (limit, to, sentence) in model.DEADLINES.items():
         with transaction.atomic():
-            rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+            rows = model._default_manager.select_for_update(
+                skip_locked=True, of=("self",), no_key=True
+            )
             for row in rows.filter(status=status, status_since__lt=late_since(limit, now))[:1000]:
                 row.move(to, sentence)
                 late += 1
