@@ -30,7 +30,7 @@ def give_back(submission: Submission) -> bool:
     """
     one_publisher(submission.purpose)
     if (
-        not Submission.objects.select_for_update(of=("self",))
+        not Submission.objects.select_for_update(of=("self",), no_key=True)
         .filter(pk=submission.pk, status__in=ENDED)
         .exists()
     ):

@@ -305,7 +305,8 @@ def _counts(kind: Kind, data: Data) -> dict[str, dict[str, float]]:
 
 
 def _lock(ended: Iterable[Submission]) -> list[Submission]:
-    rows = Submission.objects.select_for_update(of=("self",)).select_related("track")
+    # Not their keys: a page may write a row that names one of them while this takes its seconds.
+    rows = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
     return list(rows.filter(pk__in=[one.pk for one in ended], status="judging").order_by("pk"))
 
 

@@ -32,7 +32,7 @@ def confirm(
     reserved.
     """
     row = (
-        Submission.objects.select_for_update(of=("self",))
+        Submission.objects.select_for_update(of=("self",), no_key=True)
         .select_related("track", "team")
         .get(pk=submission.pk)
     )

@@ -53,7 +53,7 @@ def order(
     OverBudget; then nothing was reserved.
     """
     row = (
-        Submission.objects.select_for_update(of=("self",))
+        Submission.objects.select_for_update(of=("self",), no_key=True)
         .select_related("track", "team")
         .get(pk=submission.pk)
     )

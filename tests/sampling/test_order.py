@@ -6,10 +6,11 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from annotation.budget.give_back import give_back
+from kbpo.evaluation import run
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.run import evaluate
 from kbpo.money.models import Budget, Ledger
@@ -219,3 +220,30 @@ def test_two_presses_at_the_same_moment_pay_once(toy: Toy) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(press, range(4))) == [1, 1, 1, 1]
     assert Ledger.objects.filter(purpose=row.purpose, key__startswith="order:").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_says_what_more_would_take_while_a_stage_is_being_scored(toy: Toy) -> None:
+    """A scoring holds the runs whose stage ended, for seconds; a page that writes a row about one
+    of them does not wait for it, or it would be refused.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with transaction.atomic():
+        _, row = scored(toy)
+        Submission.objects.filter(pk=row.pk).update(status="judging")
+        Further.objects.all().delete()
+
+    def look() -> int:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '300ms'")
+                refresh(row)
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # what it names is looked up now
+            return Further.objects.filter(submission=row).count()
+        finally:
+            connections.close_all()
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as pool:
+        assert run._lock([row]) == [row]
+        assert pool.submit(look).result() == 1
