@@ -52,6 +52,10 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
         if key.startswith(f"{group}:")
     ]
     rows.sort(key=lambda row: (-row["n"], row["name"]))
+    if not any(any(row["criteria"]) for row in rows):  # empty columns say nothing
+        others = []
+        for row in rows:
+            row["criteria"] = []
     address = reverse("submission", args=[submission.pk])
     return {
         "rows": rows,
@@ -61,6 +65,7 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
         "criteria": [kind.criterion_label(one) for one in others],
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
+        "more": any(row["would_do"] for row in rows),
         "own": group == OWN,
         "options": [
             {"url": f"{address}?by={one}#slices", "text": names[one], "current": one == group}
