@@ -212,7 +212,7 @@ class RankIntervals:
     worst: IntArray
 
 
-def rank_intervals(comparison: Comparison) -> RankIntervals:
+def rank_intervals(comparison: Comparison, *, ranked: ArrayLike | None = None) -> RankIntervals:
     """Return for each system the ranks that it may have, all right together with the comparison's
     level.
 
@@ -222,11 +222,13 @@ def rank_intervals(comparison: Comparison) -> RankIntervals:
     ----------
     comparison : Comparison
         From :func:`simultaneous_intervals`; higher scores are better.
+    ranked : (m,) boolean array, optional
+        Who takes a place; the others (a reference) are compared, but nobody stands behind them.
 
     Returns
     -------
     RankIntervals
-        Integers from 1 to m.
+        Integers from 1 to m; of who takes no place, those that they would have.
 
     Examples
     --------
@@ -239,7 +241,13 @@ def rank_intervals(comparison: Comparison) -> RankIntervals:
     with np.errstate(invalid="ignore"):
         better = comparison.different & (comparison.difference < 0)
         worse = comparison.different & (comparison.difference > 0)
-    return RankIntervals(1 + better.sum(axis=1), comparison.values.size - worse.sum(axis=1))
+    m = comparison.values.size
+    counted = np.ones(m, dtype=np.bool_) if ranked is None else np.asarray(ranked, dtype=np.bool_)
+    if counted.shape != (m,):
+        raise ValueError(f"ranked must have shape ({m},); got {counted.shape}")
+    best = 1 + better[:, counted].sum(axis=1)
+    others = counted.sum() - counted  # besides the system itself
+    return RankIntervals(best, 1 + others - worse[:, counted].sum(axis=1))
 
 
 def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:

@@ -41,6 +41,7 @@ class Truth(Protocol):
 
 Knows = Callable[[str, Span, Span], Truth]
 TOLD_TYPE = re.compile(r'<li data-type="([^"]+)"')
+ANY_KIND = ""
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
 INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces"
@@ -81,7 +82,7 @@ class Crowd:
     Who does `as_told` knows what is true, but not what is asked: they mark only the kinds of names
     that a tutorial or the page told them of, where what the text says is not to be chosen they
     do as people do (`astray`), and of several choices whose words all name the right thing they
-    take any (`named`).
+    take any (`named`). Of several `kinds` of questions the workers take turns.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Crowd:
         *,
         finds: reading.Finds | None = None,
         opinions: Opinions | None = None,
+        kinds: Sequence[str] = (ANY_KIND,),
         mention_recall: float = 0.8,
         as_told: bool = False,
         accuracy: float | Sequence[float] = 1.0,
@@ -113,8 +115,20 @@ class Crowd:
         self._workers = []
         for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
             rng = random.Random(f"{seed}:{number}")
+            kind = kinds[number % len(kinds)]
             self._workers.append(
-                _Worker(self, Browser(base_url), login, knows, right, seconds, how, rng, login_path)
+                _Worker(
+                    self,
+                    Browser(base_url),
+                    login,
+                    knows,
+                    right,
+                    seconds,
+                    how,
+                    rng,
+                    login_path,
+                    kind,
+                )
             )
 
     def work(
@@ -178,6 +192,7 @@ class _Worker:
     bias: str
     rng: random.Random
     login_path: str
+    kind: str
     page: Page | None = None
     known: bool = False
     told: set[str] = field(default_factory=set)
@@ -190,6 +205,11 @@ class _Worker:
         """Begins anew after an error: the site may have been away."""
         self.page, self.known = None, False
         self.browser.close()
+
+    @property
+    def _next(self) -> str:
+        """Where the next question of the worker's kind is."""
+        return f"/annotate/next/?kind={self.kind}" if self.kind else "/annotate/next/"
 
     def log_in(self) -> None:
         form = self.browser.get(self.login_path).form()
@@ -205,7 +225,7 @@ class _Worker:
         """Whether there was a question; it was answered."""
         if not self.known:
             self.log_in()
-        page = self._learn(self.page or self.browser.get("/annotate/next/"))
+        page = self._learn(self.page or self.browser.get(self._next))
         self.page = None
         if not page.has_form("answer"):
             return False
@@ -239,7 +259,7 @@ class _Worker:
                     self.told.update(mark["type"] for mark in json.loads(marks))
                 page = self.browser.get(form.data["next"])
                 if not any(map(page.has_form, ("begin", "answer", "explained"))):  # passed, or not
-                    page = self.browser.get("/annotate/next/")
+                    page = self.browser.get(self._next)
             elif page.has_form("answer") and "tutorial" in page.form("answer").data:
                 form = page.form("answer")
                 page = self.browser.submit(form, form.values() | self._tried(page, form))

@@ -15,7 +15,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,17 +29,27 @@ from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
+from kbpo.scores.bring import Name, take_file
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import set_role
+from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import class_of
 from rehearsal.newspaper.write import write
+from rehearsal.texts.write import TRUTH, TextStudy, write_texts
 
 PASSWORD = "harbour-wire-demo"
 NAME = "Harbour Wire"
 """Of the demo's own corpus and track."""
 ANNOTATORS = 9
+RATERS = 4
+"""Of texts: two for each kind, since some texts are rated twice"""
 CROWD = "simulated"
 """Login of the first simulated annotator; the login `annotator` is left to whoever looks at the
 demo."""
+RATER = "simulated-rater"
+"""Login of the first simulated annotator who rates texts"""
+JUDGE = Name("Simulated judge", "1", "1")
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
@@ -78,6 +88,8 @@ class Study:
     """How many of the last systems, and as many documents, no simulated annotator ever sees"""
     as_told: bool = False
     """Whether the annotators do only what the pages tell them"""
+    texts: tuple[TextStudy, ...] = ()
+    """Studies of texts, beside it"""
 
 
 def demo_study(
@@ -97,6 +109,7 @@ def demo_study(
     """
     if not (directory / "truth.json").exists():
         write(directory, documents=documents, seed=seed)
+    at_pool = platform == "pool" and annotators > 0
     listed = json.loads((directory / "systems" / "systems.json").read_text())
     return Study(
         name=NAME,
@@ -119,7 +132,8 @@ def demo_study(
         platform=platform,
         bias=bias,
         annotators=annotators,
-        for_people=int(platform == "pool" and annotators > 0 and systems != 1),
+        for_people=int(at_pool and systems != 1),
+        texts=tuple(write_texts(directory / "texts", seed=seed)) if at_pool else (),
     )
 
 
@@ -172,7 +186,29 @@ class Demo:
                 )
             else:
                 self._import()
-        people(study.systems, study.annotators)
+        for texts in study.texts:
+            self._prepare_texts(texts)
+        every = [*study.systems, *(one for texts in study.texts for one in texts.systems)]
+        people(every, study.annotators, raters=RATERS if study.texts else 0)
+
+    def _prepare_texts(self, texts: TextStudy) -> None:
+        """The inputs and the track of a study of texts."""
+        if not Corpus.objects.filter(name=texts.name).exists():
+            load_inputs(texts.name, texts.inputs)
+        if not Track.objects.filter(name=texts.name).exists():
+            self.say(f"Opening a track of {class_of(texts.kind).words.items}: {texts.name}")
+            call_command(
+                "create_track",
+                texts.name,
+                corpus=Corpus.objects.get(name=texts.name).slug,
+                kind=texts.kind,
+                half_width=texts.half_width,
+                budget=self.study.budget,
+                open=True,
+                stdout=io.StringIO(),
+            )
+            why = "Programs need no time to read"
+            set_exclude_for(Track.objects.get(name=texts.name), [], None, why, timed=False)
 
     def _import(self) -> None:
         study = self.study
@@ -223,7 +259,9 @@ class Demo:
             raise DemoFailed(
                 f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'."
             )
-        with self._processes(*(name for name in self._commands() if name != "annotators")):
+        with self._processes(
+            *(name for name in self._commands() if name not in ("annotators", "raters"))
+        ):
             yield
 
     @contextmanager
@@ -255,9 +293,12 @@ class Demo:
         first = systems[: len(systems) - self.study.for_people]
         if not self._is_judged(first):
             self.say(f"{self.study.annotators} simulated annotators come")
-            with self._processes("annotators"):
+            with self._processes("annotators", *(["raters"] if self.study.texts else [])):
+                texts = [self._submit_texts(one) for one in self.study.texts]
                 self.submit_all(first)
                 self.finish_reading()
+                for submitted in texts:
+                    self._finish(submitted)
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
             self._submit_to_people(systems[len(first) :])
@@ -267,6 +308,11 @@ class Demo:
         scored = Submission.objects.filter(track=self.track, status="scored")
         names = set(scored.values_list("team__name", "name"))
         orders = follow_documents.document_orders(self.track) if self.study.by_hand else []
+        scored_texts = Submission.objects.filter(
+            track__name__in=[texts.name for texts in self.study.texts], status="scored"
+        ).count()
+        if scored_texts < sum(len(texts.systems) for texts in self.study.texts):
+            return False
         return all((one["team"], _name(one)) in names for one in systems) and all(
             order.closed_at is not None for order in orders
         )
@@ -291,12 +337,34 @@ class Demo:
             token, name = _token(system["team"]), _name(system)
             submission = self._upload(token, system, name)
             self._confirm(token, submission, f"{system['team']} {name}")
-            scored = self._wait(token, submission, lambda now: now["status"] not in WAITING)
+            self._finish([(system["team"], submission, f"{system['team']} {name}")])
+
+    def _submit_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
+        """Uploads what the systems of a study wrote, brings the judge's scores of it, and confirms
+        every plan; team, number and title of each.
+        """
+        track = Track.objects.get(name=texts.name)
+        submitted = []
+        for system in texts.systems:
+            token, name = _token(system["team"]), _name(system)
+            pk = self._upload(token, system, name, track)
+            set_role(Submission.objects.get(pk=pk), system["role"])
+            submitted.append((system["team"], pk, f"{system['team']} {name}"))
+        for team, pk, _ in submitted:
+            self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
+        take_file(track, texts.scores, JUDGE, User.objects.get(username="admin"))
+        for team, pk, title in submitted:
+            self._confirm(_token(team), pk, title)
+        return submitted
+
+    def _finish(self, submitted: Iterable[tuple[str, int, str]]) -> None:
+        """Waits until submissions are scored, each given by team, number and title."""
+        for team, pk, title in submitted:
+            token = _token(team)
+            scored = self._wait(token, pk, lambda now: now["status"] not in WAITING)
             if scored["status"] != "scored":
-                raise DemoFailed(
-                    f"{system['team']} {name} ended as {scored['status']}: {scored['reason']}"
-                )
-            self.say(f"  {system['team']} {name}: {_told(scored)}")
+                raise DemoFailed(f"{title} ended as {scored['status']}: {scored['reason']}")
+            self.say(f"  {title}: {_told(scored)}")
 
     def _confirm(self, token: str, submission: int, title: str) -> None:
         """Confirms the plan of a submission once it is made, if it waits for that."""
@@ -308,19 +376,20 @@ class Demo:
         width = planned["plan"]["chosen"]
         option = planned["plan"]["options"][width]
         self.say(
-            f"  {title}: {option['targets']} relations in the sample, at most ${option['at_most']}"
+            f"  {title}: {option['targets']} to judge in the sample, at most ${option['at_most']}"
         )
         body = {"half_width": width, "good_lines_only": True}
         self._call(token, f"submissions/{submission}/confirm/", body)
 
-    def _upload(self, token: str, system: dict[str, str], name: str) -> int:
-        found = Submission.objects.filter(
-            track=self.track, team__name=system["team"], name=name
-        ).first()
+    def _upload(
+        self, token: str, system: dict[str, str], name: str, track: Track | None = None
+    ) -> int:
+        track = track or self.track
+        found = Submission.objects.filter(track=track, team__name=system["team"], name=name).first()
         if found:
             return found.pk
         path = Path(system["file"])
-        fields = {"track": self.track.slug, "name": name, "description": system["description"]}
+        fields = {"track": track.slug, "name": name, "description": system["description"]}
         answer = self._request(
             token,
             "submissions/",
@@ -428,8 +497,33 @@ class Demo:
                 str(study.seed),
                 *(["--as-told", "--mention-recall", "1.0"] if study.as_told else []),
                 *(["--market", self.market] if at_market else []),
+                *(self._thinks() if study.texts else []),
+                *(["--kind", "relation"] if study.texts and not study.by_hand else []),
+            ],
+            "raters": [
+                python,
+                "manage.py",
+                "simulate",
+                self.url,
+                *(self._thinks() if study.texts else []),
+                "--kind",
+                *(class_of(texts.kind).asking[0].interface for texts in study.texts),
+                "--workers",
+                str(RATERS),
+                "--user",
+                RATER,
+                "--password",
+                PASSWORD,
+                "--accuracy",
+                str(study.accuracy),
+                "--seed",
+                str(study.seed),
             ],
         }
+
+    def _thinks(self) -> list[str]:
+        """What the simulated annotators are told of texts."""
+        return ["--thinks", str(self.study.texts[0].inputs.parent / TRUTH)]
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = self.directory / "log"
@@ -467,7 +561,7 @@ class Demo:
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
 
 
-def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS) -> None:
+def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0) -> None:
     """One researcher a team (the first is called researcher), an annotator, the simulated ones,
     one admin.
     """
@@ -476,8 +570,9 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS) -> None:
         user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
         team.members.add(user)
     _person("annotator", is_annotator=True)
-    for at in range(simulated):
-        _person(CROWD if at == 0 else f"{CROWD}{at + 1}", is_annotator=True)
+    for first, number in ((CROWD, simulated), (RATER, raters)):
+        for at in range(number):
+            _person(first if at == 0 else f"{first}{at + 1}", is_annotator=True)
     _person("admin", is_staff=True, is_superuser=True)
 
 
@@ -492,7 +587,7 @@ def _person(name: str, **roles: bool) -> User:
 
 
 def _name(system: dict[str, str]) -> str:
-    return system.get("name", system["run"])
+    return system.get("name") or system["run"]
 
 
 def _token(team: str) -> str:
@@ -502,11 +597,11 @@ def _token(team: str) -> str:
 
 
 def _told(scored: dict[str, Any]) -> str:
-    """F1, precision and recall of a scored submission, in a line: as its track guarantees them,
-    which come first.
+    """F1, precision and recall of a scored submission, or the mean of its ratings, in a line: as
+    its track guarantees them, which come first.
     """
     parts = []
-    for quantity in ("f1", "precision", "recall"):
+    for quantity in ("f1", "precision", "recall", "mean"):
         score = next(
             (s for s in scored["scores"] if (s["quantity"], s["method"]) == (quantity, "centred")),
             None,

@@ -16,12 +16,15 @@ from kbpo.corpus.models import Corpus, Document
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal.demonstrate import NAME, DemoFailed
+from rehearsal.texts.write import ANSWERS, SUMMARIES
 
 DEFAULTS: dict[str, Any] = {
     "documents": 60, "seed": 1, "read": 0, "systems": 0, "platform": "pool", "design": "iid",
     "bias": "none",
 }  # fmt: skip
 OPTIONS = "options.json"
+OURS = (NAME, SUMMARIES, ANSWERS)
+"""Names of the demo's tracks, and of their corpora"""
 
 
 def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +107,9 @@ def _not_ours() -> str:
     tables = connection.introspection.table_names()
     for model in (Track, Corpus):
         if model._meta.db_table in tables:
-            other = model._default_manager.exclude(name=NAME).values_list("name", flat=True).first()
+            other = (
+                model._default_manager.exclude(name__in=OURS).values_list("name", flat=True).first()
+            )
             if other is not None:
                 return str(other)
     return ""

@@ -57,9 +57,8 @@ def aggregated(question: Question, responses: Sequence[Response]) -> list[Aggreg
 def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     """The responses that count, by question."""
     found: dict[int, list[Response]] = defaultdict(list)
-    for response in Response.objects.filter(question__in=questions, excluded_reason="").order_by(
-        "pk"
-    ):
+    rows = Response.objects.filter(question__in=questions, excluded_reason="")
+    for response in rows.select_related("assignment__worker").order_by("pk"):
         found[response.question_id].append(response)
     return found
 

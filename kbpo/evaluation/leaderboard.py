@@ -209,7 +209,7 @@ def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -
     ranks = zip(stored["systems"], stored["best"], stored["worst"], strict=True)
     return {
         "by": by,
-        "ranks": {system: (best, worst) for system, best, worst in ranks},
+        "ranks": {system: (best, worst) for system, best, worst in ranks if best is not None},
         "groups": stored["groups"],
         "level": stored["level"],
     }

@@ -7,15 +7,20 @@ something else. So where every output has been rated there is still chance left
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
-from estimators.ratings import rating_design, with_rating_noise
+from estimators.ratings import judge_effect, rating_design, with_judges, with_rating_noise
+from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred
 from kbpo.tracks.base import Noise
+
+WITH_JUDGES = "judges"
+"""The method of the same estimates with people as a second cluster"""
 
 
 def with_noise(
@@ -46,6 +51,39 @@ def with_noise(
         used, pi = under.own(column)
         of_own[column] = widened(_column(estimate, column), p[:, column] * used, pi)
     return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
+
+
+def with_judges_of(
+    data: Data, estimates: Mapping[tuple[str, str, str], tuple[Estimate, Design]]
+) -> Iterator[tuple[tuple[str, str, str], Estimate]]:
+    """Yields quantity, criterion and distribution, and the weighted means with those who rate as a
+    second cluster, where that widens an interval by more than a tenth; undefined for every other
+    system.
+
+    A few people who rate many outputs each have levels of their own, and what one of them says goes
+    together (`estimators.ratings.with_judges`). Of whom it is not known who they are, nothing is
+    added. A system whose team had seen judgments has probabilities of its own, and none of this.
+    """
+    arranged = Centred(data)
+    for (quantity, criterion, kind), (estimate, _) in estimates.items():
+        noise = data.noise.get(criterion)
+        if noise is None or quantity != data.mean or not noise.single.at.size:
+            continue
+        under = arranged.under(criterion)
+        ratings = noise.single.of(under.at)
+        counted = under.counts[ratings.at]
+        row, judge = ratings.at[counted], ratings.judge[counted]
+        if not row.size:
+            continue
+        residual = ratings.value[counted] - data.g[criterion][under.row[row]]
+        p = data.pool.p[kind][under.row].toarray() * under.counts[:, None]
+        effect = judge_effect(residual, judge, row)
+        crossed = with_judges(estimate, p, under.row_pi, judge, row, effect)
+        telling = np.array(crossed.telling, dtype=np.bool_)
+        telling[list(data.seen)] = False
+        if telling.any():
+            value = np.where(telling, np.asarray(estimate.value), np.nan)
+            yield (quantity, criterion, kind), replace(crossed.estimate, value=value)
 
 
 def _expected(arranged: Centred, kind: str, noise: Noise) -> np.ndarray:

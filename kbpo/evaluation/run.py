@@ -29,6 +29,7 @@ from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.rated import WITH_JUDGES, with_judges_of
 from kbpo.evaluation.saved import ALGORITHM_1, UNAIDED, algorithm_1, best_metric, saved, unaided
 from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 from kbpo.evaluation.score import rows as score_rows
@@ -130,6 +131,7 @@ def signs_of(track: Track) -> dict[str, Any]:
         ],
         "scores": _scored(track),
         "leaks": _leaks(track),
+        "references": sorted(_references(track)),
     }
 
 
@@ -169,6 +171,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
         "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
         "leaks": _leaks(track),
+        "references": sorted(_references(track)),
     }
 
 
@@ -210,6 +213,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         *scores(data, found, criteria, with_recall, kind.published),
         *better.scores,
         *_beside(data, alone),
+        *_with_judges(data, found),
     ]
     realised = _realised(track, data, found, rows)
     _keep(track, realised, done)
@@ -253,13 +257,19 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     _look(track, data, found, done)
     evaluation.comparisons = (
-        comparisons(type(kind), data, found, standing)
+        comparisons(type(kind), data, found, standing, _references(track))
         | parts(data, track.criterion, standing)
         | errors.stored()
     )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation
+
+
+def _references(track: Track) -> set[int]:
+    """What people wrote: it takes no place among systems."""
+    rows = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
+    return set(rows.values_list("pk", flat=True))
 
 
 def _beside(data: Data, alone: dict[Key, tuple[Found, Design]]) -> Iterator[Score]:
@@ -270,6 +280,14 @@ def _beside(data: Data, alone: dict[Key, tuple[Found, Design]]) -> Iterator[Scor
         published = algorithm_1(data, criterion, distribution) if data.noise else None
         if published is not None:
             yield from score_rows(data, published, *key, ALGORITHM_1, own=True)
+
+
+def _with_judges(data: Data, found: dict[Key, tuple[Found, Design]]) -> Iterator[Score]:
+    """The same numbers with those who rate as a second cluster, where that tells."""
+    for key, estimate in with_judges_of(data, found):
+        for row in score_rows(data, estimate, *key, WITH_JUDGES):
+            if not math.isnan(row.value):
+                yield row
 
 
 def _means(

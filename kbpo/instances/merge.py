@@ -26,6 +26,8 @@ RATINGS = "ratings"
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 """From the weakest label of a target to the one that decides"""
+PEOPLE = "people"
+"""The part that says who gave each rating, as keyed hashes: criterion -> a list, one entry a rating"""
 UNDECIDED = "undecided"
 """In a mention's value: people were asked what it refers to, and no more than half agree"""
 ADDED_UP = ("shown", "holds", "votes", "asked", "canonical", "titles", "link", UNDECIDED)
@@ -143,9 +145,12 @@ def _merged(said: Sequence[Said]) -> Value:
     value: Value = {}
     shown: dict[str, bool] = {}
     ratings: dict[str, list[float]] = {}
+    people: dict[str, list[str]] = {}
     for one in said:
+        names = one.value.get(PEOPLE, {})
         for criterion, given in one.value.get(RATINGS, {}).items():
             ratings.setdefault(criterion, []).extend(given)
+            people.setdefault(criterion, []).extend(names.get(criterion, [""] * len(given)))
     crowd = [one for one in said if one.source == Label.Source.CROWD and one.value]
     stronger = [one for one in said if RANK[one.source] < RANK[Label.Source.CROWD]]
     weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
@@ -157,7 +162,7 @@ def _merged(said: Sequence[Said]) -> Value:
     if value.get("canonical"):
         value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
     if ratings:
-        value[RATINGS] = ratings
+        value |= {RATINGS: ratings, PEOPLE: people}
     if shown:
         value |= {
             "shown": sorted(shown),

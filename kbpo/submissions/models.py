@@ -55,6 +55,11 @@ class Submission(Moving):
         WITHDRAWN = "withdrawn", "Withdrawn"
         FAILED = "failed", "Given up"  # ours to mend; has a Retry
 
+    class Role(models.TextChoices):
+        SYSTEM = "system", "a system"
+        BASELINE = "baseline", "a baseline: ranked, and marked as one"
+        REFERENCE = "reference", "the reference: written by people, has no rank"
+
     DEADLINES: ClassVar = {
         "received": (
             timedelta(hours=6),
@@ -88,6 +93,7 @@ class Submission(Moving):
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="submissions")
     name = models.CharField(max_length=80)
     description = models.TextField(blank=True)
+    role = models.CharField(max_length=9, choices=Role.choices, default=Role.SYSTEM)
     file = models.FileField(upload_to="uploads/%Y/%m/", max_length=300)
     file_name = models.CharField(max_length=255)
     file_size = models.BigIntegerField()
@@ -144,6 +150,11 @@ class Submission(Moving):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether people wrote it, so that it stands on the board without a rank."""
+        return self.role == self.Role.REFERENCE
 
     @property
     def progress(self) -> float:

@@ -15,10 +15,18 @@ from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
 from kbpo.submissions.keep import BLOCK, Kept, Readable, TooLarge, digest_of, forget, keep
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import CannotChange, describe, withdraw
+from kbpo.submissions.withdraw import CannotChange, describe, set_role, withdraw
 from kbpo.tracks.models import Track
 
-__all__ = ["CannotChange", "CannotReceive", "describe", "receive", "same_file", "withdraw"]
+__all__ = [
+    "CannotChange",
+    "CannotReceive",
+    "describe",
+    "receive",
+    "same_file",
+    "set_role",
+    "withdraw",
+]
 
 DRAFTS = ("received", "read", "planned")
 GONE = ("refused", "expired", "withdrawn", "failed")

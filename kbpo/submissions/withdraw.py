@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import OperationalError, transaction
 
 from kbpo import clock
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 
@@ -41,6 +42,28 @@ def describe(
     if description is not None:
         row.description = description.replace("\x00", "").strip()[:2000]
     row.save(update_fields=["name", "description"])
+    return row
+
+
+@transaction.atomic
+def set_role(submission: Submission, role: str, who: User | None = None) -> Submission:
+    """The submission as a system, a baseline or the reference, which is an admin's word. Raises
+    CannotChange.
+    """
+    row = _locked(submission)
+    if role not in Submission.Role.values:
+        raise CannotChange(f"There is no role {role[:20]}: {', '.join(Submission.Role.values)}.")
+    if role != row.role:
+        note(
+            "set role",
+            f"submission:{row.pk}",
+            who=who,
+            before=row.role,
+            after=role,
+            track=row.track.slug,
+        )
+        row.role = role
+        row.save(update_fields=["role"])
     return row
 
 

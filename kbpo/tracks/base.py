@@ -254,6 +254,25 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
+class SingleRatings:
+    """k single ratings of n instances, of those people who are known."""
+
+    at: NDArray[np.int64]
+    """(k,) which instance each is of"""
+    judge: NDArray[np.int64]
+    """(k,) a code of who gave it"""
+    value: NDArray[np.float64]
+    """(k,)"""
+
+    def of(self, rows: NDArray[np.int64]) -> SingleRatings:
+        """The ratings of some of the instances, which are counted anew."""
+        place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
+        place[rows] = np.arange(rows.size)
+        kept = place[self.at] >= 0
+        return SingleRatings(place[self.at[kept]], self.judge[kept], self.value[kept])
+
+
+@dataclass(frozen=True, eq=False)
 class Noise:
     """What people differ by under a criterion whose ratings stay single, over n instances."""
 
@@ -261,10 +280,12 @@ class Noise:
     """(n,) how many ratings each has; 0 where there is none"""
     variance: float
     """Of single ratings about one target, σ_a²"""
+    single: SingleRatings
+    """Who gave each rating"""
 
     def of(self, rows: NDArray[np.int64]) -> Noise:
         """The same of some of the instances."""
-        return Noise(self.count[rows], self.variance)
+        return Noise(self.count[rows], self.variance, self.single.of(rows))
 
 
 @dataclass(frozen=True)

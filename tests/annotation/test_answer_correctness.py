@@ -111,7 +111,7 @@ def test_a_flag_is_an_answer() -> None:
 def test_the_criteria_are_those_of_the_track() -> None:
     responses: Any = PAGE.parse(question(), ALL)
     (label,) = PAGE.aggregate(question(), responses)
-    assert label.value == {"ratings": {"any_correct": [1.0], "avg_correct": [0.5]}}
+    assert label.value["ratings"] == {"any_correct": [1.0], "avg_correct": [0.5]}
     assert set(label.value["ratings"]) == set(AnswersTrack.criterion_names())
 
 

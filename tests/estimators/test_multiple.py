@@ -153,3 +153,12 @@ def test_all_statements_hold_together_as_often_as_the_level_says():
     assert abs(intervals / repeats - 0.8) < slack
     assert false / repeats < 0.2 + slack
     assert ranks / repeats > 0.8 - slack
+
+
+def test_a_reference_takes_no_place_and_the_others_rank_as_if_it_were_not_there():
+    found = compare([0.95, 0.7, 0.5, 0.45], np.eye(4) * 1e-3)
+    ranks = rank_intervals(found, ranked=[False, True, True, True])
+    assert (ranks.best.tolist()[1:], ranks.worst.tolist()[1:]) == ([1, 2, 2], [1, 3, 3])
+    assert tie_groups(found) == [(0,), (1,), (2, 3)], "it is compared all the same"
+    with pytest.raises(ValueError, match="ranked must have shape"):
+        rank_intervals(found, ranked=[True])

@@ -12,16 +12,19 @@ from django.test import Client
 from scores.conftest import World
 
 from estimators.crossfit import folds
+from kbpo.accounts.models import User
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.study import study_of
+from kbpo.instances.models import Label
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.scores.bring import switch
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import set_role
 from kbpo.tracks.registry import kind_of
 from kbpo.web.research.submissions import ENDED
 
@@ -173,3 +176,76 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
         run.refresh_from_db()
         assert (run.status, run.stage_reason) == ("scored", "ranked")
     assert "rank among all runs is decided" in ENDED["ranked"]
+
+
+def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(studied: World) -> None:
+    reference = set_role(studied.runs["A"], "reference", studied.admin)
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    ranks = {row.submission.name: row.rank for row in shown.rows}
+    assert ranks == {"A": None, "B": (1, 1)}, "who is behind the reference alone is first"
+    address = "/tracks/answers/?criterion=overall"
+    page = Client().get(address).content.decode()
+    assert page.count('class="iv-alone"') == 3 * (2 + 1), (
+        "two rows and the legend, three lines each"
+    )
+    assert "; people alone " in page and "judge alone against people" in page
+    assert "Alone judge would put" in page and "above the reference" in page
+    row = page[page.index('class="reference"') :]
+    assert ">–</td>" in row[: row.index("</tr>")]
+    mean = mean_of(studied, "unaided", "B")
+    assert mean.low80 is not None and mean.high80 is not None
+    people = Client().get(f"{address}&helped=0").content.decode()
+    written = f"{100 * mean.low80:.1f}–{100 * mean.high80:.1f}"
+    assert written in people.replace("; people alone", "") and 'class="iv-alone"' not in people
+    assert Client().get(f"{address}&helped=2").status_code == 404
+    Submission.objects.filter(pk=reference.pk).update(role="system")
+    assert signs_of(studied.track)["references"] == [], "ranks are made again"
+
+
+def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:
+    run = studied.runs["A"]
+    writer = run.team.members.first() or User.objects.create_user("writer", password="x")
+    run.team.members.add(writer)
+    for who, role in ((writer, "system"), (studied.admin, "reference")):
+        client = Client()
+        client.force_login(who)
+        said = {"name": "A", "description": "", "role": "reference"}
+        assert client.post(f"/submissions/{run.pk}/edit/", said).status_code == 302
+        run.refresh_from_db()
+        assert run.role == role
+    answer = client.post(f"/submissions/{run.pk}/edit/", said | {"role": "king"})
+    assert answer.status_code == 409 and "There is no role king" in answer.content.decode()
+
+
+@pytest.mark.parametrize("level", [0.0, 0.2])
+def test_few_people_with_levels_of_their_own_widen_the_interval_beside(
+    studied: World, level: float
+) -> None:
+    for at, label in enumerate(Label.objects.order_by("pk")):
+        who = at % 2
+        moved = {
+            criterion: [min(1.0, max(0.0, one + (level if who else -level))) for one in said]
+            for criterion, said in label.value["ratings"].items()
+        }
+        people = {criterion: [f"judge {who}"] * len(said) for criterion, said in moved.items()}
+        Label.objects.filter(pk=label.pk).update(value={"ratings": moved, "people": people})
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)
+    latest = studied.track.evaluations.latest("number")
+    beside = {
+        one.submission_id: one
+        for one in latest.estimates.filter(method="judges", criterion="overall", slice="")
+    }
+    page = Client().get("/tracks/answers/?criterion=overall").content.decode()
+    if not level:
+        assert not beside and "with its judges" not in page
+        return
+    assert set(beside) == {studied.runs[name].pk for name in "AB"}
+    for name in "AB":
+        printed, with_judges = mean_of(studied, "centred", name), beside[studied.runs[name].pk]
+        assert with_judges.value == printed.value
+        assert with_judges.variance is not None and printed.variance is not None
+        assert with_judges.variance > 1.21 * printed.variance
+    assert page.count("with its judges") == 2

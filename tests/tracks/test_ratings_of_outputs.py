@@ -31,6 +31,19 @@ def test_what_people_differ_by_is_told_by_what_two_of_them_rated() -> None:
     assert noise.variance == pytest.approx(0.5 / 3), "sums of squares 0.5 and 0, 1 + 2 freedoms"
 
 
+def test_ratings_by_people_who_are_known_go_with_them() -> None:
+    known = {
+        1: Rated({"fluency": [1.0, 0.0]}, {"fluency": ["ada", "bo"]}),
+        2: Rated({"fluency": [0.5, 0.75]}, {"fluency": ["", "ada"]}),
+        3: Rated({"fluency": [0.25]}),
+    }
+    single = noise_of(np.array([3, 2, 1]), known, "fluency").single
+    assert single.value.tolist() == [0.75, 1.0, 0.0] and single.at.tolist() == [1, 2, 2]
+    assert single.judge[0] == single.judge[1] != single.judge[2]
+    some = single.of(np.array([2, 0]))
+    assert some.value.tolist() == [1.0, 0.0] and some.at.tolist() == [0, 0]
+
+
 def test_without_a_second_opinion_all_that_ratings_differ_by_is_taken_for_it() -> None:
     known = {1: Rated({"fluency": [1.0]}), 2: Rated({"fluency": [0.0]})}
     assert noise_of(np.array([1, 2]), known, "fluency").variance == pytest.approx(0.5)

@@ -154,15 +154,18 @@ def test_the_demo_leaves_questions_to_people(
         monkeypatch.setattr(demo, "_processes", crowd)
         monkeypatch.setattr(demo, "submit_all", note("judged"))
         monkeypatch.setattr(demo, "_submit_to_people", note("left"))
+        monkeypatch.setattr(demo, "_submit_texts", lambda one: done.append(one.kind))
+        monkeypatch.setattr(demo, "_finish", lambda submitted: None)
         monkeypatch.setattr(demo, "_order_reading", lambda: done.append("documents"))
         demo.judge_all()
         return done
 
-    come = "('annotators',) come"
-    assert told(systems=3) == [come, "judged [0, 1]", "they leave", "left [2]", "documents"]
+    come = ["('annotators', 'raters') come", "generation", "answers"]
+    assert told(systems=3) == [*come, "judged [0, 1]", "they leave", "left [2]", "documents"]
     assert told(systems=3, annotators=0) == ["left [0, 1, 2]"]
-    assert told(systems=1) == [come, "judged [0]", "they leave"]
-    assert told(systems=2, platform="mturk") == [come, "judged [0, 1]", "they leave"]
+    assert told(systems=1) == [*come, "judged [0]", "they leave"]
+    at_market = ["('annotators',) come", "judged [0, 1]", "they leave"]
+    assert told(systems=2, platform="mturk") == at_market
 
 
 def test_the_demo_makes_no_admin_with_a_known_password_on_a_server(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.shared.flag import flagged
+from kbpo.instances.merge import PEOPLE, RATINGS
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -20,14 +21,16 @@ def ratings_label(
     question: Question, responses: Sequence[Response], criteria: Iterable[str]
 ) -> list[AggregatedLabel]:
     """The label that holds what each person said under these criteria, as ``{"ratings": {criterion:
-    [numbers in [0, 1]]}}``; an empty one if most flagged the question, none if nobody said
-    anything. A response's value has its number under ``value``.
+    [numbers in [0, 1]]}, "people": {criterion: [keyed hashes]}}``; an empty one if most flagged the
+    question, none if nobody said anything. A response's value has its number under ``value``.
     """
     said: dict[str, list[float]] = {}
+    people: dict[str, list[str]] = {}
     for criterion in criteria:
-        values = [float(one.value["value"]) for one in responses if one.criterion == criterion]
-        if values:
-            said[criterion] = values
+        given = [one for one in responses if one.criterion == criterion]
+        if given:
+            said[criterion] = [float(one.value["value"]) for one in given]
+            people[criterion] = [_handle(one) for one in given]
     if not said and not any(one.criterion == "flag" for one in responses):
         return []
     empty = flagged(question, responses, next(iter(said), ""))
@@ -35,4 +38,10 @@ def ratings_label(
         return [empty]
     n = max(len(values) for values in said.values())
     spread = max(max(values) - min(values) for values in said.values())
-    return [AggregatedLabel(question.target_id, {"ratings": said}, METHOD, n, spread)]
+    return [AggregatedLabel(question.target_id, {RATINGS: said, PEOPLE: people}, METHOD, n, spread)]
+
+
+def _handle(response: Response) -> str:
+    """Who said it, as a keyed hash; "" of an answer that no annotator sent."""
+    assignment = getattr(response, "assignment", None)
+    return assignment.worker.handle if assignment is not None else ""

@@ -4,7 +4,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,11 @@ def comparisons(
     data: Data,
     estimates: dict[Key, tuple[Estimate, Design]],
     board: set[int],
+    references: Collection[int] = (),
 ) -> dict[str, dict[str, Any]]:
     """For the headline of every criterion under every distribution: ranks and tie groups of the
-    systems on the board; for all numbers the covariance that differences are made of.
+    systems on the board, of which references take no place; for all numbers the covariance that
+    differences are made of.
     """
     chosen = ranked_by(kind, estimates)
     columns = np.array(
@@ -39,7 +41,11 @@ def comparisons(
         return {}
     return {
         "|".join(key): _joint(data, found, columns)
-        | (_compare(found, columns, data.systems, _sign(kind, key)) if key in chosen else {})
+        | (
+            _compare(found, columns, data.systems, _sign(kind, key), references)
+            if key in chosen
+            else {}
+        )
         for key, found in estimates.items()
     }
 
@@ -119,6 +125,7 @@ def _compare(
     columns: Ids,
     of: list[int],
     sign: float,
+    references: Collection[int] = (),
     *,
     level: float = LEVEL,
 ) -> dict[str, Any]:
@@ -136,11 +143,16 @@ def _compare(
         confidence_level=level,
         degrees_of_freedom=df,
     )
-    ranks = rank_intervals(family)
     systems = [of[column] for column in columns]
+    ranked = [system not in references for system in systems]
+    ranks = rank_intervals(family, ranked=ranked)
     return {
-        "best": ranks.best.tolist(),
-        "worst": ranks.worst.tolist(),
+        "best": [
+            at if kept else None for at, kept in zip(ranks.best.tolist(), ranked, strict=True)
+        ],
+        "worst": [
+            at if kept else None for at, kept in zip(ranks.worst.tolist(), ranked, strict=True)
+        ],
         "groups": [[systems[at] for at in group] for group in tie_groups(family)],
         "critical": float(family.critical),
         "level": level,

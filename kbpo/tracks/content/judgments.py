@@ -20,7 +20,7 @@ from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import Source, open_text
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import RATINGS
+from kbpo.instances.merge import PEOPLE, RATINGS
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import nudge
@@ -31,8 +31,6 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 METHOD = "ratings"
-PEOPLE = "people"
-"""The part of an imported value that says who gave each rating, as a keyed hash"""
 GONE = ("refused", "expired", "withdrawn", "failed")
 NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import RATINGS, values_of
-from kbpo.tracks.base import Criterion, Noise
+from kbpo.instances.merge import PEOPLE, RATINGS, values_of
+from kbpo.tracks.base import Criterion, Noise, SingleRatings
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Rated:
 
     ratings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """criterion -> what each person said"""
+    people: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """criterion -> who said so, beside each rating; "" where that is not known"""
     in_vain: bool = False
     """Somebody asked, and nobody could answer"""
 
@@ -41,7 +43,7 @@ LARGEST = 0.25
 def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:
     """The targets that have a label (a public one), with their ratings."""
     return {
-        target: Rated(value.get(RATINGS, {}), in_vain)
+        target: Rated(value.get(RATINGS, {}), value.get(PEOPLE, {}), in_vain)
         for target, value, in_vain in values_of(targets, public=public)
     }
 
@@ -62,9 +64,29 @@ def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: 
         if len(said) > 1:
             within += float(np.var(said)) * len(said)
             freedom += len(said) - 1
+    single = _single(targets, known, criterion)
     if freedom:
-        return Noise(count, within / freedom)
-    return Noise(count, float(np.var(every, ddof=1)) if len(every) > 1 else LARGEST)
+        return Noise(count, within / freedom, single)
+    return Noise(count, float(np.var(every, ddof=1)) if len(every) > 1 else LARGEST, single)
+
+
+def _single(
+    targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: str
+) -> SingleRatings:
+    """The ratings under a criterion of which is known who gave them."""
+    at: list[int] = []
+    names: list[str] = []
+    values: list[float] = []
+    for place, target in enumerate(targets.tolist()):
+        said = known.get(target, NOTHING)
+        people = said.people.get(criterion, ())
+        for name, value in zip(people, said.ratings.get(criterion, ()), strict=False):
+            if name:
+                at.append(place)
+                names.append(name)
+                values.append(value)
+    code = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
+    return SingleRatings(np.array(at, dtype=np.int64), code, np.array(values, dtype=np.float64))
 
 
 def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -47,6 +47,7 @@ class ContentTrack(Track):
     columns: ClassVar[tuple[Column, ...]] = (
         Column("mean", "mean", DEFAULT, "first"),
         Column("mean_unaided", "mean", "unaided", "beneath", "people alone", "mean"),
+        Column("mean_judges", "mean", "judges", "beneath", "with its judges", "mean"),
         Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
     )
     can_be_checked: ClassVar[bool] = True

@@ -32,7 +32,10 @@ LEGENDS: dict[Kind, str] = {
         "outlined: for one look; watched, it is wrong sooner or later, so wait for the final one"
     ),
 }
+ALONE = "people alone, 80 %"
 HEIGHT = 24
+WHISKER = 8
+"""How much higher a drawing is with the line of people alone"""
 BAR = 9
 LANE = 9
 
@@ -126,7 +129,13 @@ def _axis_of_ends(low: float, high: float, bounds: tuple[float, float]) -> Axis:
 
 
 def draw_interval(
-    interval: Interval, axis: Axis, *, kind: Kind = "final", tone: Tone = "a", name: str = ""
+    interval: Interval,
+    axis: Axis,
+    *,
+    kind: Kind = "final",
+    tone: Tone = "a",
+    name: str = "",
+    alone: Interval | None = None,
 ) -> str:
     """One interval: a line for 95 %, a bar for 80 %, an upright tick for the estimate; clipped to
     [0, 1].
@@ -141,13 +150,17 @@ def draw_interval(
         second).
     name
         what the figure is of; put before the figures that a screen reader says.
+    alone
+        what people alone would give; its 80 % interval is a thin line with ends under the bar.
     """
     label = interval_label(interval, kind=kind, name=name)
     tone = "quiet" if kind == "few" else tone
+    body = _ticks(axis) + _glyph(interval, axis, kind, tone, (0.0, 1.0))
+    if alone is None or not (is_known(alone.low80) and is_known(alone.high80)):
+        return _svg(f"iv iv-{kind} iv-{tone}", label, body)
+    label += f"; people alone {interval_text(_clip(alone.low80), _clip(alone.high80))}"
     return _svg(
-        f"iv iv-{kind} iv-{tone}",
-        label,
-        _ticks(axis) + _glyph(interval, axis, kind, tone, (0.0, 1.0)),
+        f"iv iv-{kind} iv-{tone}", label, body + _whisker(alone, axis), height=HEIGHT + WHISKER
     )
 
 
@@ -201,6 +214,12 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     return _svg(
         f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0))
     )
+
+
+def draw_alone_legend() -> str:
+    """The thin line of people alone by itself, to explain it."""
+    sample = Interval(0.5, 0.1, 0.9)
+    return _svg("iv", ALONE, _whisker(sample, Axis(0.0, 1.0, ()), middle=HEIGHT / 2))
 
 
 def draw_legend(kind: Kind = "final") -> str:
@@ -303,11 +322,22 @@ def _clip(value: float | None) -> float | None:
     return min(1.0, max(0.0, value)) if value is not None and math.isfinite(value) else None
 
 
-def _svg(classes: str, label: str, body: str) -> str:
+def _whisker(interval: Interval, axis: Axis, *, middle: float = HEIGHT) -> str:
+    """An 80 % interval as a thin line with ends."""
+    left, right = (axis.position(_clip(end) or 0.0) for end in (interval.low80, interval.high80))
+    lines = [(left, right, middle, middle)]
+    lines += [(end, end, middle - 4, middle + 4) for end in (left, right)]
+    return "".join(
+        f'<line class="iv-alone" x1="{x1:g}%" x2="{x2:g}%" y1="{y1:g}" y2="{y2:g}"/>'
+        for x1, x2, y1, y2 in lines
+    )
+
+
+def _svg(classes: str, label: str, body: str, *, height: int = HEIGHT) -> str:
     # A label is attribute text: quotes are escaped too.
     return (
         f'<svg class="{classes}" role="img" aria-label="{escape(label)}" width="100%"'
-        f' height="{HEIGHT}">{body}</svg>'
+        f' height="{height}">{body}</svg>'
     )
 
 

@@ -20,6 +20,7 @@ CURVES_HEIGHT = 300
 # What the labels are placed against: the width a plot has on a wide page, and the size of a letter
 # there.
 NOMINAL_WIDTH = 580
+ORDER_ROW = 34
 LETTER = 6.5
 LINE = 15
 
@@ -55,6 +56,8 @@ class Dot:
     x: float
     y: float
     is_named: bool = True
+    ends: tuple[float, float] | None = None
+    """Of an interval of y, drawn upright"""
 
 
 @dataclass(frozen=True)
@@ -150,8 +153,12 @@ def draw_curves(
             f' text-anchor="{anchor}">{escape(dot.name)}</text>'
         )
         said = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"
+        upright = ""
+        if dot.ends is not None:
+            low, high = (_y(up, end) for end in dot.ends)
+            upright = f'<line x1="{x:g}%" x2="{x:g}%" y1="{low:g}%" y2="{high:g}%"/>'
         marks.append(
-            f'<g class="cross first"><title>{escape(said)}</title><circle class="now-dot"'
+            f'<g class="cross first"><title>{escape(said)}</title>{upright}<circle class="now-dot"'
             f' cx="{x:g}%" cy="{y:g}%" r="4"/>{shown if dot.is_named else ""}</g>'
         )
     body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched("".join(paths))
@@ -166,6 +173,31 @@ def draw_curves(
         x_name,
         x_written=x_written,
         y_written=y_written,
+    )
+
+
+def draw_orders(left: Sequence[str], right: Sequence[str], alt: str) -> str:
+    """Two orders of the same names beside each other, a line from each name to itself; those that
+    move by two places or more are told apart.
+    """
+    lines, words = [], []
+    for at, name in enumerate(left):
+        to = right.index(name)
+        kind = "moved" if abs(to - at) > 1 else "kept"
+        y1, y2 = (ORDER_ROW * (place + 0.5) for place in (at, to))
+        lines.append(f'<line class="{kind}" x1="43%" x2="57%" y1="{y1:g}" y2="{y2:g}"/>')
+        for x, y, anchor in ((41, y1, "end"), (59, y2, "start")):
+            words.append(
+                f'<text class="{kind}" x="{x}%" y="{y:g}" dy="4"'
+                f' text-anchor="{anchor}">{escape(name)}</text>'
+            )
+    for at in range(len(left)):
+        y = ORDER_ROW * (at + 0.5)
+        words.append(f'<text x="0" y="{y:g}" dy="4">{at + 1}</text>')
+        words.append(f'<text x="100%" y="{y:g}" dy="4" text-anchor="end">{at + 1}</text>')
+    return (
+        f'<svg class="orders" role="img" aria-label="{escape(alt)}" width="100%"'
+        f' height="{ORDER_ROW * len(left)}">{"".join(lines)}{"".join(words)}</svg>'
     )
 
 

@@ -27,6 +27,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.saved import UNAIDED
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
@@ -39,6 +40,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
+from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
 
 LEVELS = {"80": "80 %", "95": "95 %"}
@@ -56,6 +58,8 @@ class View:
     level: int
     sort: str
     all: bool
+    helped: bool = True
+    """Whether metrics and judges narrow the first column; else it is what people alone give"""
 
     def url(self, address: str, **changes: str) -> str:
         """The address with this view's switches, some of them changed."""
@@ -64,7 +68,11 @@ class View:
             "criterion": self.criterion,
             "level": str(self.level),
         }
-        said |= {"sort": self.sort} | ({"all": "1"} if self.all else {}) | changes
+        said |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
+        said |= {"helped": "0"} if not self.helped else {}
+        said |= changes
+        if said.get("helped") == "1":
+            del said["helped"]
         return f"{address}?{urlencode(said)}"
 
 
@@ -143,7 +151,8 @@ def read(request: HttpRequest, track: Track) -> View:
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
-    return View(distribution, criterion, int(level), sort, "all" in request.GET)
+    helped = _choice(request, "helped", ("1", "0"), "1") == "1"
+    return View(distribution, criterion, int(level), sort, "all" in request.GET, helped)
 
 
 def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: str) -> str:
@@ -189,7 +198,8 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
         "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
         "heads": sorted_by,
-        "switches": _switches(view, track, address),
+        "switches": [*_switches(view, track, address), *_helped(shown, view, address)],
+        "alone": alone_of(shown),
         "facts": facts(track, shown),
         "judges": of_board(shown),
         "has_published": any(column.place == "published" for column in kind.columns),
@@ -210,6 +220,22 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "finding": _finding(shown.rows) if kind.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
+
+
+def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
+    """The switch between people alone and people with metrics and judges, where these help."""
+    if all(row.saved is None for row in shown.rows):
+        return []
+    words = {"0": "People alone", "1": "All metrics and judges"}
+    options = [
+        {
+            "url": view.url(address, helped=value),
+            "text": text,
+            "current": view.helped == (value == "1"),
+        }
+        for value, text in words.items()
+    ]
+    return [{"name": "Helped by", "options": options}]
 
 
 def _helped_by(shown: Board, view: View) -> dict[str, Any]:
@@ -293,13 +319,21 @@ def _row(
 
 
 def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
-    """A drawn figure, with what stands small under it: what was counted, what was corrected."""
-    figure, beneath = row.figure(head["name"]), []
+    """A drawn figure, with what stands small under it: what was counted, what was corrected; and
+    the same by people alone, where metrics and judges narrow it.
+    """
+    figure, alone, beneath = row.figure(head["name"]), None, []
     for column in kind.columns:
-        if column.place == "beneath" and column.under == head["name"]:
+        if column.place != "beneath" or column.under != head["name"]:
+            continue
+        if column.method == UNAIDED:
+            alone = row.figure(column.name)
+        else:
             drawn = interval(row.figure(column.name))
             if drawn.estimate is not None:
                 beneath.append({"label": column.label, "interval": drawn})
+    if alone is not None and not view.helped:
+        figure, alone = alone, None
     counted = [
         {"label": one.label, "share": row.counted[one.name]}
         for one in kind.counted
@@ -308,6 +342,7 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
     return {
         "head": head,
         "interval": interval(figure),
+        "alone": interval(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "counted": counted,
         "beneath": beneath,

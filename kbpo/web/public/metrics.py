@@ -277,12 +277,12 @@ def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told:
 def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
     names = _names(evaluation)
     rows = [
-        [one["name"], names[number], one["alone"][number], bias]
+        [one["name"], names[number], one["alone"][number], one["alone"][number] - bias, bias]
         for one in _scorers(told)
         for number, bias in one.get("bias", {}).items()
         if number in names
     ]
-    return ["metric", "system", "alone", "bias"], rows
+    return ["metric", "system", "alone", "people", "bias"], rows
 
 
 def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:

@@ -27,7 +27,7 @@ from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import in_words
 from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.receive import CannotChange, withdraw
+from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as rename
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream
@@ -379,6 +379,8 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
                 name=name,
                 description=request.POST.get("description", "").strip()[:2000],
             )
+            if (role := request.POST.get("role")) and cast(User, request.user).is_staff:
+                set_role(submission, role, cast(User, request.user))
         except CannotChange as refusal:
             context = {"submission": submission, "error": str(refusal)}
             return render(request, "submission_edit.html", context, status=409)

@@ -118,10 +118,18 @@ def interval_bar(
 
 @register.simple_tag
 def bar(
-    interval: Interval, axis: Axis, kind: Kind = "final", tone: Tone = "a", name: str = ""
+    interval: Interval,
+    axis: Axis,
+    kind: Kind = "final",
+    tone: Tone = "a",
+    name: str = "",
+    alone: Interval | None = None,
 ) -> SafeString:
-    """The same bar from an Interval, for views that hand one over whole."""
-    return mark_safe(drawing.draw_interval(interval, axis, kind=kind, tone=tone, name=name))
+    """The same bar from an Interval, for views that hand one over whole; `alone`: what people alone
+    would give, as a thin line under it.
+    """
+    drawn = drawing.draw_interval(interval, axis, kind=kind, tone=tone, name=name, alone=alone)
+    return mark_safe(drawn)
 
 
 @register.simple_tag
@@ -146,6 +154,12 @@ def coefficient(value: float | str | None) -> str:
 def interval_legend(kind: Kind = "final") -> dict[str, object]:
     """The glyph with the words that explain it, once beside a table of bars."""
     return {"glyph": mark_safe(drawing.draw_legend(kind)), "words": drawing.LEGENDS[kind]}
+
+
+@register.inclusion_tag("components/legend.html")
+def alone_legend() -> dict[str, object]:
+    """The thin line of people alone with the words that explain it."""
+    return {"glyph": mark_safe(drawing.draw_alone_legend()), "words": drawing.ALONE}
 
 
 @register.simple_tag

@@ -10,9 +10,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
-from rehearsal.annotators import Crowd
+from rehearsal.annotators import ANY_KIND, Crowd, Span, Truth
 from rehearsal.bias import BIASES, NONE
 from rehearsal.market_workers import MarketCrowd
+from rehearsal.texts.knows import Written
 
 
 class Command(BaseCommand):
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--knows",
             nargs="+",
-            required=True,
+            default=[],
             metavar=("CLASS", "FILE"),
             help=(
                 "Dotted name of a class with true_answer(document, a, b) and mentions_of(document),"
@@ -79,6 +80,18 @@ class Command(BaseCommand):
                 " the workers take turns"
             ),
         )
+        parser.add_argument(
+            "--thinks",
+            type=Path,
+            metavar="FILE",
+            help="What is true of texts, as the demo writes it; without it they rate none",
+        )
+        parser.add_argument(
+            "--kind",
+            nargs="+",
+            default=[ANY_KIND],
+            help="The interface that they want questions of (any); of several, they take turns",
+        )
         parser.add_argument("--seed", type=int, default=1)
         parser.add_argument(
             "--until-empty", action="store_true", help="Stop when nobody finds anything to judge"
@@ -87,8 +100,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not 0 <= options["accuracy"] <= 1:
             raise CommandError(f"--accuracy {options['accuracy']} is not a probability.")
-        dotted, *files = options["knows"]
-        knowledge = import_string(dotted)(*map(Path, files))
+        if not options["knows"] and not options["thinks"]:
+            raise CommandError("They know nothing: say --knows for relations, --thinks for texts.")
+        knowledge = None
+        if options["knows"]:
+            dotted, *files = options["knows"]
+            knowledge = import_string(dotted)(*map(Path, files))
+        knows = getattr(knowledge, "true_answer", _knows_nothing)
         names = [
             options["user"],
             *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1)),
@@ -99,13 +117,12 @@ class Command(BaseCommand):
         }
         how["bias"] = [options["bias"][at % len(options["bias"])] for at in range(len(names))]
         how["finds"] = getattr(knowledge, "mentions_of", None)
+        how["opinions"] = Written(options["thinks"]) if options["thinks"] else None
         if options["market"]:
-            crowd: Crowd = MarketCrowd(
-                options["market"], options["url"], names, knowledge.true_answer, **how
-            )
+            crowd: Crowd = MarketCrowd(options["market"], options["url"], names, knows, **how)
         elif options["password"]:
             logins = [(name, options["password"]) for name in names]
-            crowd = Crowd(options["url"], logins, knowledge.true_answer, **how)
+            crowd = Crowd(options["url"], logins, knows, kinds=options["kind"], **how)
         else:
             raise CommandError(
                 "Annotators log in: say --password, or --market for workers of a marketplace."
@@ -121,3 +138,7 @@ class Command(BaseCommand):
         )
         for error in done.errors[-10:]:
             self.stderr.write(error)
+
+
+def _knows_nothing(document: str, a: Span, b: Span) -> Truth:
+    raise LookupError("this crowd knows nothing of relations")

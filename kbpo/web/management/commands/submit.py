@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.accounts.models import Team, User
-from kbpo.submissions.receive import CannotReceive, receive
+from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import CannotChange, CannotReceive, receive, set_role
 from kbpo.tracks.models import Track
 
 
@@ -24,6 +25,12 @@ class Command(BaseCommand):
         parser.add_argument("--team", help="Slug of the team (default: the user's first one)")
         parser.add_argument("--name", help="Name of the submission (default: the file's name)")
         parser.add_argument("--description", default="")
+        parser.add_argument(
+            "--role",
+            default="system",
+            choices=Submission.Role.values,
+            help="A baseline is marked as one on the board; the reference has no rank",
+        )
         parser.add_argument("--again", action="store_true", help="Yes, the same file once more")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,6 +59,7 @@ class Command(BaseCommand):
                     file_name=path.name,
                     refuse_same=not options["again"],
                 )
-        except (OSError, CannotReceive) as problem:
+            set_role(submission, options["role"])
+        except (OSError, CannotReceive, CannotChange) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received.")

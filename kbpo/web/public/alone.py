@@ -1,0 +1,126 @@
+"""What a metric or judge alone says of the systems of a board: against people, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.evaluation.leaderboard import Board, Row
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components import drawing, plots
+from kbpo.web.components.figures import count_text, number_text
+
+FEWEST = 2
+"""Systems of which an order tells something"""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A metric by itself, brought to the mean and the spread of what people say."""
+
+    label: str
+    between: float | None
+    """How it goes with people, system by system"""
+    scatter: SafeString
+    orders: SafeString
+    finding: str
+    csv: str
+
+
+def alone_of(shown: Board) -> Alone | None:
+    """The metric or judge that is worth most, by itself; None where none has scored enough systems
+    whole.
+    """
+    settings = shown.evaluation.settings if shown.evaluation is not None else {}
+    told = settings.get("worth", {}).get(shown.criterion, {})
+    scorers = sorted(told.get("scorers", ()), key=lambda one: -(one.get("worth") or 0.0))
+    for scorer in scorers:
+        rows = [row for row in shown.rows if _is_drawn(row, scorer)]
+        if len(rows) >= FEWEST:
+            return _drawn(shown, scorer, rows)
+    return None
+
+
+def _is_drawn(row: Row, scorer: dict[str, Any]) -> bool:
+    figure = row.figure(row.mean)
+    return (
+        str(row.submission.pk) in scorer.get("alone", {})
+        and figure is not None
+        and figure.value is not None
+    )
+
+
+def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
+    kind = kind_of(shown.track)
+    sign = 1.0 if kind.higher_is_better(kind.mean, shown.criterion) else -1.0
+    alone = {row.submission.pk: scorer["alone"][str(row.submission.pk)] for row in rows}
+    by_metric = sorted(rows, key=lambda row: -sign * alone[row.submission.pk])
+    by_people = sorted(rows, key=lambda row: -sign * _value(row))
+    finding = _finding(scorer["label"], by_people, by_metric)
+    address = reverse("metrics-csv", args=[shown.track.slug, "bias"])
+    return Alone(
+        scorer["label"],
+        scorer.get("between"),
+        _scatter(scorer["label"], rows, alone, kind.criterion_label(shown.criterion)),
+        mark_safe(
+            plots.draw_orders([_name(r) for r in by_people], [_name(r) for r in by_metric], finding)
+        ),
+        finding,
+        f"{address}?{urlencode({'criterion': shown.criterion})}",
+    )
+
+
+def _scatter(
+    label: str, rows: Sequence[Row], alone: dict[int, float], criterion: str
+) -> SafeString:
+    """People against the metric: a dot a system, with the 80 % interval of people's score."""
+    intervals, dots = [], []
+    for row in rows:
+        figure = row.figure(row.mean)
+        assert figure is not None and figure.value is not None
+        low, high = figure.low80, figure.high80
+        ends = None if low is None or high is None else (low, high)
+        there = min(1.0, max(0.0, alone[row.submission.pk]))
+        dots.append(plots.Dot(_name(row), there, figure.value, True, ends))
+        intervals += [drawing.Interval(figure.value, low, high), drawing.Interval(there)]
+    axis = drawing.axis_over(intervals, ticks=6)
+    steps = [axis.low + (axis.high - axis.low) * at / 20 for at in range(21)]
+    return mark_safe(
+        plots.draw_curves(
+            [plots.Curve("", [(at, at) for at in steps], "equal")],
+            dots,
+            axis,
+            axis,
+            f"What {label} says of each system against what people say.",
+            x_name=f"{label} alone, at people’s mean and spread",
+            y_name=f"People, {criterion.lower()}",
+            x_written=lambda share: number_text(share, decimals=0),
+            y_written=lambda share: number_text(share, decimals=0),
+        )
+    )
+
+
+def _finding(label: str, by_people: Sequence[Row], by_metric: Sequence[Row]) -> str:
+    """What its order would do, in words."""
+    said = f"Alone {label} would put {_name(by_metric[0])} first"
+    reference = next((row for row in by_people if row.submission.is_reference), None)
+    if reference is not None:
+        above = by_metric.index(reference)
+        systems = f"{count_text(above)} system{'' if above == 1 else 's'}"
+        said += f", and {systems if above else 'no system'} above the reference"
+    moved = sum(by_metric.index(row) != at for at, row in enumerate(by_people))
+    return f"{said}. {count_text(moved)} of {count_text(len(by_people))} rows change their place."
+
+
+def _value(row: Row) -> float:
+    figure = row.figure(row.mean)
+    return figure.value if figure is not None and figure.value is not None else 0.0
+
+
+def _name(row: Row) -> str:
+    return f"{row.submission.team.name} {row.submission.name}"

@@ -1,0 +1,1 @@
+"""Two small studies of texts of our own making: summaries of news, and answers to questions."""

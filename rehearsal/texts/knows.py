@@ -1,0 +1,32 @@
+"""What a perfect annotator says of the texts of our own studies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rehearsal.opinions import Rated, Shown
+
+
+class Written:
+    """The opinions that were written down beside the texts."""
+
+    def __init__(self, path: Path) -> None:
+        truth = json.loads(path.read_text(encoding="utf-8"))
+        self.ratings, self.questions = truth["ratings"], truth["questions"]
+
+    def rate(self, text: str) -> Rated:
+        """What is right to say of a text."""
+        known = self.ratings[text]
+        return Rated(known["facets"], known["mended"])
+
+    def is_plausible(self, question: str, answer: str) -> bool:
+        """Whether an answer could be right."""
+        return bool(answer != self.questions[question]["absurd"])
+
+    def check(self, question: str, answer: str, passage: str) -> Shown:
+        """What a passage shows of an answer, and the words that say so."""
+        known = self.questions[question]
+        if passage != known["passage"]:
+            return Shown("neither")
+        return Shown("correct" if answer == known["answer"] else "incorrect", known["answer"])

@@ -1,0 +1,77 @@
+"""The demo's texts: the same every time, readable, and with what is right to say of each."""
+
+import json
+from pathlib import Path
+
+from formats.generation import read_inputs, read_outputs
+from formats.limits import Limits
+from formats.messages import Report
+from formats.opening import open_text
+from formats.scores import read_scores
+from rehearsal.texts.knows import Written
+from rehearsal.texts.write import TRUTH, TextStudy, write_texts
+
+LIMITS = Limits()
+
+
+def outputs(study: TextStudy) -> dict[str, dict[str, str]]:
+    """What each system wrote, as our own reader takes it."""
+    known = {one.key: len(one.passages) for one in read_inputs(study.inputs, LIMITS)}
+    read = {}
+    for system in study.systems:
+        report = Report()
+        texts = read_outputs(Path(system["file"]), known, LIMITS, report)
+        read[system["name"]] = {one.input: one.text for one in texts}
+        assert not list(report) and len(read[system["name"]]) == len(known)
+    return read
+
+
+def test_the_same_seed_writes_the_same_files(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        write_texts(tmp_path / name, seed=3)
+    for path in (tmp_path / "first").iterdir():
+        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
+
+
+def test_every_text_can_be_judged_and_what_is_below_the_best_can_be_mended(tmp_path: Path) -> None:
+    summaries, answers = write_texts(tmp_path, seed=1)
+    opinions = Written(tmp_path / TRUTH)
+    for texts in outputs(summaries).values():
+        for text in texts.values():
+            rated = opinions.rate(text)
+            assert set(rated.facets) == {"fluency", "redundancy", "overall"}
+            assert min(rated.facets.values()) == 3 or rated.mended != text
+    inputs = {one.key: one for one in read_inputs(answers.inputs, LIMITS)}
+    says = set()
+    for texts in outputs(answers).values():
+        for key, answer in texts.items():
+            asked = inputs[key]
+            says.add(str(opinions.is_plausible(asked.question, answer)))
+            for passage in asked.passages:
+                shown = opinions.check(asked.question, answer, passage)
+                assert shown.words in passage
+                assert bool(shown.words) == (shown.says != "neither")
+                says.add(shown.says)
+    assert says == {"True", "False", "correct", "incorrect", "neither"}
+
+
+def test_the_judge_has_scored_all_that_the_systems_wrote(tmp_path: Path) -> None:
+    for study in write_texts(tmp_path, seed=1):
+        report = Report()
+        known = {name: set(texts) for name, texts in outputs(study).items()}
+        lines = open_text(study.scores, LIMITS, report)
+        scores = list(read_scores(lines, known, report, metric="judge"))
+        assert not list(report)
+        assert len(scores) == sum(map(len, known.values()))
+
+
+def test_the_reference_is_written_by_people_and_one_system_is_a_baseline(tmp_path: Path) -> None:
+    summaries, _ = write_texts(tmp_path, seed=1)
+    roles = [system["role"] for system in summaries.systems]
+    assert sorted(roles) == ["baseline", "reference", "system", "system", "system"]
+    references = {
+        fields["input_id"]: fields["references"][0]
+        for fields in map(json.loads, summaries.inputs.read_text("utf-8").splitlines())
+    }
+    editor = next(one["name"] for one in summaries.systems if one["role"] == "reference")
+    assert outputs(summaries)[editor] == references
