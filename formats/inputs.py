@@ -17,7 +17,9 @@ _KEYS = frozenset({"input_id", *_TEXTS, *_LISTS})
 
 @dataclass(frozen=True, slots=True)
 class InputRecord:
-    """One input: a source to summarise, a question with passages, or both; and what people wrote for it."""
+    """One input: a source to summarise, a question with passages, or both; and what people wrote for
+    it. Where texts are rated by themselves, its id is enough.
+    """
 
     input_id: str
     source: str
@@ -90,12 +92,6 @@ def _record(
         )
     texts = {key: _text(data.get(key), key, name, limits) for key in _TEXTS}
     lists = {key: _list(data.get(key), key, name, limits) for key in _LISTS}
-    if not texts["source"] and not texts["question"] and not lists["passages"]:
-        raise _Bad(
-            "syntax.value",
-            f"The input {quoted(name)} has neither a source nor a question nor passages. It is"
-            " dropped.",
-        )
     if len(lists["passages"]) > limits.passages:
         raise _Bad(
             "limits.passages",

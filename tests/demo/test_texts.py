@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
-from formats.generation import read_inputs, read_outputs
+from formats.inputs import InputRecord, read_inputs
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
+from formats.outputs import read_outputs
 from formats.scores import read_scores
 from rehearsal.texts.knows import Written
 from rehearsal.texts.write import TRUTH, TextStudy, write_texts
@@ -14,14 +15,23 @@ from rehearsal.texts.write import TRUTH, TextStudy, write_texts
 LIMITS = Limits()
 
 
+def inputs(study: TextStudy) -> list[InputRecord]:
+    """What its systems were run on, as our own reader takes it."""
+    report = Report()
+    read = list(read_inputs(open_text(study.inputs, LIMITS, report), LIMITS, report))
+    assert not list(report)
+    return read
+
+
 def outputs(study: TextStudy) -> dict[str, dict[str, str]]:
     """What each system wrote, as our own reader takes it."""
-    known = {one.key: len(one.passages) for one in read_inputs(study.inputs, LIMITS)}
+    known = {one.input_id: len(one.passages) for one in inputs(study)}
     read = {}
     for system in study.systems:
         report = Report()
-        texts = read_outputs(Path(system["file"]), known, LIMITS, report)
-        read[system["name"]] = {one.input: one.text for one in texts}
+        lines = open_text(Path(system["file"]), LIMITS, report)
+        texts = read_outputs(lines, known, LIMITS, report)
+        read[system["name"]] = {one.input_id: one.shown for one in texts}
         assert not list(report) and len(read[system["name"]]) == len(known)
     return read
 
@@ -41,11 +51,11 @@ def test_every_text_can_be_judged_and_what_is_below_the_best_can_be_mended(tmp_p
             rated = opinions.rate(text)
             assert set(rated.facets) == {"fluency", "redundancy", "overall"}
             assert min(rated.facets.values()) == 3 or rated.mended != text
-    inputs = {one.key: one for one in read_inputs(answers.inputs, LIMITS)}
+    questions = {one.input_id: one for one in inputs(answers)}
     says = set()
     for texts in outputs(answers).values():
         for key, answer in texts.items():
-            asked = inputs[key]
+            asked = questions[key]
             says.add(str(opinions.is_plausible(asked.question, answer)))
             for passage in asked.passages:
                 shown = opinions.check(asked.question, answer, passage)

@@ -66,7 +66,6 @@ CASES = [
     ("inputs", "syntax.value", 1, lines_of({"input_id": "", "source": "Text."})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a\tb", "source": "Text."})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "x" * 201, "source": "Text."})),
-    ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "source": " "})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "source": ["Text."]})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "question": "Q?", "passages": {}})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "question": "Q?", "passages": [None]})),

@@ -14,15 +14,16 @@ from django.core.management import CommandError, call_command
 
 from annotation.budget.check_books import check_books
 from annotation.models import Question
-from formats.generation import read_inputs, read_outputs, shown
 from formats.limits import Limits
-from formats.messages import FormatError, Report
+from formats.messages import Report
+from formats.opening import open_text
+from formats.outputs import read_outputs
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
 from kbpo.sampling.open_track import Money, create_track, open_track
-from kbpo.tracks.generation.load import load_inputs
+from kbpo.tracks.generation.load import CannotLoad, load_inputs
 from kbpo.tracks.generation.track import FACETS
 from kbpo.tracks.models import Track
 from rehearsal.annotators import Crowd
@@ -41,9 +42,10 @@ def read(*lines: str) -> tuple[list[str], dict[str, int], str]:
     """The texts that can be used, how often each code was said, and all sentences."""
     report = Report()
     source = io.BytesIO("\n".join(lines).encode())
-    outputs = list(read_outputs(source, ("a", "b", "c"), Limits(), report))
+    rows = open_text(source, Limits().for_outputs(), report)
+    outputs = list(read_outputs(rows, {"a": 0, "b": 0, "c": 0}, Limits(), report))
     said = " ".join(message.text for message in report)
-    return [output.text for output in outputs], dict(report.by_code), said
+    return [output.shown for output in outputs], dict(report.by_code), said
 
 
 def test_unknown_missing_and_duplicate_inputs_are_named() -> None:
@@ -64,7 +66,7 @@ def test_unknown_missing_and_duplicate_inputs_are_named() -> None:
         ("[1]", "syntax.json"),
         (json.dumps({"input_id": "a"}), "syntax.key_missing"),
         (line("a", 3), "syntax.value"),
-        (line("a", " \u200b\u202e "), "syntax.value"),
+        (line("a", " \u200b\u202e "), "syntax.output_empty"),
         (line("a", "null \x00"), "syntax.control"),
         (line("a", "x" * 200_001), "limits.output"),
         (line("a", "x" * 3_000_000), "limits.line"),
@@ -72,19 +74,27 @@ def test_unknown_missing_and_duplicate_inputs_are_named() -> None:
     ],
 )
 def test_a_line_that_cannot_be_used_is_dropped_with_a_sentence(bad: str, code: str) -> None:
-    texts, codes, said = read(bad, line("b", "Good."), line("c", "Good."))
+    texts, codes, said = read(line("c", "Good."), bad, line("b", "Good."))
     kept = ["One."] if code == "reference.passage" else []
-    assert texts == [*kept, "Good.", "Good."] and codes[code] == 1 and said
+    assert texts == ["Good.", *kept, "Good."] and codes[code] == 1 and said
 
 
-def test_what_nobody_sees_is_not_shown() -> None:
-    assert shown("e\u0301 \u202eabc\u200b \n ") == "é abc"
+def test_what_nobody_sees_is_not_shown_and_markup_is_kept_as_text() -> None:
+    texts, codes, _ = read(line("a", "e\u0301 \u202eabc\u200b \n "), line("b", "a <b>c</b>"))
+    assert texts == ["é abc", "a <b>c</b>"]
+    assert {"syntax.bidirectional", "syntax.invisible", "syntax.markup"} <= codes.keys()
 
 
 def test_inputs_that_are_wrong_are_refused_with_their_line(tmp_path: Path) -> None:
-    for text, sentence in (("{}", "Line 1"), ('{"input_id": "a"}\n' * 2, "Line 2"), ("", "empty")):
-        with pytest.raises(FormatError, match=sentence):
-            read_inputs(io.BytesIO(text.encode()), Limits())
+    path = tmp_path / "inputs.jsonl"
+    for text, sentence in (
+        ("{}", "Line 1"),
+        ('{"input_id": "a"}\n' * 2, "Line 2"),
+        ("\n", "has no input"),
+    ):
+        path.write_text(text)
+        with pytest.raises(CannotLoad, match=sentence):
+            load_inputs("Articles", path)
 
 
 @pytest.mark.django_db

@@ -7,8 +7,10 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from formats.generation import read_inputs
+from formats.inputs import read_inputs
 from formats.limits import Limits
+from formats.messages import Report
+from formats.opening import open_text
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.generation.models import Input
 
@@ -18,16 +20,22 @@ class CannotLoad(Exception):
 
 
 def load_inputs(name: str, path: Path) -> Corpus:
-    """The new corpus. Raises CannotLoad, or FormatError with the line that is wrong; then nothing
-    is stored.
-    """
+    """The new corpus. Raises CannotLoad with the line that is wrong; then nothing is stored."""
     slug = slugify(name)
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
+    report, limits = Report(), Limits()
     try:
-        inputs = read_inputs(path, Limits())
+        lines = open_text(path, limits.for_corpus(), report)
+        inputs = list(read_inputs(lines, limits, report))
     except OSError as problem:
         raise CannotLoad(f"{path} cannot be read: {problem.strerror}.") from problem
+    wrong = next((message for message in report if message.severity == "error"), None)
+    if wrong is not None:
+        where = f"Line {wrong.line}: " if wrong.line else ""
+        raise CannotLoad(f"Nothing was loaded. {where}{wrong.text}")
+    if not inputs:
+        raise CannotLoad(f"Nothing was loaded: {path} has no input.")
     try:
         with transaction.atomic():
             corpus = Corpus.objects.create(name=name, slug=slug, schema={})
@@ -35,7 +43,7 @@ def load_inputs(name: str, path: Path) -> Corpus:
                 (
                     Input(
                         corpus=corpus,
-                        key=one.key,
+                        key=one.input_id,
                         source=one.source,
                         question=one.question,
                         passages=list(one.passages),

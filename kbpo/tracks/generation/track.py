@@ -13,9 +13,10 @@ from django.conf import settings
 from numpy.typing import NDArray
 from scipy import sparse
 
-from formats.generation import read_outputs
 from formats.limits import MB, Limits
 from formats.messages import Report
+from formats.opening import open_text
+from formats.outputs import read_outputs
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Asking, Criterion, Distribution, PoolColumns, Unusable, Words
@@ -90,14 +91,19 @@ class GenerationTrack(ContentTrack):
             upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
             unpacked_bytes=settings.UNPACKED_LIMIT_MB * MB,
         )
-        outputs = read_outputs(
-            path, known, limits, report, lambda line: progress(min(0.95, line * LINE / size))
-        )
-        for output in outputs:
-            content: dict[str, Any] = {"input": output.input, "text": output.text}
+
+        def lines() -> Iterator[tuple[int, str]]:
+            for number, line in open_text(path, limits.for_outputs(), report):
+                report.lines = number
+                report.relation_lines += not line.isspace() and line != ""
+                progress(min(0.95, number * LINE / size))
+                yield number, line
+
+        for output in read_outputs(lines(), known, limits, report):
+            content: dict[str, Any] = {"input": output.input_id, "text": output.shown}
             if output.passage is not None:
                 content["passage"] = output.passage
-            yield Claim(f"{output.input}\n{output.text}", output.line, content)
+            yield Claim(f"{output.input_id}\n{output.shown}", output.line, content)
 
     def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
         stored = store(submission_id, self.corpus, self.target_kind, claims)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from formats.messages import FormatError
 from kbpo.tracks.generation.load import CannotLoad, load_inputs
 
 
@@ -21,7 +20,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             corpus = load_inputs(options["name"], options["file"])
-        except (CannotLoad, FormatError) as problem:
+        except CannotLoad as problem:
             raise CommandError(str(problem)) from problem
         n = corpus.inputs.count()
         self.stdout.write(f"Loaded {n:,} inputs as {corpus.name} ({corpus.slug}).")
