@@ -66,6 +66,14 @@ LATE = 2.0
 NONSENSE = "nonsense"
 """An answer that cannot be used"""
 
+FAULTS = [
+    "error_after",
+    "timeout",
+    *(pytest.param(one, marks=pytest.mark.soak) for one in ("throttle", "error", "hang")),
+]
+"""How a call goes wrong. What leaves open whether it was done runs before anything is published,
+what says that it was not in a soak."""
+
 
 @dataclass
 class Turk:
@@ -244,6 +252,21 @@ def rounds(most: int = 12) -> None:
         if not round_():
             return
     raise AssertionError(f"Something still moves after {most} rounds.")
+
+
+def settle_down(most: int = 8) -> None:
+    """The clock comes round until everything moved; whoever was "sent" is dead.
+
+    It ends after three rounds in which nothing moved: a call that failed moves nothing either, and
+    its row is tried again in the next.
+    """
+    still = 0
+    for _ in range(most):
+        bury()
+        due()
+        still = 0 if round_() else still + 1
+        if still == 3:
+            return
 
 
 def check_books(turk: Turk) -> None:

@@ -8,7 +8,17 @@ from decimal import Decimal
 
 import pytest
 from annotation_world import make_submission
-from mturk_world import Turk, bury, check_cleared, check_money, due, dying, killed, round_
+from mturk_world import (
+    FAULTS,
+    Turk,
+    bury,
+    check_cleared,
+    check_money,
+    due,
+    dying,
+    killed,
+    settle_down,
+)
 
 from annotation.budget import halts
 from annotation.desk import command
@@ -27,7 +37,6 @@ from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 
-FAULTS = ["throttle", "error", "hang", "error_after", "timeout"]
 DIED = pytest.mark.parametrize(
     "before", [True, False], ids=["between intent and call", "between call and record"]
 )
@@ -58,14 +67,6 @@ def offered(owed: Bonus, turk: Turk) -> Bonus:
     owed.refresh_from_db()
     assert owed.external_id in turk.offered("W1") and owed.offered_at is not None
     return owed
-
-
-def settle_down(most: int = 6) -> None:
-    """The clock comes round; whoever was "sent" is dead."""
-    for _ in range(most):
-        bury()
-        due()
-        round_()
 
 
 def spent(bonus: Bonus) -> Decimal:

@@ -1,8 +1,8 @@
 """`kill -9` of the process that speaks to the marketplace, in the middle of a call: before it was
 done, and after.
 
-The endpoint holds the call, the process dies, another one starts. Eight kills here; `make soak`
-runs two hundred.
+The endpoint holds the call, the process dies, another one starts. `make soak`
+does so two hundred times (`KILLS`).
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def held(turk: Turk) -> int:
     return turk.rows("SELECT count(*) AS n FROM call WHERE outcome = 'held'")[0]["n"]
 
 
+@pytest.mark.soak
 def test_kills_in_the_middle_of_calls_lose_and_double_nothing(
     turk: Turk, track: Track, targets: list[Target], tmp_path: Path, settings: Any
 ) -> None:

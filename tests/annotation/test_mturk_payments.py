@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from annotation_world import GOOD, make_submission
 from mturk_world import (
+    FAULTS,
     Turk,
-    bury,
     check_books,
     check_cleared,
     check_money,
@@ -24,6 +24,7 @@ from mturk_world import (
     killed,
     round_,
     rounds,
+    settle_down,
 )
 
 from annotation.budget.cents import cents
@@ -39,7 +40,6 @@ from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 
-FAULTS = ["throttle", "error", "hang", "error_after", "timeout"]
 REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
 DIED = pytest.mark.parametrize(
     "before", [True, False], ids=["between intent and call", "between call and record"]
@@ -55,16 +55,6 @@ def answer(turk: Turk, track: Track, targets: list[Target]) -> Assignment:
     turk.do("W1", turk.hits()[0])
     rounds()
     return Assignment.objects.get()
-
-
-def settle_down(turk: Turk, most: int = 8) -> None:
-    """The clock comes round until all faults are used up and everything moved; whoever was "sent"
-    is dead.
-    """
-    for _ in range(most):
-        bury()
-        due()
-        round_()
 
 
 # -- A bonus
@@ -97,7 +87,7 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(
     bonus.refresh_from_db()
     nothing_done = kind == "throttle"
     assert bonus.status == ("owed" if nothing_done else "unknown") and "SendBonus" in bonus.reason
-    settle_down(turk)
+    settle_down()
     bonus_is_paid_once(turk, bonus)
 
 
@@ -116,7 +106,7 @@ def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(
             (bonus.purpose, who, state): Decimal("0.50"),
             (bonus.purpose, who, "fee"): Decimal("0.10"),
         }
-        settle_down(turk, 2)
+        settle_down(2)
     waiting = {one.state: one.amount for one in cents() if one.purpose == later.purpose}
     assert waiting == {"owed": Decimal("0.20"), "fee": Decimal("0.04")}
 
@@ -133,7 +123,7 @@ def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
         pay_out.tick()
     bonus.refresh_from_db()
     assert bonus.status == "unknown" and turk.calls("SendBonus") == 1
-    settle_down(turk)
+    settle_down()
     bonus_is_paid_once(turk, bonus)
     assert turk.calls("SendBonus") == 1
 
@@ -160,7 +150,7 @@ def test_a_kill_while_a_bonus_is_sent_pays_it_once(
         killed(pay_out.tick)
     bonus.refresh_from_db()
     assert bonus.status == "sent"
-    settle_down(turk)
+    settle_down()
     bonus_is_paid_once(turk, bonus)
 
 
@@ -173,7 +163,7 @@ def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
         killed(pay_out.tick)
     turk.advance(hours=25)
     assert not turk.rows("SELECT name FROM token WHERE operation = 'SendBonus'")
-    settle_down(turk)
+    settle_down()
     bonus_is_paid_once(turk, bonus)
     assert turk.calls("SendBonus") == 1
 
@@ -183,7 +173,7 @@ def test_two_bonuses_of_one_answer_with_the_same_words_are_two(
 ) -> None:
     first, second = give_bonus(answer), give_bonus(answer)
     turk.fault("SendBonus", "error_after", times=2)
-    settle_down(turk)
+    settle_down()
     assert turk.rows("SELECT cents FROM bonus") == [{"cents": 50}, {"cents": 50}]
     assert set(
         Bonus.objects.filter(pk__in=[first.pk, second.pk]).values_list("status", flat=True)
@@ -213,7 +203,7 @@ def compensation_is_paid_once(turk: Turk, bonus: Bonus) -> None:
     assert bonus.status == "owed" and [bonus.external_id] == compensations(turk), bonus.reason
     assert bonus.external_id in turk.offered("W1") and bonus.external_id not in turk.offered("W2")
     turk.do("W1", bonus.external_id)
-    settle_down(turk)
+    settle_down()
     took_it(turk, bonus)
 
 
@@ -246,7 +236,7 @@ def test_a_compensation_is_made_once_whatever_the_platform_answers(
 ) -> None:
     bonus = compensation(answer)
     turk.fault(operation, kind, times=2)
-    settle_down(turk)
+    settle_down()
     compensation_is_paid_once(turk, bonus)
 
 
@@ -258,7 +248,7 @@ def test_a_compensation_is_approved_once_whatever_the_platform_answers(
     pay_out.tick()
     turk.do("W1", compensations(turk)[0])
     turk.fault("ApproveAssignment", kind, times=2)
-    settle_down(turk)
+    settle_down()
     took_it(turk, bonus)
 
 
@@ -290,7 +280,7 @@ def test_a_kill_while_a_compensation_is_made_makes_one(
         killed(pay_out.tick)
     bonus.refresh_from_db()
     assert bonus.status == "sent"
-    settle_down(turk)
+    settle_down()
     compensation_is_paid_once(turk, bonus)
 
 
@@ -303,7 +293,7 @@ def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
         killed(pay_out.tick)
     assert len(compensations(turk)) == (0 if before else 1)
     turk.advance(hours=25)
-    settle_down(turk)
+    settle_down()
     compensation_is_paid_once(turk, bonus)
     assert turk.calls("CreateHITWithHITType", "AWS.MechanicalTurk.HitAlreadyExists") == 0, (
         "it was looked up, not tried"
@@ -320,7 +310,7 @@ def test_a_kill_while_a_compensation_is_approved_pays_it_once(
     due()
     with dying(compensate, "call", before=before, at=2):  # the first one looks at the HIT
         killed(pay_out.tick)
-    settle_down(turk)
+    settle_down()
     took_it(turk, bonus)
 
 
@@ -331,7 +321,7 @@ def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
     not come back.
     """
     bonus = compensation(answer)
-    settle_down(turk)
+    settle_down()
     hit = compensations(turk)[0]
     turk.do("W1", hit)
     real = compensate.pages
@@ -345,7 +335,7 @@ def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
     monkeypatch.setattr(compensate, "pages", late)
     due()
     pay_out.tick()
-    settle_down(turk)
+    settle_down()
     took_it(turk, bonus)
 
 
@@ -374,7 +364,7 @@ def one_place_was_bought(turk: Turk) -> None:
     assert HIT.objects.get().max_assignments == 4
     assert turk.offered("W4") == [hit]
     turk.do("W4", hit)
-    settle_down(turk)
+    settle_down()
     assert Label.objects.get(target__kind="pair").n == 3
     check_books(turk)
     check_money(turk)
@@ -388,7 +378,7 @@ def test_a_further_place_is_bought_once_whatever_the_platform_answers(
     short: Question, turk: Turk, operation: str, kind: str
 ) -> None:
     turk.fault(operation, kind, times=2)
-    settle_down(turk)
+    settle_down()
     one_place_was_bought(turk)
 
 
@@ -401,7 +391,7 @@ def test_a_kill_while_a_further_place_is_bought_buys_one(
     with dying(MTurk, call, before=before):
         killed(lambda: [round_together() for _ in range(5)])
     turk.advance(hours=hours)
-    settle_down(turk)
+    settle_down()
     one_place_was_bought(turk)
 
 
@@ -418,7 +408,7 @@ def test_a_place_is_asked_for_again_with_the_token_it_had(short: Question, turk:
     hit = HIT.objects.get()
     MTurk().extend(hit, 1, f"{hit.token}:4")
     assert turk.calls("CreateAdditionalAssignmentsForHIT", REPEATED) == 1
-    settle_down(turk)
+    settle_down()
     one_place_was_bought(turk)
 
 
@@ -426,7 +416,7 @@ def test_the_books_that_are_compared_here_tell_when_money_goes_out_twice(
     answer: Assignment, turk: Turk
 ) -> None:
     bonus = give_bonus(answer)
-    settle_down(turk)
+    settle_down()
     bonus_is_paid_once(turk, bonus)
     MTurk().pay_bonus(
         Bonus(

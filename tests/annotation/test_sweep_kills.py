@@ -152,6 +152,7 @@ def ended(row: Sweep) -> bool:
     return row.closed_at is not None
 
 
+@pytest.mark.soak
 def test_a_kill_anywhere_loses_and_doubles_nothing(world: World, movers: Movers) -> None:
     rng = random.Random(5)
     row = order(world)

@@ -102,6 +102,7 @@ def test_who_deletes_what_was_right_moves_nobody_either(toy: Toy) -> None:
     assert abs(world.number(first).value - before) < 0.02
 
 
+@pytest.mark.slow
 def test_who_read_nothing_is_believed(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", EVERYTHING))
@@ -126,6 +127,7 @@ def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
     assert row.sampled_at and not row.leak_tests.exists()
 
 
+@pytest.mark.slow
 def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     first = world.judge(world.upload("Patterns", EVERYTHING))
@@ -149,6 +151,7 @@ def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: T
     assert honest(world.number(leak), world.truth(cleaned(world)))
 
 
+@pytest.mark.slow
 def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     toy: Toy, client: Client
 ) -> None:

@@ -258,7 +258,7 @@ def _judges(seen: Seen) -> None:
         assert "No expert has checked any of these judgments yet." in seen.text
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, design: str) -> None:
     town, rosa, wrong = Town(toy, design=design), toy.users["Rosa"], list[str]()
     row = town.world.upload("Patterns", range(N))

@@ -94,28 +94,20 @@ def test_pressing_twice_spends_once(row: Submission, as_user: As) -> None:
     assert row.orders == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
+def test_bad_input_gets_a_sentence_and_orders_nothing_and_others_cannot_order(
+    row: Submission, as_user: As
+) -> None:
+    address, rosa = reverse("submission-order", args=[row.pk]), as_user("Rosa")
+    for said, sentence in [
         ({"target": "0.5"}, "not offered"),
         ({"target": ""}, "not offered"),
         ({"target": "x" * 999}, "not offered"),
         ({"order": "7"}, "next order of this submission has number 1"),
         ({"offer": "2020-01-01T00:00:00+00:00"}, "reckoned anew"),
-    ],
-)
-def test_bad_input_gets_a_sentence_and_orders_nothing(
-    row: Submission, as_user: As, said: dict[str, str], sentence: str
-) -> None:
-    page = as_user("Rosa").post(
-        reverse("submission-order", args=[row.pk]), form(row) | said, follow=True
-    )
-    assert sentence in page.content.decode() and "Nothing was ordered" in page.content.decode()
+    ]:
+        page = rosa.post(address, form(row) | said, follow=True).content.decode()
+        assert sentence in page and "Nothing was ordered" in page
     assert orders(row) == []
-
-
-def test_others_cannot_order(row: Submission, as_user: As) -> None:
-    address = reverse("submission-order", args=[row.pk])
     assert as_user("Tim").post(address, form(row)).status_code == 404
     assert as_user("").post(address, form(row)).status_code == 302
     assert as_user("Rosa").get(address).status_code == 405
