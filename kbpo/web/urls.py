@@ -18,7 +18,7 @@ from kbpo.web.desk import (
     tracks,
 )
 from kbpo.web.desk.people import accounts, platforms, workers
-from kbpo.web.desk.quality import adjudication, aggregation, checks, measures, pilots
+from kbpo.web.desk.quality import adjudication, aggregation, checks, experts, measures, pilots
 from kbpo.web.public import (
     ask,
     board,
@@ -47,6 +47,7 @@ urlpatterns = [
     *batches.urlpatterns,
     *workers.urlpatterns,
     *accounts.urlpatterns,
+    *experts.urlpatterns,
     *measures.urlpatterns,
     *aggregation.urlpatterns,
     *pilots.urlpatterns,

@@ -4,6 +4,7 @@
 // The address answers with the section anew; when the new section has no data-live, the polling is over.
 // A <template data-live-also="ID"> in it brings the new content of an element elsewhere on the page.
 // What was unfolded (a details with an id) and chosen stays so.
+// What was typed stays too; while a field with something typed has no successor, the section is not replaced.
 // A new figure is announced politely if it stands in an element with data-live-say. Nothing moves while somebody
 // types in the section or looks at another tab. After three failures the section says so and offers a reload.
 
@@ -44,6 +45,9 @@ function watch(section) {
   function replace(html) {
     const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live], [data-live-done]");
     if (!fresh) throw new Error("the answer holds no live section");
+    const typed = [...root.querySelectorAll("input:not([type=radio]):not([type=hidden]), textarea")]
+      .filter((one) => one.value !== one.defaultValue).map((one) => [one.id, one.value]);
+    if (typed.some(([id]) => !id || !fresh.querySelector(`#${CSS.escape(id)}`))) return false;
     const said = root.querySelector("[data-live-say]")?.textContent.trim();
     const open = [...root.querySelectorAll("details[id][open]")].map((one) => one.id);
     const chosen = [...root.querySelectorAll("input[type=radio]:checked")].map((one) => [one.name, one.value]);
@@ -51,6 +55,7 @@ function watch(section) {
     root.replaceWith(fresh);
     root = fresh;
     open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
+    typed.forEach(([id, value]) => { document.getElementById(id).value = value; });
     [...root.querySelectorAll("input[type=radio]")]
       .filter((one) => chosen.some(([name, value]) => one.name === name && one.value === value))
       .forEach((one) => { one.checked = true; });
@@ -61,6 +66,7 @@ function watch(section) {
     if (kept) document.getElementById(kept)?.focus();
     const says = root.querySelector("[data-live-say]")?.textContent.trim();
     if (says && says !== said) voice.textContent = says;
+    return true;
   }
 
   const isBusy = () => document.hidden || root.matches(":active") || (root.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"));
@@ -77,11 +83,9 @@ function watch(section) {
         if (!answer.ok && answer.status !== 304) throw new Error(`answered ${answer.status}`);
         const html = answer.status === 304 ? null : await answer.text();
         if (!isBusy()) { // nor does anything move for whoever began to type or to press meanwhile
-          if (html !== null) {
-            etag = answer.headers.get("ETag") || "";
-            replace(html);
-          }
-          updated = Date.now();
+          const replaced = html === null || replace(html);
+          if (replaced && html !== null) etag = answer.headers.get("ETag") || "";
+          if (replaced) updated = Date.now();
         }
         failures = 0;
       } catch {

@@ -4,13 +4,16 @@ come in.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Sum
+from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
@@ -19,14 +22,16 @@ from annotation.budget.halts import current_halts, stop_publishing
 from annotation.budget.halts import resume as lift_halts
 from annotation.desk import command, journey
 from annotation.desk.command import CannotDismiss, CannotRetry
-from annotation.hits import batch, take_down
+from annotation.hits import take_down
 from annotation.labels import exclude
+from annotation.models import Worker
 from annotation.quality import agreement, describe
 from annotation.quality.warn import warned_since
+from annotation.workers.models import Appeal, Application
 from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
-from kbpo.money.models import Budget
+from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import balance, committed_under
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import decide, in_words
@@ -34,15 +39,23 @@ from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
+from kbpo.web.components.days import Day, draw_days
 from kbpo.web.components.drawing import axis_over
+from kbpo.web.desk.health import signs
 from kbpo.web.desk.quality.agreement import agreement_lines
+from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.reason import why_of
-from kbpo.web.desk.stages import failures, stages
+from kbpo.web.desk.stages import failures, runs, stages
 from kbpo.web.research.submissions import put_back
 from kbpo.web.research.teams import invite, links, usable, withdraw
 
 MOST_USES = 200
 A_WEEK = timedelta(days=7)
+DAYS_DRAWN = 14
+FEW = 4
+"""Annotators and failures that stand on the desk at once"""
+NEARLY = Decimal("0.8")
+"""Share of a cap from which on the desk shows it"""
 
 
 @for_admins
@@ -61,35 +74,52 @@ def _context() -> dict[str, Any]:
     rows, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
     late = [row for row in rows if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
-    undecided, leaks = exclude.undecided(), leaks_to_decide()
+    undecided, leaks, asked = exclude.undecided(), leaks_to_decide(), _who_asks()
+    health = signs(rows)
+    unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
+    wrong = check and (check.trouble or check.findings)
+    needs = [late, failed, quarrels, halts, undecided, leaks, asked, unwell, wrong]
     return {
-        "stages": rows,
+        "stages": [row for row in rows if row.waiting],
         "late": late,
-        "failures": failed,
+        "failures": failed[:FEW],
+        "more_failures": failed[FEW:],
+        "n_failed": len(failed),
         "first_again": next((one for one in failed if one.again), None),
         "quarrels": quarrels,
         "money": spent,
         "halts": halts,
         "undecided": undecided,
         "leaks": leaks,
-        "well": not (
-            late
-            or failed
-            or quarrels
-            or halts
-            or undecided
-            or leaks
-            or (check and (check.trouble or check.findings))
-        ),
-        "workers": describe.workers(8),
+        "asked": asked,
+        "health": health,
+        "unwell": unwell,
+        "well": not any(needs),
+        "workers": describe.workers(FEW),
         "warned": warned_since(clock.now() - A_WEEK),
         "left_out": exclude.left_out_since(clock.now() - A_WEEK),
         "online": describe.online(),
-        "batches": batch.batches(12),
+        "runs": runs(),
         **_agreement(),
         "now": clock.now(),
     }
+
+
+def _who_asks() -> list[dict[str, Any]]:
+    """What waits for an answer of an admin's: how many, what, and where it is answered."""
+    found = [
+        (AccountRequest.objects.filter(decided_at=None).count(), "request", "for an account"),
+        (Application.objects.filter(admitted=None).count(), "volunteer", "who wants to judge"),
+        (Appeal.objects.filter(answered_at=None).count(), "appeal", "of an annotator"),
+        (waiting_for_experts(), "judgment", "that an expert is asked about"),
+    ]
+    pages = ("desk-people", "desk-requests", "desk-requests", "desk-quality")
+    return [
+        {"n": n, "what": what, "about": about, "url": reverse(page)}
+        for (n, what, about), page in zip(found, pages, strict=True)
+        if n
+    ]
 
 
 def leaks_to_decide() -> list[dict[str, Any]]:
@@ -125,8 +155,26 @@ def money() -> dict[str, Any]:
         "owed": accrue.total_owed(),
         "in_doubt": journey.in_doubt(),
         "check": check_books.last_check(),
-        "caps": [_cap(row) for row in _caps()],
+        "caps": [cap for row in _caps() if (cap := _cap(row))["nearly"]],
+        "days": _days(),
     }
+
+
+def _days() -> str:
+    """What was spent on each of the last days, drawn, with the tightest cap of a day."""
+    today = clock.now().date()
+    first = today - timedelta(days=DAYS_DRAWN - 1)
+    rows = Ledger.objects.filter(kind="spend", created_at__date__gte=first)
+    rows = rows.exclude(state=Ledger.State.FAILED)
+    sums: dict[date, Decimal] = dict(
+        rows.annotate(day=TruncDate("created_at"))
+        .values_list("day")
+        .annotate(Sum("amount"))
+        .order_by()
+    )
+    days = [first + timedelta(days=n) for n in range(DAYS_DRAWN)]
+    caps = [row.cap for row in _caps() if row.scope == "day"]
+    return draw_days([Day(day, sums.get(day, Decimal(0))) for day in days], sum(caps, Decimal(0)))
 
 
 def _caps() -> list[Budget]:
@@ -150,6 +198,7 @@ def _cap(row: Budget) -> dict[str, Any]:
         "used": used,
         "cap": row.cap,
         "full": used >= row.cap,
+        "nearly": used >= NEARLY * row.cap,
     }
 
 
@@ -202,6 +251,28 @@ def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")
     except CannotDismiss as refusal:
         messages.error(request, str(refusal))
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
+def keep_all(request: HttpRequest) -> HttpResponse:
+    """Everybody stays about whom the desk asked: what is known by now counts against them no more.
+    Only those whom the page showed.
+    """
+    why, kept = why_of(request), 0
+    if not why:
+        messages.error(request, "Nothing is decided yet: say why they stay. It stands in the log.")
+        return redirect("desk")
+    seen = request.POST.getlist("worker")
+    for one in exclude.undecided():
+        if one.worker.handle in seen:
+            try:
+                exclude.keep(Worker.objects.get(pk=one.worker.pk), admin_of(request), why)
+                kept += 1
+            except ValueError as meanwhile:
+                messages.error(request, f"{one.worker.handle[:6]}: {meanwhile}")
+    messages.success(request, f"{kept} annotator{'' if kept == 1 else 's'} kept.")
     return redirect("desk")
 
 
@@ -330,6 +401,7 @@ urlpatterns = [
     path("desk/live/", live, name="desk-live"),
     path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
     path("desk/dismiss/<str:kind>/<int:pk>/", dismiss, name="desk-dismiss"),
+    path("desk/keep-all/", keep_all, name="desk-keep-all"),
     path("desk/leaks/<int:pk>/", leak, name="desk-leak"),
     path("desk/stop/", stop, name="desk-stop"),
     path("desk/check-books/", check_now, name="desk-check-books"),

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Min
+from django.urls import reverse
 
 from annotation.desk import journey
+from annotation.hits.batch import Batch, batches
 from kbpo import clock
 from kbpo.accounts.audit import dismissed
 from kbpo.submissions.models import Submission
@@ -92,6 +94,57 @@ def _stage(
     now: datetime,
 ) -> Stage:
     return Stage(name, step, waiting, now - oldest if oldest else None, limit)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A submission, a pilot or an order that is under way, and how far it is."""
+
+    name: str
+    url: str
+    track: str
+    state: str
+    since: datetime
+    batch: Batch | None = None
+    """Its questions, once people are asked"""
+
+    @property
+    def share(self) -> float:
+        """The share of its questions that is settled."""
+        return self.batch.done / self.batch.asked if self.batch and self.batch.asked else 0.0
+
+
+def runs(most: int = 8) -> list[Run]:
+    """Return what is under way, the newest first: what people are asked, then what comes before
+    and after that.
+    """
+    asked = [_asked(one) for one in batches(most)]
+    payers = {one.batch.payer for one in asked if one.batch}
+    rows = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
+    others = [
+        Run(
+            name=f"{row.team.name} {row.name}",
+            url=reverse("submission", args=[row.pk]),
+            track=row.track.name,
+            state=row.get_status_display(),
+            since=row.status_since,
+        )
+        for row in rows.select_related("team", "track").order_by("-pk")[: 2 * most]
+        if row.purpose not in payers
+    ]
+    return [*asked, *others][:most]
+
+
+def _asked(batch: Batch) -> Run:
+    state = "waits"
+    if batch.halt:
+        state = "paused"
+    elif batch.published:
+        state = "open to people"
+    elif batch.answered:
+        state = "being settled"
+    address = reverse("desk-batch", args=[batch.payer])
+    return Run(batch.name, address, batch.track.name, state, batch.moved_at, batch)
 
 
 def failures(most: int = 30) -> list[Failed]:

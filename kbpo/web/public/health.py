@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hmac
 import shutil
-from pathlib import Path
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from kbpo import clock
-from kbpo.celery import app
-from kbpo.clock.models import Heartbeat
+from kbpo.web.desk.health import (
+    backup_age,
+    beat_age,
+    count_workers,
+    has_redis,
+    uploads_folder,
+)
 from kbpo.web.desk.stages import stages
-
-PATIENCE = 2.0
-"""Seconds in which workers answer a call"""
 
 
 @never_cache
@@ -29,7 +28,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
     """200 while this process reaches the database, which pages need; 503 otherwise."""
     with connection.cursor() as cursor:  # where it does not answer, that is a 503 by itself
         cursor.execute("SELECT 1")
-    return JsonResponse({"database": True, "redis": _has_redis()})
+    return JsonResponse({"database": True, "redis": has_redis()})
 
 
 @never_cache
@@ -40,12 +39,13 @@ def metrics(request: HttpRequest) -> HttpResponse:
     wanted = f"Bearer {settings.METRICS_TOKEN}"
     if not settings.METRICS_TOKEN or not hmac.compare_digest(said.encode(), wanted.encode()):
         raise Http404
-    beat = Heartbeat.objects.values_list("at", flat=True).first()
+    beat, backup = beat_age(), backup_age()
     lines = [
-        f"kbpo_clock_seconds {(clock.now() - beat).total_seconds():.0f}" if beat else "",
-        f"kbpo_redis {int(_has_redis())}",
-        f"kbpo_workers {_workers()}",
-        f"kbpo_disk_free_bytes {shutil.disk_usage(_home()).free}",
+        f"kbpo_clock_seconds {beat.total_seconds():.0f}" if beat else "",
+        f"kbpo_backup_seconds {backup.total_seconds():.0f}" if backup else "",
+        f"kbpo_redis {int(has_redis())}",
+        f"kbpo_workers {count_workers()}",
+        f"kbpo_disk_free_bytes {shutil.disk_usage(uploads_folder()).free}",
     ]
     for stage in stages():
         oldest = stage.oldest.total_seconds() if stage.oldest else 0
@@ -54,30 +54,6 @@ def metrics(request: HttpRequest) -> HttpResponse:
         lines.append(f"kbpo_oldest_seconds{label} {oldest:.0f}")
     text = "\n".join(line for line in lines if line) + "\n"
     return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _has_redis() -> bool:
-    try:
-        cache.get("health")
-    except Exception:
-        return False
-    return True
-
-
-def _workers() -> int:
-    """Return how many workers answer; none if the broker does not."""
-    try:
-        return len(app.control.ping(timeout=PATIENCE) or [])
-    except Exception:
-        return 0
-
-
-def _home() -> Path:
-    """Return where uploads are kept, or the folder in which that will be made."""
-    folder = Path(settings.MEDIA_ROOT)
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 urlpatterns = [

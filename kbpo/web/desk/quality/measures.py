@@ -40,15 +40,6 @@ PUBLISHED_KAPPA = 0.61
 
 
 @for_admins
-def index(request: HttpRequest) -> HttpResponse:
-    """To the one track that is judged now; a list where there are several."""
-    tracks = list(Track.objects.exclude(status="draft").order_by("-pk"))
-    if len(tracks) == 1:
-        return redirect("desk-track-quality", slug=tracks[0].slug)
-    return render(request, "desk/quality_tracks.html", {"tracks": tracks})
-
-
-@for_admins
 def track(request: HttpRequest, slug: str) -> HttpResponse:
     """How far people agree on a track, in all and in its batches, and what is done about doubt. A
     POST says which signals exclude by themselves.
@@ -185,7 +176,6 @@ def _number(text: str) -> Decimal | None:
 
 
 urlpatterns = [
-    path("desk/quality/", index, name="desk-quality"),
     path("desk/tracks/<slug:slug>/quality/", track, name="desk-track-quality"),
     re_path(
         rf"^desk/tracks/(?P<slug>[-\w]+)/(?P<what>{'|'.join(EXPORTS)})\.(?P<form>csv|jsonl)$",

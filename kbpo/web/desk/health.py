@@ -1,0 +1,128 @@
+"""Reads how the service itself is: its clock, workers, queue, disk, and the last backup."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.core.cache import cache
+
+from kbpo import clock
+from kbpo.celery import app
+from kbpo.clock.models import Heartbeat
+from kbpo.web.components.figures import count_text, duration_text
+from kbpo.web.desk.stages import Stage
+
+PATIENCE = 1.0
+"""Seconds in which workers answer a call"""
+COUNT_KEPT = "health.workers"
+COUNTED = 30
+"""Seconds for which the number of workers is believed: each count takes PATIENCE"""
+STILL = timedelta(minutes=3)
+"""A clock that has not beaten for longer stands still"""
+LEAST_FREE = 0.05
+"""Share of the disk that should be free"""
+BACKUP_EVERY = timedelta(days=2)
+BACKUP_MARK = "last-backup"
+"""The file that a backup touches, where uploads are kept; its time is that of the last backup"""
+NOT_OURS = ("people", "an admin")
+"""Steps of the journey that no worker moves"""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One line of health: what, how it is in words, and whether somebody should look."""
+
+    name: str
+    says: str
+    well: bool = True
+
+
+def signs(stages: Iterable[Stage]) -> list[Sign]:
+    """Return how clock, workers, queue, disk and backups are."""
+    return [_clock(), _workers(), _queue(stages), _disk(), _backup()]
+
+
+def beat_age() -> timedelta | None:
+    """Return how long ago the clock beat last; None if it never did."""
+    beat = Heartbeat.objects.values_list("at", flat=True).first()
+    return clock.now() - beat if beat else None
+
+
+def has_redis() -> bool:
+    """Return whether Redis answers."""
+    try:
+        cache.get("health")
+    except Exception:
+        return False
+    return True
+
+
+def count_workers() -> int:
+    """Return how many workers answer; none if the broker does not."""
+    try:
+        return len(app.control.ping(timeout=PATIENCE) or [])
+    except Exception:
+        return 0
+
+
+def uploads_folder() -> Path:
+    """Return where uploads are kept, or the folder in which that will be made."""
+    folder = Path(settings.MEDIA_ROOT)
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def backup_age() -> timedelta | None:
+    """Return how long ago a backup was noted; None if none ever was."""
+    mark = Path(settings.MEDIA_ROOT) / BACKUP_MARK
+    try:
+        return clock.now() - datetime.fromtimestamp(mark.stat().st_mtime, UTC)
+    except OSError:
+        return None
+
+
+def _clock() -> Sign:
+    age = beat_age()
+    if age is None:
+        return Sign("Clock", "it never ran", well=False)
+    return Sign("Clock", f"ticked {duration_text(age)} ago", well=age < STILL)
+
+
+def _workers() -> Sign:
+    if not has_redis():
+        return Sign("Workers", "Redis does not answer; work waits", well=False)
+    n = cache.get(COUNT_KEPT)
+    if n is None:
+        n = count_workers()
+        cache.set(COUNT_KEPT, n, COUNTED)
+    return Sign("Workers", f"{n} answer{'s' if n == 1 else ''}" if n else "none answers", n > 0)
+
+
+def _queue(stages: Iterable[Stage]) -> Sign:
+    rows = [one for one in stages if one.step not in NOT_OURS and one.waiting and one.oldest]
+    if not rows:
+        return Sign("Queue", "empty")
+    oldest = max(one.oldest for one in rows if one.oldest is not None)
+    says = (
+        f"{count_text(sum(one.waiting for one in rows))} wait, the oldest {duration_text(oldest)}"
+    )
+    return Sign("Queue", says, well=not any(one.late for one in rows))
+
+
+def _disk() -> Sign:
+    disk = shutil.disk_usage(uploads_folder())
+    free = disk.free / disk.total
+    return Sign("Disk", f"{disk.free / 1e9:.0f} GB free, {free:.0%}", well=free >= LEAST_FREE)
+
+
+def _backup() -> Sign:
+    age = backup_age()
+    if age is None:
+        return Sign("Last backup", "none was noted")
+    return Sign("Last backup", f"{duration_text(age)} ago", well=age < BACKUP_EVERY)

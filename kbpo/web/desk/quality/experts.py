@@ -1,0 +1,169 @@
+"""One queue for experts: what of each track waits for one, whatever it is asked for, and which tool
+of quality is for what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Min
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+
+from annotation.desk.adjudicate import askable
+from annotation.models import Adjudication
+from annotation.quality.gold import candidates, policy_of, standings
+from kbpo.accounts.models import User
+from kbpo.sampling.models import ExpertCheck
+from kbpo.submissions.interest import has_stake
+from kbpo.tracks.models import Track
+from kbpo.web.access import admin_of, for_admins
+
+GOLD_WANTED = 10
+"""Gold questions that a track should have before it deals some out; fewer are soon known"""
+KINDS = {
+    "dispute": ("Disputes", "a team says that a judgment is wrong"),
+    "divided": ("Divided judgments", "people did not agree"),
+    "random": ("Audits", "drawn at random: how often the crowd errs"),
+}
+CHECKS = ("Checks", "drawn for corrected scores")
+TOOLS = (
+    # name, when, what it does to scores and pay, the page of a track
+    (
+        "Gold questions",
+        "You want to know who reads with care, while they work.",
+        "Signals, never labels. Each answer is paid.",
+        "desk-gold",
+    ),
+    (
+        "Pilot",
+        "Before a track opens: are the questions clear, how many people are needed?",
+        "No label, no score. Paid from the track’s budget.",
+        "desk-pilots",
+    ),
+    (
+        "Agreement and signals",
+        "Every week: do people agree, who answers against the others or too fast?",
+        "May leave answers out of labels, after a warning. Never of pay.",
+        "desk-track-quality",
+    ),
+    (
+        "Adding up",
+        "Some annotators err far more than others: majority, or a model of who errs how?",
+        "Changes labels and scores; you see by how much before you switch.",
+        "desk-adding-up",
+    ),
+    (
+        "Disputes, divided judgments",
+        "Somebody doubts a judgment, or people could not agree.",
+        "An answer for whoever asked; no label, no score.",
+        "desk-adjudication",
+    ),
+    (
+        "Audits",
+        "You want one figure: how often is the crowd wrong?",
+        "An error rate with its interval; no score.",
+        "desk-adjudication",
+    ),
+    (
+        "Checks",
+        "Scores shall be right although the crowd errs.",
+        "Corrected scores beside the crowd’s.",
+        "desk-checks",
+    ),
+    (
+        "Diagnostics",
+        "A number surprises you: do samples, weights and judgments hold together?",
+        "Reads only.",
+        "desk-diagnostics",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Judgments of one kind that wait for an expert on a track."""
+
+    track: Track
+    name: str
+    about: str
+    n: int
+    yours: int | None
+    """How many of them this expert may answer; None where that does not matter"""
+    since: datetime | None
+    next_url: str
+    next_text: str
+    table_url: str
+
+
+def waiting_for_experts() -> int:
+    """Return how many judgments wait for an expert, of all tracks."""
+    asked = Adjudication.objects.filter(status="open").count()
+    return asked + ExpertCheck.objects.filter(answered_at=None).count()
+
+
+def queue_of(expert: User) -> list[Waiting]:
+    """Return what waits for an expert, the longest first; gold that is wanted comes last."""
+    found = [
+        row for track in _tracks() for row in (*_asked(track, expert), *_checks(track, expert))
+    ]
+    found.sort(key=lambda row: row.since.timestamp() if row.since else 0.0)
+    return [*found, *(row for track in _tracks() if (row := _gold(track)))]
+
+
+def _tracks() -> list[Track]:
+    return list(Track.objects.exclude(status="draft").order_by("-pk"))
+
+
+def _asked(track: Track, expert: User) -> list[Waiting]:
+    rows = Adjudication.objects.filter(track=track, status="open").order_by()
+    mine = dict(askable(track, expert).order_by().values_list("kind").annotate(Count("pk")))
+    table = reverse("desk-adjudication", args=[track.slug])
+    start = reverse("adjudicate_next", args=[track.slug])
+    return [
+        Waiting(track, *KINDS[kind], n, mine.get(kind, 0), since, start, "Answer the next", table)
+        for kind, n, since in rows.values_list("kind").annotate(Count("pk"), Min("raised_at"))
+    ]
+
+
+def _checks(track: Track, expert: User) -> list[Waiting]:
+    rows = ExpertCheck.objects.filter(track=track, answered_at=None)
+    n, since = rows.count(), rows.aggregate(since=Min("round__drawn_at"))["since"]
+    if not n:
+        return []
+    mine = rows.exclude(has_stake(expert)).count()
+    start, table = (reverse(name, args=[track.slug]) for name in ("expert-next", "desk-checks"))
+    return [Waiting(track, *CHECKS, n, mine, since, start, "Answer the next", table)]
+
+
+def _gold(track: Track) -> Waiting | None:
+    """What is missing of gold, where a track deals some out."""
+    missing = GOLD_WANTED - len(standings(track)) if policy_of(track).gold_rate else 0
+    candidate = candidates(track, 1) if missing > 0 else []
+    if not candidate:
+        return None
+    table = reverse("desk-gold", args=[track.slug])
+    start = reverse("gold_make", args=[candidate[0].pk])
+    about = f"{GOLD_WANTED} or more should be dealt out"
+    return Waiting(track, "Gold questions", about, missing, None, None, start, "Make one", table)
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """What waits for an expert on all tracks, and a map of the tools."""
+    tracks = _tracks()
+    maps = [
+        {"name": name, "when": when, "does": does, "links": _links(page, tracks)}
+        for name, when, does, page in TOOLS
+    ]
+    context = {"queue": queue_of(admin_of(request)), "tools": maps, "tracks": tracks}
+    return render(request, "desk/experts.html", context)
+
+
+def _links(page: str, tracks: list[Track]) -> list[tuple[str, str]]:
+    return [(track.name, reverse(page, args=[track.slug])) for track in tracks]
+
+
+urlpatterns = [path("desk/quality/", show, name="desk-quality")]

@@ -1,0 +1,178 @@
+"""The desk says what needs somebody, what is under way, what a day cost and how the service is; one
+queue for experts; a reason that is typed outlives a refresh.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import IN_CHROMIUM, log_in
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, expect
+
+from annotation.labels import exclude
+from annotation.models import HIT, Assignment, Comparison, Worker
+from annotation.workers.worker import worker_of
+from kbpo import clock
+from kbpo.accounts.models import AccountRequest, Audit
+from kbpo.clock import served
+from kbpo.clock.models import Heartbeat
+from kbpo.money.models import Ledger
+from kbpo.submissions.models import Submission
+from kbpo.web.components.days import Day, draw_days
+from kbpo.web.desk import health
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def workers_answer() -> Iterator[None]:
+    cache.set(health.COUNT_KEPT, 2, 60)
+    yield
+    cache.delete(health.COUNT_KEPT)
+
+
+def doubt(toy: Toy, *names: str) -> list[Worker]:
+    """Workers whose answers to questions with a known answer are all wrong."""
+    found = []
+    for name in names:
+        worker = worker_of(toy.users[name])
+        for _ in range(12):
+            hit = HIT.objects.create(
+                status="closed", track=toy.track, platform="pool", reward=Decimal("0.10")
+            )
+            go = Assignment.objects.create(
+                status="approved", hit=hit, worker=worker, leased_until=clock.now(), raw={}
+            )
+            Comparison.objects.create(assignment=go, kind="gold", against=True)
+        found.append(worker)
+    return found
+
+
+def test_all_who_are_shown_are_kept_with_one_reason(toy: Toy, as_user: As) -> None:
+    admin, (ada, bo, cy) = as_user("Admin"), doubt(toy, "Ada", "Bo", "Cy")
+    assert "Keep all 3 annotators" in admin.get(reverse("desk")).content.decode()
+    shown = [ada.handle, bo.handle]
+    admin.post(reverse("desk-keep-all"), {"worker": shown, "why": " "})
+    assert len(exclude.undecided()) == 3, "nobody is kept without a reason"
+    admin.post(reverse("desk-keep-all"), {"worker": shown, "why": "The gold was wrong."})
+    assert [one.worker for one in exclude.undecided()] == [cy]
+    assert Audit.objects.filter(what="keep", why="The gold was wrong.").count() == 2
+    assert as_user("Rosa").post(reverse("desk-keep-all")).status_code == 403
+
+
+def test_what_asks_for_an_answer_is_one_line_each(toy: Toy, as_user: As) -> None:
+    served.beat()
+    admin = as_user("Admin")
+    page = admin.get(reverse("desk")).content.decode()
+    assert "Everything moves, and nothing failed." in page and "What needs you" not in page
+    AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
+    page = admin.get(reverse("desk")).content.decode()
+    assert "<b>1 request</b> for an account" in page and reverse("desk-people") in page
+
+
+def test_only_stages_where_something_waits_are_shown(toy: Toy, as_user: As, draft: Any) -> None:
+    admin = as_user("Admin")
+    assert "Read uploads" not in admin.get(reverse("desk")).content.decode()
+    row: Submission = draft()
+    row.move("received")
+    page = admin.get(reverse("desk")).content.decode()
+    assert "Read uploads" in page and "Draw samples" not in page
+    assert f"{row.team.name} {row.name}" in page.split('id="runs"')[1].split('id="stages"')[0]
+
+
+def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(
+    toy: Toy, as_user: As, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MEDIA_ROOT = str(tmp_path)
+    signs = {sign.name: sign for sign in health.signs([])}
+    assert (signs["Clock"].says, signs["Clock"].well) == ("it never ran", False)
+    assert (signs["Last backup"].says, signs["Last backup"].well) == ("none was noted", True)
+    served.beat()
+    mark = tmp_path / health.BACKUP_MARK
+    mark.touch()
+    signs = {sign.name: sign for sign in health.signs([])}
+    assert all(sign.well for sign in signs.values()), signs
+    os.utime(mark, (time.time() - 3 * 86400,) * 2)
+    Heartbeat.objects.update(at=clock.now() - timedelta(minutes=10))
+    cache.set(health.COUNT_KEPT, 0, 60)
+    monkeypatch.setattr(health, "LEAST_FREE", 1.1)
+    signs = {sign.name: sign for sign in health.signs([])}
+    assert [name for name, sign in signs.items() if not sign.well] == [
+        "Clock",
+        "Workers",
+        "Disk",
+        "Last backup",
+    ]
+    page = as_user("Admin").get(reverse("desk")).content.decode()
+    assert "Ticked 10" in page and "None answers" in page and "nothing failed" not in page
+
+
+def test_money_is_drawn_by_day_with_its_cap() -> None:
+    first = date(2026, 11, 1)
+    days = [Day(first + timedelta(days=n), Decimal(n)) for n in range(5)]
+    drawn = draw_days(days, Decimal(8))
+    assert 'aria-label="Spent a day: $4.00 today, at most $4.00 on 5 November"' in drawn
+    assert drawn.count("<rect") == 5 and "$8.00 a day at most" in drawn
+    assert 'height="36.0"' in drawn, "today is half of the cap, which is as high as the chart"
+    assert "<line" not in draw_days(days, Decimal(100)), "a cap far above says nothing"
+    assert "$0.00 today" in draw_days([Day(first, Decimal(0))])
+
+
+def test_the_desk_adds_up_each_day(toy: Toy, as_user: As) -> None:
+    noon = datetime.combine(clock.now().date(), datetime.min.time(), UTC) + timedelta(minutes=1)
+    for key, (days, amount) in enumerate([(0, "1.50"), (0, "0.25"), (3, "4.00")]):
+        Ledger.objects.create(
+            track=toy.track,
+            purpose="x",
+            kind="spend",
+            amount=Decimal(amount),
+            key=str(key),
+            created_at=noon - timedelta(days=days),
+        )
+    page = as_user("Admin").get(reverse("desk")).content.decode()
+    assert "Spent a day: $1.75 today, at most $4.00 on" in page
+
+
+def test_one_page_has_all_that_waits_for_an_expert_and_a_map_of_the_tools(
+    toy: Toy, as_user: As
+) -> None:
+    address = reverse("desk-quality")
+    page = as_user("Admin").get(address).content.decode()
+    assert "Nothing waits." in page and reverse("desk-pilots", args=["toy"]) in page
+    assert as_user("Rosa").get(address).status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+@IN_CHROMIUM[0]
+@IN_CHROMIUM[1]
+@pytest.mark.walk
+def test_a_typed_reason_outlives_a_refresh(
+    toy: Toy, as_user: As, browser: Browser, live_server: Any
+) -> None:
+    worker = doubt(toy, "Bo")[0]
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    log_in(context, live_server.url, as_user("Admin"))
+    page = context.new_page()
+    page.goto(live_server.url + reverse("desk"))
+    page.locator(f"#undecided-{worker.pk} summary").click()
+    page.locator(f"#decide-{worker.pk}").fill("Two people share the account.")
+    page.locator("h1").click()  # nobody types any more
+    AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
+    expect(page.get_by_text("1 request for an account")).to_be_visible(timeout=15_000)
+    expect(page.locator(f"#decide-{worker.pk}")).to_have_value("Two people share the account.")
+    exclude.keep(worker, toy.users["Admin"], "The gold was wrong.")
+    page.wait_for_timeout(6_000)
+    assert page.locator(f"#decide-{worker.pk}").input_value() == "Two people share the account."
+    context.close()
