@@ -28,6 +28,7 @@ from django.core.management import call_command
 from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
 from kbpo.accounts.models import Team, Token, User
+from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
 from kbpo.scores.bring import Name, take_file
 from kbpo.submissions.models import Submission
@@ -568,7 +569,7 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
     for at, name in enumerate(sorted({system["team"] for system in systems})):
         team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
         user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
-        team.members.add(user)
+        join(team, user)
     _person("annotator", is_annotator=True)
     for first, number in ((CROWD, simulated), (RATER, raters)):
         for at in range(number):

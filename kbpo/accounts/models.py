@@ -42,6 +42,18 @@ class Team(models.Model):
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
     members = models.ManyToManyField(User, related_name="teams", blank=True)
+    owners = models.ManyToManyField(
+        User,
+        related_name="owned_teams",
+        blank=True,
+        help_text="Members who give roles and remove others",
+    )
+    former = models.ManyToManyField(
+        User,
+        related_name="former_teams",
+        blank=True,
+        help_text="Who left: what they have seen, a team that they join has seen",
+    )
     created_at = models.DateTimeField(default=clock.now)
 
     class Meta:

@@ -30,7 +30,7 @@ import numpy as np
 from django.db.models import Q
 
 from kbpo import clock
-from kbpo.accounts.models import Team
+from kbpo.accounts.models import Team, User
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.combine import Bools, Chances, any_of, raised, since
 from kbpo.inclusion.documents import Documents, annotated_by, inside
@@ -144,8 +144,8 @@ def earlier(submission: Submission) -> list[int]:
     """The submissions whose judgments this one's team could see when it decided on it, in the order
     of upload.
 
-    Those of its own team, of teams that share a member with it or whose run one of its members
-    uploaded, of closed tracks, and those whose answers it seems to have been made from; each only
+    Those of its own team, of teams that share a member with it, also one that has left, or whose run
+    one of its members uploaded, of closed tracks, and those whose answers it seems to have been made from; each only
     if its sample was drawn by then. What became of it later does not matter: a withdrawn one was
     seen, and a draft shows nothing.
     """
@@ -179,12 +179,13 @@ def earlier_of_its_people(submission: Submission) -> list[int]:
 
 
 def _of_its_people(submission: Submission) -> Q:
-    people = set(submission.team.members.values_list("pk", flat=True)) | {submission.user_id}
-    teams = {
-        submission.team_id,
-        *Team.objects.filter(members__in=people - {None}).values_list("pk", flat=True),
-    }
-    return Q(team__in=teams) | Q(user__in=people - {None})
+    """The runs of everybody who belongs to the team now or did before, and of all their teams."""
+    team = submission.team
+    here = User.objects.filter(Q(teams=team) | Q(former_teams=team)).values_list("pk", flat=True)
+    people = {*here, submission.user_id} - {None}
+    theirs = Team.objects.filter(Q(members__in=people) | Q(former__in=people))
+    teams = {submission.team_id, *theirs.values_list("pk", flat=True)}
+    return Q(team__in=teams) | Q(user__in=people)
 
 
 def _planned_before(submission: Submission, when: datetime) -> bool:

@@ -13,11 +13,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from annotation.budget import halts
 from annotation.hits import publish
+from annotation.labels import exclude
 from annotation.questions import ask
+from kbpo.accounts.models import AccountRequest
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
+from tests.web.test_desk_screen import doubt
 
 pytestmark = [
     *IN_CHROMIUM,
@@ -73,3 +76,24 @@ def test_the_desks_main_actions(
     page.get_by_role("button", name="Go on publishing").click()
     expect(page.get_by_text("Publishing is on")).to_be_visible()
     assert faults == []
+
+
+@pytest.mark.walk
+def test_a_typed_reason_outlives_a_refresh(
+    toy: Toy, as_user: Callable[[str], Client], browser: Browser, live_server: Any
+) -> None:
+    worker = doubt(toy, "Bo")[0]
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    log_in(context, live_server.url, as_user("Admin"))
+    page = context.new_page()
+    page.goto(live_server.url + reverse("desk"))
+    page.locator(f"#undecided-{worker.pk} summary").click()
+    page.locator(f"#decide-{worker.pk}").fill("Two people share the account.")
+    page.locator("h1").click()  # nobody types any more
+    AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
+    expect(page.get_by_text("1 request for an account")).to_be_visible(timeout=15_000)
+    expect(page.locator(f"#decide-{worker.pk}")).to_have_value("Two people share the account.")
+    exclude.keep(worker, toy.users["Admin"], "The gold was wrong.")
+    page.wait_for_timeout(6_000)
+    assert page.locator(f"#decide-{worker.pk}").input_value() == "Two people share the account."
+    context.close()

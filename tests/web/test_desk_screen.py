@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import IN_CHROMIUM, log_in
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, expect
 
 from annotation.labels import exclude
 from annotation.models import HIT, Assignment, Comparison, Worker
@@ -152,27 +150,3 @@ def test_one_page_has_all_that_waits_for_an_expert_and_a_map_of_the_tools(
     page = as_user("Admin").get(address).content.decode()
     assert "Nothing waits." in page and reverse("desk-pilots", args=["toy"]) in page
     assert as_user("Rosa").get(address).status_code == 403
-
-
-@pytest.mark.django_db(transaction=True)
-@IN_CHROMIUM[0]
-@IN_CHROMIUM[1]
-@pytest.mark.walk
-def test_a_typed_reason_outlives_a_refresh(
-    toy: Toy, as_user: As, browser: Browser, live_server: Any
-) -> None:
-    worker = doubt(toy, "Bo")[0]
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    log_in(context, live_server.url, as_user("Admin"))
-    page = context.new_page()
-    page.goto(live_server.url + reverse("desk"))
-    page.locator(f"#undecided-{worker.pk} summary").click()
-    page.locator(f"#decide-{worker.pk}").fill("Two people share the account.")
-    page.locator("h1").click()  # nobody types any more
-    AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
-    expect(page.get_by_text("1 request for an account")).to_be_visible(timeout=15_000)
-    expect(page.locator(f"#decide-{worker.pk}")).to_have_value("Two people share the account.")
-    exclude.keep(worker, toy.users["Admin"], "The gold was wrong.")
-    page.wait_for_timeout(6_000)
-    assert page.locator(f"#decide-{worker.pk}").input_value() == "Two people share the account."
-    context.close()

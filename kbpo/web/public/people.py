@@ -6,19 +6,25 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from kbpo import clock
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
+from kbpo.accounts.teams import CannotChange
+from kbpo.accounts.teams import close as close_account
 from kbpo.submissions.models import Submission
 from kbpo.web.public import throttle
+from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
 from kbpo.web.research.upload import DRAFT
 
@@ -28,6 +34,8 @@ PAUSED = (
     "Too many wrong passwords were tried. Wait a quarter of an hour, or log in with a browser in"
     " which you have logged in before."
 )
+WRONG_AGAIN = Limit("close", 10, 900)
+"""Tries to close an account in a quarter of an hour"""
 WRONG = "This name and password do not go together. Both tell capital letters from small ones."
 
 
@@ -148,7 +156,58 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("account")
 
 
+@never_cache
+@login_required
+def close(request: HttpRequest) -> HttpResponse:
+    """What closing an account means; a POST with the word and the password closes it."""
+    user, refusal = cast(User, request.user), ""
+    if request.method == "POST":
+        refusal = _close(user, request.POST.get("word", ""), request.POST.get("password", ""))
+        if not refusal:
+            logout(request)
+            messages.success(request, "Your account is closed.")
+            return redirect("home")
+    context = {"refusal": refusal, "teams": user.teams.order_by("name")}
+    return render(request, "people/close.html", context, status=422 if refusal else 200)
+
+
+def _close(user: User, word: str, password: str) -> str:
+    """Why the account was not closed, as a sentence; nothing if it was."""
+    if word.strip().lower() != "close":
+        return "Nothing was closed: type the word close to arm the button."
+    if not WRONG_AGAIN.count(str(user.pk)):
+        return PAUSED
+    if not user.check_password(password):
+        return "Nothing was closed: this is not your password."
+    try:
+        close_account(user)
+    except CannotChange as refusal:
+        return str(refusal)
+    return ""
+
+
+@never_cache
+@login_required
+def own_data(request: HttpRequest) -> HttpResponse:
+    """All that is known of whoever asks, as JSON."""
+    text = as_json(cast(User, request.user))
+    headers = {"Content-Disposition": 'attachment; filename="my-data.json"'}
+    return HttpResponse(text, content_type="application/json", headers=headers)
+
+
+@never_cache
+@login_required
+def own_data_zip(request: HttpRequest) -> HttpResponseBase:
+    """The same with the files that they uploaded."""
+    return FileResponse(
+        zip_of(cast(User, request.user)), as_attachment=True, filename="my-data.zip"
+    )
+
+
 urlpatterns = [
+    path("account/close/", close, name="account-close"),
+    path("account/my-data.json", own_data, name="own-data"),
+    path("account/my-data.zip", own_data_zip, name="own-data-zip"),
     path("login/", Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", account, name="account"),

@@ -12,15 +12,17 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from kbpo import clock
+from kbpo.accounts import teams
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
@@ -90,7 +92,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         user.is_researcher = True
     user.save()
     if invitation.team is not None:
-        invitation.team.members.add(user)
+        teams.join(invitation.team, user)
     return cast(User, user)
 
 
@@ -163,6 +165,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "team": team,
         "members": team.members.order_by("username"),
+        "owners": set(team.owners.values_list("pk", flat=True)),
+        "manages": teams.may_manage(team, cast(User, request.user)),
         "submissions": rows[:200],
         "money": balance(team=team),
         "budgets": budgets(team),
@@ -204,6 +208,32 @@ def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 @require_POST
+def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """An owner gives a member a role or removes them, or a member leaves."""
+    team, user, verb = find_team(request, slug), cast(User, request.user), request.POST.get("verb")
+    person = get_object_or_404(team.members, pk=pk)
+    leaves = verb == "remove" and person == user
+    if not leaves and not teams.may_manage(team, user):
+        raise PermissionDenied("Only owners of the team give roles and remove members.")
+    try:
+        if verb == "remove":
+            ended = teams.remove(team, person, user, why_of(request))
+            told = f"{person.get_username()} does not belong to {team.name} any more."
+            told += " Open links ended with it: make new ones." if ended else ""
+        else:
+            teams.set_role(team, person, verb or "", user, why_of(request))
+            told = (
+                f"{person.get_username()} is {'an owner' if verb == 'owner' else 'a member'} now."
+            )
+        messages.success(request, told)
+    except teams.CannotChange as refusal:
+        messages.error(request, str(refusal))
+        leaves = False
+    return redirect("account") if leaves else redirect("team", slug=slug)
+
+
+@login_required
+@require_POST
 def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An invitation of the team works no more."""
     rows = Invitation.objects.filter(pk=pk, team=find_team(request, slug))
@@ -215,6 +245,7 @@ def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 urlpatterns = [
     path("join/<str:code>/", join, name="join"),
     path("teams/<slug:slug>/", show, name="team"),
+    path("teams/<slug:slug>/members/<int:pk>/", member, name="team-member"),
     path("teams/<slug:slug>/invite/", invite_member, name="team-invite"),
     path("teams/<slug:slug>/invite/<int:pk>/take-back/", take_back, name="team-take-back"),
 ]

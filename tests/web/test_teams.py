@@ -1,0 +1,167 @@
+"""Teams have owners, are left and handed over; what somebody saw is not forgotten; accounts are
+closed, and their data taken along.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db.models import Q
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts import teams
+from kbpo.accounts.models import Audit, Team, Token, User
+from kbpo.inclusion.disclosure import earlier_of_its_people
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.draw import tick as draw
+from kbpo.sampling.models import Sample
+from kbpo.submissions.interest import has_stake
+from kbpo.submissions.models import Submission
+from tests.conftest import PASSWORD, Toy
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def nils(toy: Toy) -> User:
+    """A second member of Rosa's team, which she owns."""
+    user = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
+    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
+    teams.join(toy.teams["Patterns"], user)
+    return user
+
+
+def change(client: Client, team: Team, user: User, verb: str) -> int:
+    address = reverse("team-member", args=[team.slug, user.pk])
+    return client.post(address, {"verb": verb}).status_code
+
+
+def test_owners_give_roles_and_remove_and_a_team_keeps_an_owner(
+    toy: Toy, as_user: As, nils: User
+) -> None:
+    team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
+    assert set(team.owners.all()) == {rosa}, "the first who joins owns the team"
+    member = Client()
+    member.force_login(nils)
+    assert change(member, team, rosa, "remove") == 403
+    assert change(member, team, nils, "owner") == 403
+    assert change(as_user("Tim"), team, nils, "remove") == 404
+    owner = as_user("Rosa")
+    for verb in ("remove", "member", "fly"):
+        assert change(owner, team, rosa, verb) == 302
+    assert set(team.members.all()) == {rosa, nils} and set(team.owners.all()) == {rosa}
+    page = owner.get(reverse("team", args=[team.slug])).content.decode()
+    assert "Make somebody else an owner first" in page
+    change(owner, team, nils, "owner")
+    change(owner, team, rosa, "remove")
+    assert set(team.members.all()) == set(team.owners.all()) == {nils}
+    assert owner.get(reverse("team", args=[team.slug])).status_code == 404
+    assert Audit.objects.filter(what="leave team", before="rosa").exists()
+
+
+def test_who_is_removed_cannot_come_back_by_a_link_that_they_saw(
+    toy: Toy, as_user: As, nils: User
+) -> None:
+    team, owner = toy.teams["Patterns"], as_user("Rosa")
+    owner.post(reverse("team-invite", args=[team.slug]))
+    code = team.invitation_set.get().code
+    change(owner, team, nils, "remove")
+    member = Client()
+    member.force_login(nils)
+    assert member.post(reverse("join", args=[code])).status_code == 410
+    assert not team.members.filter(pk=nils.pk).exists()
+
+
+def test_what_somebody_saw_in_a_team_that_they_left_counts_for_the_next(
+    toy: Toy, draft: Draft, nils: User
+) -> None:
+    seen = confirm(draft(), toy.users["Rosa"])
+    draw()
+    assert seen.team == toy.teams["Patterns"]
+    teams.remove(seen.team, nils, nils)
+    other = toy.teams["Neural"]
+    row = Submission(track=seen.track, team=other, user=toy.users["Tim"])
+    assert earlier_of_its_people(row) == []
+    teams.join(other, nils)
+    assert earlier_of_its_people(row) == [seen.pk]
+    # nor does who left judge what the team states
+    asked = Sample.objects.filter(has_stake(nils))
+    assert asked.exists() and not Sample.objects.filter(has_stake(toy.users["Tim"])).exists()
+
+
+def test_each_team_that_existed_before_owners_has_one(toy: Toy, nils: User) -> None:
+    Team.owners.through.objects.all().delete()
+    import_module("kbpo.accounts.migrations.0003_own_teams").first_member_owns(apps, None)
+    assert {
+        team.name: owner.username for team in Team.objects.all() for owner in team.owners.all()
+    } == {
+        team.name: team.members.order_by("pk")[0].username
+        for team in Team.objects.filter(~Q(members=None)).distinct()
+    }
+
+
+def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_left(
+    toy: Toy, draft: Draft, nils: User
+) -> None:
+    row = draft()
+    Submission.objects.filter(pk=row.pk).update(user=nils)
+    Token.issue(nils, "laptop")
+    client, address = Client(), reverse("account-close")
+    client.force_login(nils)
+    for word, password in (("", PASSWORD), ("close", "wrong")):
+        assert client.post(address, {"word": word, "password": password}).status_code == 422
+    done = client.post(address, {"word": "close", "password": PASSWORD}, follow=True)
+    assert "Your account is closed." in done.content.decode()
+    nils.refresh_from_db()
+    assert (nils.username, nils.email, nils.is_active) == (f"closed-{nils.pk}", "", False)
+    assert not nils.teams.exists() and nils.former_teams.get() == toy.teams["Patterns"]
+    assert not Token.objects.filter(user=nils, revoked_at=None).exists()
+    assert client.get(reverse("account")).status_code == 302
+    row.refresh_from_db()
+    assert row.team == toy.teams["Patterns"], "a run stays with its team"
+
+
+def test_owners_annotators_and_admins_are_told_what_comes_first(
+    toy: Toy, as_user: As, nils: User
+) -> None:
+    said = {"word": "close", "password": PASSWORD}
+    for who, first in (
+        ("Rosa", "Make somebody else an owner first"),
+        ("Ada", "Leave as an annotator first"),
+        ("Admin", "on the server"),
+    ):
+        client = as_user(who)
+        answer = client.post(reverse("account-close"), said)
+        assert answer.status_code == 422 and first in answer.content.decode(), who
+        toy.users[who].refresh_from_db()
+        assert toy.users[who].is_active
+
+
+def test_one_takes_ones_own_data_along_and_nobody_elses(
+    toy: Toy, draft: Draft, as_user: As, nils: User
+) -> None:
+    row = draft()
+    Submission.objects.filter(pk=row.pk).update(user=toy.users["Rosa"])
+    client = as_user("Rosa")
+    told = json.loads(client.get(reverse("own-data")).content)
+    assert told["account"]["username"] == "rosa" and told["teams"][0]["owner"] is True
+    assert [one["id"] for one in told["runs"]] == [row.pk]
+    answer: Any = client.get(reverse("own-data-zip"))
+    folder = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
+    assert json.loads(folder.read("data.json"))["runs"] == told["runs"]
+    kept = [name for name in folder.namelist() if name.startswith("runs/")]
+    with row.file.open("rb") as file:
+        assert [folder.read(name) for name in kept] == [file.read()]
+    others = json.loads(as_user("Tim").get(reverse("own-data")).content)
+    assert others["runs"] == [] and "nils" not in json.dumps(others)
+    assert Client().get(reverse("own-data-zip")).status_code == 302
