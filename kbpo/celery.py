@@ -49,6 +49,8 @@ PIPELINE: dict[str, str] = {
     "leave":     "annotation.workers.leave.tick",
     # 7b who asked to be told that there is work
     "tell":      "annotation.hits.mail_work.tick",
+    # 7c what people want to be called about
+    "call":      "kbpo.accounts.webhooks.tick",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
     # 9d ledger, payments, answers held together

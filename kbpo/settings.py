@@ -74,6 +74,11 @@ MAIL_URL = environment.text(
 MAIL_FROM = environment.text("MAIL_FROM", "", "Sender of mails; empty: CONTACT")
 DEFAULT_FROM_EMAIL = MAIL_FROM or CONTACT or "kbpo@localhost"
 vars().update(environment.mail(MAIL_URL))
+WEBHOOKS_TO_PRIVATE = environment.flag(
+    "WEBHOOKS_TO_PRIVATE",
+    False,
+    "Webhooks may lead to this machine and its own network; for developers, never on a server",
+)
 PASSWORD_RESET_TIMEOUT = 24 * 3600
 
 DATABASE_URL = environment.text(

@@ -26,6 +26,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
@@ -37,6 +38,7 @@ from annotation.quality.judged import EXPERTS, PAIRS, READ, WORDS, Judged, judge
 from kbpo import clock
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
+from kbpo.accounts.notices import tell
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time
@@ -348,6 +350,22 @@ def _close(
             "holder",
             "held_until",
         ]
+    )
+    if row.kind == "dispute" and row.raised_by is not None and row.submission is not None:
+        _tell_disputant(row, row.raised_by, row.submission)
+
+
+def _tell_disputant(row: Adjudication, who: User, submission: Submission) -> None:
+    """Nothing; whoever doubted a judgment is told what the expert made of it."""
+    made = "agrees with it" if row.agrees else "says otherwise"
+    page = f"{settings.SITE_URL}/submissions/{submission.pk}/judged/"
+    tell(
+        [who],
+        "dispute",
+        f"An expert looked at a judgment of {submission.name}",
+        f"You doubted a judgment of {submission.name}. An expert {made}.\n\n{page}",
+        submission={"id": submission.pk, "name": submission.name, "track": row.track.slug},
+        agrees=row.agrees,
     )
 
 

@@ -13,8 +13,8 @@ from annotation.workers.models import Appeal, Feedback, Message
 from annotation.workers.worker import reachable
 from kbpo import clock
 from kbpo.accounts.audit import note
-from kbpo.accounts.mail import send
 from kbpo.accounts.models import User
+from kbpo.accounts.notices import tell as notify
 from kbpo.queue import nudge
 
 LONGEST = 4000
@@ -51,7 +51,7 @@ def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
         raise CannotSay("This annotator has no account here any more.")
     subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
     if worker.user is not None:
-        send(worker.user.email, subject, text)
+        notify([worker.user], "decision", subject, text)
     return Message.objects.create(worker=worker, subject=subject, text=text, by=by)
 
 
@@ -61,7 +61,7 @@ def tell(worker: Worker, subject: str, text: str) -> Message | None:
     """
     if worker.user is None:
         return None
-    send(worker.user.email, subject, text)
+    notify([worker.user], "decision", subject, text)
     return Message.objects.create(worker=worker, subject=subject[:120], text=text[:LONGEST])
 
 

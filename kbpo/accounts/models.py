@@ -10,6 +10,16 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from kbpo import clock
+from kbpo.queue import Moving
+
+EVENTS = {
+    "scored": "A run of your team is scored",
+    "refused": "A file of your team cannot be used, or is given up",
+    "expired": "A draft of your team is put away, because nobody confirmed it",
+    "dispute": "A judgment that you doubted was looked at by an expert",
+    "decision": "Something was decided about your own answers or pay",
+}
+"""What people are told, as a line on the page where they choose"""
 
 
 class User(AbstractUser):
@@ -164,6 +174,63 @@ class AccountRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} for {self.team}"
+
+
+class Preference(models.Model):
+    """How somebody wants to be told of one kind of event; without a row: every way."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="preferences")
+    event = models.CharField(max_length=16, choices=list(EVENTS.items()))
+    by_mail = models.BooleanField(default=True)
+    by_call = models.BooleanField(default=True)
+
+    class Meta:
+        db_table_comment = "By which ways people want to be told of what"
+        constraints = [
+            models.UniqueConstraint(fields=["user", "event"], name="preference_once_an_event")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.user_id}"
+
+
+class Webhook(models.Model):
+    """An address of somebody's own that is called when something happens, signed with its secret."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    secret = models.CharField(max_length=64, default=secrets.token_urlsafe)
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Addresses that are called about events"
+        constraints = [models.UniqueConstraint(fields=["user", "url"], name="webhook_once")]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class Delivery(Moving):
+    """One call of a webhook, tried until it is answered well: waiting, sent, or failed."""
+
+    hook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=16)
+    body = models.JSONField(help_text="What is said, besides number, event and time")
+    answered = models.PositiveSmallIntegerField(null=True, help_text="Status of the last answer")
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Calls of webhooks, and what came of them"
+        indexes = [
+            models.Index(
+                fields=["next_try_at"],
+                condition=models.Q(status="waiting"),
+                name="delivery_due",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.hook_id}"
 
 
 class Audit(models.Model):

@@ -87,6 +87,7 @@ def close(user: User) -> None:
         except CannotChange as refusal:
             raise CannotChange(f"{team.name}: {refusal}") from None
     Token.objects.filter(user=user, revoked_at=None).update(revoked_at=clock.now())
+    user.webhooks.all().delete()
     note("close account", f"user:{user.pk}", who=user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""

@@ -5,17 +5,28 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
+from kbpo.accounts.notices import tell
 from kbpo.instances.models import Instance
 from kbpo.queue import Moving, MovingQuerySet
 from kbpo.submissions.progress import progress_of
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+
+TOLD = {
+    # status    event,     what became of it
+    "scored": ("scored", "is scored"),
+    "refused": ("refused", "cannot be used"),
+    "failed": ("refused", "was given up"),
+    "expired": ("expired", "was put away: nobody confirmed it"),
+}
+"""Ends of a run of which its team is told"""
 
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
@@ -186,6 +197,27 @@ class Submission(Moving):
                 why=reason,
                 track=self.track.slug,
             )
+            if status in TOLD:
+                self._tell_team(*TOLD[status])
+
+    def _tell_team(self, event: str, became: str) -> None:
+        """Nothing; the members of the team are told that the run has come to an end."""
+        text = f"{self.name} on {self.track.name} {became}."
+        lines = [text, self.reason, f"{settings.SITE_URL}/submissions/{self.pk}/"]
+        tell(
+            self.team.members.all(),
+            event,
+            text,
+            "\n\n".join(line for line in lines if line),
+            submission={
+                "id": self.pk,
+                "name": self.name,
+                "track": self.track.slug,
+                "team": self.team.slug,
+                "status": self.status,
+                "reason": self.reason,
+            },
+        )
 
     @property
     def n_items(self) -> int | None:

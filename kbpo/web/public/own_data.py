@@ -38,6 +38,8 @@ def data_of(user: User) -> dict[str, Any]:
         ],
         "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),
         "tokens": _rows(user.tokens.order_by("pk"), *TOKEN),
+        "notices": _rows(user.preferences.order_by("pk"), "event", "by_mail", "by_call"),
+        "webhooks": _rows(user.webhooks.order_by("pk"), "url", "made_at"),
         "runs": _rows(uploaded, *RUN, *DATES, "file_size", "file_digest"),
         "log": _rows(Audit.objects.filter(who=user).order_by("pk"), *LOG),
         "annotator": [_of_worker(row) for row in Worker.objects.filter(user=user)],

@@ -1,0 +1,273 @@
+"""People are told what became of their work, as they prefer; calls are signed, repeated, and never
+lead into a network of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from django.core import mail
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from annotation.workers import speak
+from annotation.workers.worker import worker_of
+from kbpo import clock
+from kbpo.accounts import notices, webhooks
+from kbpo.accounts.models import Delivery, User, Webhook
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Ear(BaseHTTPRequestHandler):
+    """Answers as it is told, and keeps what it heard."""
+
+    heard: ClassVar[list[tuple[dict[str, str], bytes]]] = []
+    answers: ClassVar[list[int]] = []
+    in_transaction: ClassVar[list[bool]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.heard.append((dict(self.headers), body))
+        status = self.answers.pop(0) if self.answers else 200
+        self.send_response(status)
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def ear() -> Iterator[str]:
+    """The address of a server that hears calls."""
+    Ear.heard.clear()
+    Ear.answers.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Ear)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/heard?by=us"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def hook(toy: Toy, ear: str, settings: Any) -> Webhook:
+    settings.WEBHOOKS_TO_PRIVATE = True
+    cache.clear()
+    return Webhook.objects.create(user=toy.users["Rosa"], url=ear)
+
+
+def test_each_end_of_a_run_is_told_once_with_a_signature_that_holds(
+    hook: Webhook, draft: Draft
+) -> None:
+    row = draft()
+    row.move("expired", "You did not confirm it within seven days.")
+    assert webhooks.tick() == 1 and webhooks.tick() == 0
+    headers, body = Ear.heard[0]
+    parts = dict(part.split("=") for part in headers["X-KBPO-Signature"].split(","))
+    signed = hmac.new(hook.secret.encode(), f"{parts['t']}.".encode() + body, hashlib.sha256)
+    assert hmac.compare_digest(parts["v1"], signed.hexdigest())
+    assert abs(int(parts["t"]) - time.time()) < 60
+    told = json.loads(body)
+    assert told["event"] == headers["X-KBPO-Event"] == "expired"
+    assert told["submission"]["id"] == row.pk and "seven days" in told["text"]
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.answered, delivery.attempts) == ("sent", 200, 1)
+    assert str(delivery.pk) == headers["X-KBPO-Delivery"]
+    assert [letter.to for letter in mail.outbox] == [[hook.user.email]] or not hook.user.email
+
+
+@pytest.mark.parametrize(
+    ("status", "event"), [("scored", "scored"), ("refused", "refused"), ("failed", "refused")]
+)
+def test_other_ends_are_told_too(hook: Webhook, draft: Draft, status: str, event: str) -> None:
+    draft().move(status, "So it is.")
+    assert Delivery.objects.get().event == event
+
+
+def test_people_are_told_by_the_ways_that_they_chose(
+    hook: Webhook, toy: Toy, as_user: As, draft: Draft
+) -> None:
+    User.objects.filter(pk=hook.user_id).update(email="rosa@example.org")
+    rosa, address = as_user("Rosa"), reverse("notices")
+    rosa.post(address, {"verb": "choose", "mail": ["scored"], "call": ["expired"]})
+    row = draft()
+    row.move("scored")
+    assert not Delivery.objects.exists() and len(mail.outbox) == 1
+    row.move("expired")
+    assert Delivery.objects.get().event == "expired" and len(mail.outbox) == 1
+    User.objects.filter(pk=hook.user_id).update(is_active=False)
+    row.move("planned")
+    row.move("expired")
+    assert Delivery.objects.count() == 1, "a closed account is told nothing"
+
+
+def test_an_annotator_is_told_of_decisions(toy: Toy, settings: Any) -> None:
+    ada = toy.users["Ada"]
+    Webhook.objects.create(user=ada, url="https://example.org/")
+    speak.tell(worker_of(ada), "We refused pay for an answer", "It was empty.")
+    assert Delivery.objects.get().event == "decision"
+
+
+def test_nothing_is_told_of_what_is_taken_back(hook: Webhook, draft: Draft) -> None:
+    from django.db import transaction
+
+    row = draft()
+    with pytest.raises(RuntimeError), transaction.atomic():
+        row.move("scored")
+        raise RuntimeError
+    assert not Delivery.objects.exists() and not mail.outbox
+
+
+def test_a_call_is_repeated_later_and_given_up_in_words(hook: Webhook) -> None:
+    Ear.answers += [500, 302, *[503] * webhooks.MOST_TRIES]
+    delivery = notices.test(hook)
+    waits = []
+    for tries in range(1, webhooks.MOST_TRIES + 1):
+        assert webhooks.tick() == 1
+        assert webhooks.tick() == 0, "not before it is due again"
+        delivery.refresh_from_db()
+        assert delivery.attempts == tries
+        waits.append((delivery.next_try_at - clock.now()).total_seconds())
+        Delivery.objects.update(next_try_at=clock.now())
+    assert (delivery.status, delivery.answered) == ("failed", 503)
+    assert delivery.reason == "It answered 503." and webhooks.tick() == 0
+    assert waits[1] > 2 * waits[0], "each wait is longer"
+    assert len(Ear.heard) == webhooks.MOST_TRIES, "a redirect is not followed"
+    assert len({headers["X-KBPO-Delivery"] for headers, _ in Ear.heard}) == 1
+
+
+def test_a_process_that_dies_in_a_call_leaves_it_due_again(
+    hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices.test(hook)
+    seen: list[bool] = []
+
+    def dies(*_: Any) -> int:
+        seen.append(connection.in_atomic_block)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(webhooks, "call", dies)
+        with pytest.raises(KeyboardInterrupt):
+            webhooks.tick()
+    assert seen == [False], "no call is made inside a transaction"
+    assert webhooks.tick() == 0
+    Delivery.objects.update(next_try_at=clock.now())
+    assert webhooks.tick() == 1 and Delivery.objects.get().status == "sent"
+
+
+PRIVATE = (
+    *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0"),
+    *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1"),
+    *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "2002:7f00:1::", "64:ff9b::a00:1"),
+)
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_no_address_of_a_private_network_is_public(address: str) -> None:
+    assert not webhooks.is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822"])
+def test_addresses_of_the_public_network_are(address: str) -> None:
+    assert webhooks.is_public(address)
+
+
+def test_a_name_that_leads_to_this_machine_is_refused_when_it_is_called(
+    hook: Webhook, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEBHOOKS_TO_PRIVATE = False
+    for url in (hook.url, hook.url.replace("127.0.0.1", "localhost")):
+        Webhook.objects.update(url=url)
+        notices.test(hook)
+        webhooks.tick()
+    assert not Ear.heard
+    assert all("not a public address" in row.reason for row in Delivery.objects.all())
+    # one of several addresses is enough to refuse, and a name is looked up once: what it leads to
+    # in the next moment does not matter
+    family, kind = socket.AF_INET, socket.SOCK_STREAM
+    both = [(family, kind, 6, "", (one, 80)) for one in ("93.184.216.34", "10.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+    with pytest.raises(webhooks.CannotCall, match=r"10\.0\.0\.1"):
+        webhooks.resolve("two.example", 80)
+    asked, called = [], []
+
+    def changes(*_: Any, **__: Any) -> Any:
+        asked.append(1)
+        return both[:1] if len(asked) == 1 else both[1:]
+
+    def connect(address: Any, **_: Any) -> Any:
+        called.append(address)
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", changes)
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(webhooks.CannotCall, match="could not be reached"):
+        webhooks.call("http://two.example/", "s", "test", b"{}", 1)
+    assert called == [("93.184.216.34", 80)] and len(asked) == 1
+
+
+def test_what_drips_in_slowly_is_cut_off(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "LONGEST", 0.6)
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip() -> None:
+        with listener.accept()[0] as there:
+            while not over.wait(0.1):
+                try:
+                    there.sendall(b"H")
+                except OSError:
+                    return
+
+    threading.Thread(target=drip, daemon=True).start()
+    began = time.monotonic()
+    with pytest.raises(webhooks.CannotCall):
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        webhooks.call(url, hook.secret, "test", b"{}", 1)
+    assert time.monotonic() - began < 5
+    over.set()
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://example.org/", "example.org", "https://", "http://a:b@example.org/", "http://x:0/",
+            "http://example.org/\r\nHost: other", "http://x:99999/", "h" * 600]
+)  # fmt: skip
+def test_an_address_that_cannot_be_called_is_refused_in_words(
+    toy: Toy, as_user: As, url: str
+) -> None:
+    answer = as_user("Rosa").post(reverse("notices"), {"verb": "add", "url": url})
+    assert answer.status_code == 422 and 'role="alert"' in answer.content.decode()
+    assert not Webhook.objects.exists()
+
+
+def test_webhooks_are_tested_removed_and_ones_own(hook: Webhook, as_user: As) -> None:
+    rosa, address = as_user("Rosa"), reverse("notices-webhook", args=[hook.pk])
+    assert as_user("Tim").post(address, {"verb": "remove"}).status_code == 404
+    rosa.post(address, {"verb": "test"})
+    webhooks.tick()
+    page = rosa.get(reverse("notices")).content.decode()
+    assert "arrived" in page and hook.secret in page
+    assert hook.secret not in as_user("Tim").get(reverse("notices")).content.decode()
+    for n in range(7):
+        rosa.post(reverse("notices"), {"verb": "add", "url": f"https://example.org/{n}"})
+    assert Webhook.objects.count() == 5
+    rosa.post(address, {"verb": "remove"})
+    assert not Webhook.objects.filter(pk=hook.pk).exists() and not Delivery.objects.exists()
