@@ -173,7 +173,7 @@ def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     assert "second run" not in client.get(reverse("submission", args=[row.pk])).content.decode()
     client.force_login(toy.users["Admin"])
     desk = client.get(reverse("desk")).content.decode()
-    assert "Answers that seem to have leaked" in desk and f"it states {test.stated}" in desk
+    assert "made from others’ answers" in desk and f"it states {test.stated}" in desk
     address = reverse("desk-leak", args=[test.pk])
     client.post(address, {"verb": "lift", "why": " "})
     test.refresh_from_db()
@@ -181,7 +181,7 @@ def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     client.post(address, {"verb": "confirm"})
     test.refresh_from_db()
     assert test.decided_by == toy.users["Admin"] and not test.lifted
-    assert "Answers that seem to have leaked" not in client.get(reverse("desk")).content.decode()
+    assert "made from others’ answers" not in client.get(reverse("desk")).content.decode()
     client.post(address, {"verb": "lift", "why": "Both are one team, and said so."})
     test.refresh_from_db()
     assert test.lifted

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -32,11 +33,13 @@ from annotation.questions import ask
 from annotation.workers import consent, teach
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit
+from kbpo.clock import served
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
+from kbpo.web.desk import health
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -56,6 +59,8 @@ def judged(toy: Toy, draft: Draft, as_user: As) -> Submission:
         learn(worker_of(toy.users[name]))
         answer_all(as_user(name))
     settle.tick()
+    served.beat()
+    cache.set(health.COUNT_KEPT, 1, 60)
     row.refresh_from_db()
     return row
 

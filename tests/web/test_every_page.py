@@ -43,7 +43,7 @@ from annotation.questions import ask
 from annotation.questions.pilot import launch_pilot
 from annotation.workers import consent, payee, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
-from kbpo.accounts.models import Invitation, User
+from kbpo.accounts.models import Invitation, User, Webhook
 from kbpo.evaluation.run import tick as estimate
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
@@ -80,14 +80,14 @@ NO_PAGE = {
         "desk-answer-request", "desk-reset-link",
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
-        "desk-dismiss", "desk-intake", "desk-leak",
+        "desk-dismiss", "desk-intake", "desk-keep-all", "desk-leak",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
         "desk-platforms-kill",
         "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",
         "desk-undo",
         "desk-volunteer", "logout", "submission-dispute", "submission-order", "submission-retry",
         "submission-withdraw",
-        "team-invite", "team-take-back", "token-revoke", "tokens", "upload-discard",
+        "notices-webhook", "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
         "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "try",
@@ -108,7 +108,7 @@ NO_PAGE = {
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
-        "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv",
+        "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip
@@ -279,6 +279,7 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
     }
     team = toy.users["Rosa"].team()
     assert team is not None
+    Webhook.objects.create(user=toy.users["Rosa"], url="https://rosa.example.org/kbp")
     waits, broken = (
         draft(name="waits"),
         draft(name="broken", body=b"{no line of ours", until="read"),
@@ -295,6 +296,8 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
         | {
             "submit": [("Rosa", reverse("submit"))],
             "team": [("Rosa", reverse("team", args=[team.slug]))],
+            "notices": [("Rosa", reverse("notices"))],
+            "account-close": [("Rosa", reverse("account-close"))],
             "upload-check": checked,
         }
     )

@@ -7,16 +7,19 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from annotation.budget import halts
 from kbpo.accounts.models import Audit, Invitation, Team
+from kbpo.clock import served
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.desk import health
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -31,6 +34,7 @@ PAGES = [
     ("desk-track", ["toy"]),
 ]
 VERBS = [
+    ("desk-keep-all", []),
     ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []), ("desk-leak", [1]),
     ("desk-resume", []),
     ("desk-people", []),
@@ -66,6 +70,8 @@ def test_only_admins_act(name: str, args: list[object], toy: Toy, as_user: As) -
 
 def test_a_quiet_desk_says_so_and_a_late_row_is_named(as_user: As, draft: Draft) -> None:
     admin = as_user("Admin")
+    served.beat()
+    cache.set(health.COUNT_KEPT, 1, 60)
     assert "Everything moves, and nothing failed" in admin.get(reverse("desk")).content.decode()
     row = draft(until="received")
     Submission.objects.filter(pk=row.pk).update(status_since=timezone.now() - timedelta(minutes=27))

@@ -33,6 +33,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import KINDS, class_of, kind_of
 from kbpo.web.access import for_admins
+from kbpo.web.desk.checklist import next_of, steps_of
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
@@ -261,8 +262,11 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     sums, kind = balance(track=track), kind_of(track)
     latest = track.evaluations.order_by("-number").first()
+    steps = steps_of(track)
     context: dict[str, Any] = {
         "track": track,
+        "steps": steps,
+        "next_step": next_of(steps),
         "moves": moves,
         "refusal": refusal,
         "money": sums,

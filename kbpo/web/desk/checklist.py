@@ -1,0 +1,166 @@
+"""What a track needs before it is open, and while it is: each step with its state, what it costs and
+the page where it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.urls import reverse
+
+from annotation.quality.gold import money_left, policy_of, standings
+from annotation.questions.order import PER_PAIR, PER_TOKEN, CannotOrder, plan_documents
+from annotation.questions.pilot import (
+    DOCUMENTS,
+    NAMES,
+    WORKERS,
+    CannotPilot,
+    pilots_of,
+    plan_pilot,
+)
+from annotation.workers.teach import tutorials
+from kbpo.money.models import Price
+from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+
+GOLD_WANTED = 10
+"""Gold questions of a track; fewer are soon known to everybody"""
+READ_WANTED = 20
+"""Documents that are read in full before recall says much"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: whether it is done, how it stands in words, what the next part of it costs."""
+
+    name: str
+    done: bool
+    says: str
+    url: str
+    verb: str
+    """What its button says"""
+    price: Decimal | None = None
+    needed: bool = True
+    """Whether a track is not ready without it"""
+
+
+def steps_of(track: Track) -> list[Step]:
+    """Return the steps of a track in their order."""
+    return [
+        _documents(track),
+        _page(track),
+        *_reading(track),
+        _tutorials(track),
+        _gold(track),
+        *_pilot(track),
+        _open(track),
+        *_checks(track),
+    ]
+
+
+def next_of(steps: list[Step]) -> Step | None:
+    """Return the first step that a track needs and that is not done; None if there is none."""
+    return next((step for step in steps if step.needed and not step.done), None)
+
+
+def _at(page: str, track: Track) -> str:
+    return reverse(page, args=[track.slug])
+
+
+def _documents(track: Track) -> Step:
+    n = track.corpus.n_documents
+    says = f"{n:,} of {track.corpus.name}"
+    return Step("Documents", n > 0, says, reverse("desk-tracks"), "Corpora")
+
+
+def _page(track: Track) -> Step:
+    missing = [
+        name
+        for name, said in (
+            ("a description", track.description),
+            ("who pays", track.who_pays),
+            ("what the texts are", track.corpus.description),
+            ("their licence", track.corpus.licence),
+        )
+        if not said
+    ]
+    says = f"It does not say {', '.join(missing)}" if missing else "Everything is said"
+    return Step("Public page", not missing, says, _at("desk-track-describe", track), "Write it")
+
+
+def _reading(track: Track) -> Iterator[Step]:
+    """Documents read in full, where recall is estimated from them."""
+    if recall_of(track) is None:
+        return
+    drawn = DocumentSample.objects.filter(track=track)
+    n = drawn.filter(settled_at__isnull=False).count()
+    waits = drawn.count() - n
+    says = f"{n:,} read in full" + (f", {waits:,} drawn and not read yet" if waits else "")
+    wanted = min(READ_WANTED, track.corpus.n_documents)
+    price = None
+    if n < wanted and not waits:
+        try:
+            price = plan_documents(track, wanted - n).at_most
+        except CannotOrder as refusal:
+            says += f". {refusal}"
+    cents = f"token={PER_TOKEN * 100:.2f}&pair={PER_PAIR * 100:.2f}"
+    address = f"{_at('desk-reading', track)}?n={max(wanted - n, 1)}&{cents}"
+    yield Step("Reading, for recall", n >= wanted, says, address, "Order", price)
+
+
+def _tutorials(track: Track) -> Step:
+    """People learn each kind of question that the track has a price for before they are paid."""
+    asked = set(Price.objects.filter(track=track).values_list("interface", flat=True))
+    asked |= {one.interface for one in kind_of(track).asking}
+    lacking = sorted(asked - set(tutorials()))
+    says = f"None for {', '.join(lacking)}" if lacking else f"For {', '.join(sorted(asked))}"
+    return Step(
+        "Tutorials", not lacking, says, reverse("desk-rules"), "What they pay", needed=False
+    )
+
+
+def _gold(track: Track) -> Step:
+    n, rate = len(standings(track)), policy_of(track).gold_rate
+    says = f"{n:,} dealt out, as {rate:.0%} of the questions"
+    if rate and money_left(track) <= 0:
+        says += "; no money is set aside for more answers"
+    return Step(
+        "Gold questions", n >= GOLD_WANTED, says, _at("desk-gold", track), "Make some", needed=False
+    )
+
+
+def _pilot(track: Track) -> Iterator[Step]:
+    if recall_of(track) is None:  # pilots are of names and relations in documents
+        return
+    n, price = len(pilots_of(track)), None
+    says = f"{n:,} launched" if n else "None: it says how hard the questions are"
+    if not n:
+        try:
+            planned = plan_pilot(track, workers=WORKERS, items=DOCUMENTS, interface=NAMES, seed=0)
+            price = planned.cost
+        except CannotPilot as refusal:
+            says += f". {refusal}"
+    address = f"{_at('desk-pilots', track)}?interface={NAMES}&workers={WORKERS}&items={DOCUMENTS}"
+    yield Step("Pilot", n > 0, says, address, "See its price", price, needed=False)
+
+
+def _open(track: Track) -> Step:
+    done = track.status != Track.Status.DRAFT
+    says = f"It is {track.get_status_display().lower()}"
+    return Step("Open", done, says, "#moves", "Open it" if not done else "Move it")
+
+
+def _checks(track: Track) -> Iterator[Step]:
+    if not kind_of(track).can_be_checked:
+        return
+    rounds = ExpertRound.objects.filter(track=track).count()
+    left = ExpertCheck.objects.filter(track=track, answered_at=None).count()
+    says = f"{rounds:,} round{'' if rounds == 1 else 's'} drawn" if rounds else "None is drawn yet"
+    says += f", {left:,} to be answered" if left else ""
+    address = _at("expert-next" if left else "desk-checks", track)
+    verb = "Answer" if left else "Draw a round"
+    yield Step("Expert checks", rounds > 0 and not left, says, address, verb, needed=False)

@@ -1,0 +1,60 @@
+"""A track's checklist says what is done, what comes next and what it costs, as the pages do to which
+it leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.questions.order import plan_documents
+from kbpo.corpus.models import Corpus
+from kbpo.tracks.models import Track
+from kbpo.web.components.figures import money_text
+from kbpo.web.desk.checklist import Step, next_of, steps_of
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+
+
+def by_name(track: Track) -> dict[str, Step]:
+    return {step.name: step for step in steps_of(track)}
+
+
+def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(
+    toy: Toy, as_user: As
+) -> None:
+    track, admin = toy.track, as_user("Admin")
+    Track.objects.update(status="draft", description="", who_pays="")
+    track.refresh_from_db()
+    steps = by_name(track)
+    assert steps["Documents"].done and not steps["Open"].done
+    first = next_of(list(steps.values()))
+    assert first is not None and first.name == "Public page"
+    assert "a description, who pays" in first.says
+    page = admin.get(reverse("desk-track", args=["toy"])).content.decode()
+    assert "next: Public page" in page
+    for step in steps.values():
+        if not step.url.startswith("#"):
+            assert admin.get(step.url).status_code == 200, step.name
+
+
+def test_what_reading_costs_is_what_its_page_says(toy: Toy, as_user: As) -> None:
+    step = by_name(toy.track)["Reading, for recall"]
+    assert not step.done and step.price == plan_documents(toy.track, 4).at_most > 0
+    page = as_user("Admin").get(step.url).content.decode()
+    assert money_text(step.price) in page
+
+
+def test_what_is_written_and_opened_is_done(toy: Toy) -> None:
+    Track.objects.update(description="Facts.", who_pays="We do.", status="open")
+    Corpus.objects.update(description="News.", licence="CC BY 4.0")
+    track = Track.objects.select_related("corpus").get()
+    steps = by_name(track)
+    assert steps["Public page"].done and steps["Open"].done
+    left = next_of(list(steps.values()))
+    assert left is not None and left.name == "Reading, for recall"
