@@ -16,6 +16,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
 PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
+    # 0  file -> Corpus, Document: tried, then loaded
+    "load":      "kbpo.corpus.upload.tick",
     # 2  file -> Instance, Prediction, Problem
     "ingest":    "kbpo.submissions.ingest.tick",
     # 3a Predictions -> Scores of metrics

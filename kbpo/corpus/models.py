@@ -5,12 +5,15 @@ their schema.
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from functools import cached_property
+from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from kbpo import clock
+from kbpo.queue import Moving
 
 
 def new_key() -> str:
@@ -50,6 +53,38 @@ class Corpus(models.Model):
     def share(self, documents: int) -> float:
         """The share that so many documents are of the corpus; 0 of one that has none."""
         return documents / self.n_documents if self.n_documents else 0.0
+
+
+class CorpusUpload(Moving):
+    """A corpus on its way from an admin's browser: received, tried, wanted, loaded; or failed."""
+
+    DEADLINES: ClassVar = {
+        "received": (
+            timedelta(hours=6),
+            "failed",
+            "It waited six hours to be tried. Send it again.",
+        ),
+        "wanted": (
+            timedelta(hours=6),
+            "failed",
+            "It was not loaded within six hours. Send it again.",
+        ),
+    }
+
+    name = models.CharField(max_length=120)
+    file = models.FileField(upload_to="corpora/%Y/%m/", max_length=300)
+    file_name = models.CharField(max_length=255, help_text="As it was called where it came from")
+    schema = models.CharField(max_length=80, blank=True, help_text="A schema that ships with us")
+    schema_file = models.FileField(upload_to="corpora/%Y/%m/", max_length=300, blank=True)
+    found = models.JSONField(default=dict, help_text="What a trial counted")
+    corpus = models.ForeignKey(Corpus, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Corpora that admins uploaded, and what became of them"
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Predicate(models.Model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kbpo.web.desk import (
     batches,
+    corpora,
     define,
     describe,
     diagnostics,
@@ -58,6 +59,7 @@ urlpatterns = [
     *platforms.urlpatterns,
     *money.urlpatterns,
     *tracks.urlpatterns,
+    *corpora.urlpatterns,
     *judgments.urlpatterns,
     *define.urlpatterns,
     *describe.urlpatterns,

@@ -74,7 +74,7 @@ def _at(page: str, track: Track) -> str:
 def _documents(track: Track) -> Step:
     n = track.corpus.n_documents
     says = f"{n:,} of {track.corpus.name}"
-    return Step("Documents", n > 0, says, reverse("desk-tracks"), "Corpora")
+    return Step("Documents", n > 0, says, reverse("desk-corpora"), "Corpora")
 
 
 def _page(track: Track) -> Step:

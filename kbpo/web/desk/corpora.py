@@ -1,0 +1,115 @@
+"""The admins' page on which a corpus is uploaded: tried first, then loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.audit import note
+from kbpo.corpus import upload
+from kbpo.corpus.models import Corpus, CorpusUpload
+from kbpo.queue import nudge
+from kbpo.web.access import admin_of, for_admins
+
+LISTED = 20
+
+
+class UploadForm(forms.Form):
+    """A corpus with its schema."""
+
+    name = forms.CharField(max_length=120, label="Name of the corpus")
+    file = forms.FileField(
+        label="Documents", help_text="JSON Lines, a document a line; may be gzipped."
+    )
+    schema = forms.ChoiceField(required=False)
+    schema_file = forms.FileField(
+        required=False,
+        label="Or a schema of your own",
+        help_text="JSON or YAML with entity_types and predicates; it goes before the choice above.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = upload.shipped()
+        self.fields["schema"] = forms.ChoiceField(
+            choices=[(name, name) for name in names], required=False, initial=names[-1]
+        )
+        self.order_fields(["name", "file", "schema", "schema_file"])
+
+    def clean_name(self) -> str:
+        name = " ".join(str(self.cleaned_data["name"]).split())
+        if not slugify(name):
+            raise ValidationError("A name needs letters or digits.")
+        if Corpus.objects.filter(name__iexact=name).exists():
+            raise ValidationError(f"There is a corpus {name} already.")
+        return name
+
+    def clean_schema_file(self) -> Any:
+        file = self.cleaned_data["schema_file"]
+        if file and not str(file.name).lower().endswith((".json", ".yaml", ".yml")):
+            raise ValidationError("A schema is a file that ends in .json, .yaml or .yml.")
+        return file
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """The form and the latest uploads. A POST keeps the file; the pipeline tries it."""
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        _keep(form, request)
+        messages.success(request, "The file is here. It is tried now; nothing is loaded yet.")
+        return redirect("desk-corpora")
+    rows = CorpusUpload.objects.select_related("corpus").order_by("-pk")[:LISTED]
+    context = {
+        "form": form,
+        "rows": rows,
+        "moving": any(row.status in ("received", "wanted") for row in rows),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "desk/corpora.html", context, status=status)
+
+
+@transaction.atomic
+def _keep(form: UploadForm, request: HttpRequest) -> None:
+    said = form.cleaned_data
+    row = CorpusUpload.objects.create(
+        status="received",
+        name=said["name"],
+        file=said["file"],
+        file_name=str(said["file"].name)[:255],
+        schema=said["schema"] or upload.shipped()[-1],
+        schema_file=said["schema_file"] or "",
+    )
+    note("upload corpus", f"corpus upload:{row.pk}", who=admin_of(request), after=row.name)
+    nudge("load")
+
+
+@for_admins
+@require_POST
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Loads an upload that was tried, or drops one."""
+    verb = request.POST.get("verb")
+    row = upload.want(pk) if verb == "load" else upload.discard(pk)
+    if row is None:
+        messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
+    else:
+        what = "load corpus" if verb == "load" else "drop corpus"
+        note(what, f"corpus upload:{pk}", who=admin_of(request), after=row.name)
+        done = "is loaded now; it appears below" if verb == "load" else "is dropped"
+        messages.success(request, f"{row.name} {done}.")
+    return redirect("desk-corpora")
+
+
+urlpatterns = [
+    path("desk/corpora/", show, name="desk-corpora"),
+    path("desk/corpora/<int:pk>/", change, name="desk-corpus-upload"),
+]

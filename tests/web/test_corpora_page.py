@@ -1,0 +1,133 @@
+"""A corpus is uploaded in the browser: tried with nothing kept, its errors named by line, loaded once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Audit
+from kbpo.corpus import upload
+from kbpo.corpus.models import Corpus, CorpusUpload, Document
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db(transaction=True)
+LINES = [
+    {"id": "n1", "text": "Mara Lindt lives in Oslo."},
+    {"id": "n2", "text": "Ola Berg works for Nordwerk."},
+]
+SCHEMA = {
+    "entity_types": [{"name": "PER", "description": "person"}],
+    "predicates": [
+        {
+            "name": "per:parents",
+            "label": "is a child of",
+            "template": "{subject} is a child of {object}",
+            "types": [["PER", "PER"]],
+            "inverse": None,
+        }
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def own_files(settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = str(tmp_path)
+
+
+def packed(lines: list[dict[str, Any]]) -> bytes:
+    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+def send(client: Client, body: bytes, name: str = "News", **more: Any) -> int:
+    said = {"name": name, "schema": "tac_kbp", "file": SimpleUploadedFile("my news.gz", body)}
+    return client.post(reverse("desk-corpora"), said | more).status_code
+
+
+def files(tmp_path: Path) -> list[Path]:
+    return [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
+    toy: Toy, as_user: As, tmp_path: Path
+) -> None:
+    admin = as_user("Admin")
+    schema = SimpleUploadedFile("own.json", json.dumps(SCHEMA).encode())
+    assert send(admin, packed(LINES), schema_file=schema) == 302
+    row = CorpusUpload.objects.get()
+    change = reverse("desk-corpus-upload", args=[row.pk])
+    admin.post(change, {"verb": "load"})
+    assert CorpusUpload.objects.get().status == "received", "not before it was tried"
+    assert upload.tick() == 1
+    assert not Corpus.objects.filter(name="News").exists(), "a trial keeps nothing"
+    assert not Document.objects.filter(key="n1").exists()
+    page = admin.get(reverse("desk-corpora")).content.decode()
+    assert "2 documents" in page and "1 relation and" in page and "Load it" in page
+    for _ in range(2):  # a second click
+        admin.post(change, {"verb": "load"})
+    assert upload.tick() == 1 and upload.tick() == 0
+    corpus = Corpus.objects.get(name="News")
+    assert corpus.n_documents == 2 and corpus.predicates.get().name == "per:parents"
+    assert not files(tmp_path), "what is loaded needs no file any more"
+    page = admin.get(reverse("desk-corpora")).content.decode()
+    assert f"?corpus={corpus.slug}" in page
+    assert Audit.objects.filter(what="load corpus").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (packed([*LINES, {"id": "n1", "text": "Twice."}]), "my news.gz, line 3"),
+        (b"no line of ours\n", "my news.gz, line 1"),
+        (packed([]), "holds no document"),
+    ],
+)
+def test_what_is_wrong_is_named_by_the_name_and_line_of_ones_own_file(
+    toy: Toy, as_user: As, body: bytes, says: str, tmp_path: Path
+) -> None:
+    admin = as_user("Admin")
+    assert send(admin, body) == 302
+    upload.tick()
+    row = CorpusUpload.objects.get()
+    assert row.status == "failed" and says in row.reason
+    assert says in admin.get(reverse("desk-corpora")).content.decode()
+    assert not Corpus.objects.filter(name="News").exists()
+    admin.post(reverse("desk-corpus-upload", args=[row.pk]), {"verb": "drop"})
+    assert not CorpusUpload.objects.exists() and not files(tmp_path)
+
+
+def test_a_bad_schema_or_name_is_refused(toy: Toy, as_user: As) -> None:
+    admin = as_user("Admin")
+    for name, more in (
+        ("???", {}),
+        (toy.track.corpus.name.upper(), {}),
+        ("News", {"schema_file": SimpleUploadedFile("own.exe", b"{}")}),
+        ("News", {"schema": "no_such", "schema_file": ""}),
+    ):
+        assert send(admin, packed(LINES), name, **more) == 422, name
+    assert not CorpusUpload.objects.exists()
+    send(admin, packed(LINES), schema_file=SimpleUploadedFile("own.json", b"[1]"))
+    upload.tick()
+    row = CorpusUpload.objects.get()
+    assert row.status == "failed" and "entity_types" in row.reason
+
+
+def test_two_of_one_name_load_once(toy: Toy, as_user: As) -> None:
+    admin = as_user("Admin")
+    for _ in range(2):
+        send(admin, packed(LINES))
+    upload.tick()
+    for row in CorpusUpload.objects.all():
+        admin.post(reverse("desk-corpus-upload", args=[row.pk]), {"verb": "load"})
+    upload.tick()
+    assert sorted(row.status for row in CorpusUpload.objects.all()) == ["failed", "loaded"]
+    assert Corpus.objects.filter(name="News").count() == 1
+    assert as_user("Rosa").get(reverse("desk-corpora")).status_code == 403
