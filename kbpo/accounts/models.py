@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
+from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -212,6 +213,10 @@ class Webhook(models.Model):
 
 class Delivery(Moving):
     """One call of a webhook, tried until it is answered well: waiting, sent, or failed."""
+
+    DEADLINES: ClassVar = {
+        "waiting": (timedelta(days=3), "failed", "It was not tried again within three days.")
+    }
 
     hook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=16)

@@ -28,7 +28,7 @@ from kbpo.accounts.models import Delivery
 
 MOST_TRIES = 8
 FIRST_WAIT = timedelta(seconds=30)
-"""After the first try; each later wait is three times as long, about 18 hours in the last"""
+"""After the first try; each later wait is three times as long: the last try is nine hours on"""
 LONGEST = 10.0
 """Seconds that a call may take in all, whatever comes back how slowly"""
 A_ROUND = 50
@@ -147,17 +147,19 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
         plain = socket.create_connection((address, port), timeout=LONGEST)
     except OSError:
         raise CannotCall(f"{host[:80]} could not be reached.") from None
-    # Whatever drips in slowly is cut off: a timeout of the socket counts from byte to byte.
-    alarm = threading.Timer(LONGEST - (time.monotonic() - began), _cut, [plain])
+    # Whatever drips in slowly is cut off, the handshake too: a timeout of the socket counts from byte to byte.
+    held = [plain]
+    alarm = threading.Timer(LONGEST - (time.monotonic() - began), _cut, [held])
     alarm.daemon = True
     alarm.start()
     connection = http.client.HTTPConnection(host, port, timeout=LONGEST)
     try:
         if is_tls:
             context = ssl.create_default_context()
-            connection.sock = context.wrap_socket(plain, server_hostname=host)
-        else:
-            connection.sock = plain
+            tls = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+            held[0] = tls
+            tls.do_handshake()
+        connection.sock = held[0]
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         moment = int(time.time())
         headers = {
@@ -178,9 +180,10 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
     finally:
         alarm.cancel()
         connection.close()
-        plain.close()
+        held[0].close()
 
 
-def _cut(plain: socket.socket) -> None:
+def _cut(held: list[socket.socket]) -> None:
+    """Ends a connection below TLS, whose own goodbye would wait for an answer."""
     with suppress(OSError):
-        plain.shutdown(socket.SHUT_RDWR)
+        socket.socket.shutdown(held[0], socket.SHUT_RDWR)

@@ -87,7 +87,7 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     [
         (packed([*LINES, {"id": "n1", "text": "Twice."}]), "my news.gz, line 3"),
         (b"no line of ours\n", "my news.gz, line 1"),
-        (packed([]), "holds no document"),
+        (packed([]), "The file is empty"),
     ],
 )
 def test_what_is_wrong_is_named_by_the_name_and_line_of_ones_own_file(

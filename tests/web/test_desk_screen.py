@@ -17,8 +17,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from annotation.desk.adjudicate import queue_random
 from annotation.labels import exclude
-from annotation.models import HIT, Assignment, Comparison, Worker
+from annotation.models import HIT, Adjudication, Assignment, Comparison, Worker
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import AccountRequest, Audit
@@ -28,10 +29,13 @@ from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.desk import health
+from kbpo.web.desk.quality import experts
 from tests.conftest import Toy
+from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
+__all__ = ["judged"]
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +145,26 @@ def test_the_desk_adds_up_each_day(toy: Toy, as_user: As) -> None:
         )
     page = as_user("Admin").get(reverse("desk")).content.decode()
     assert "Spent a day: $1.75 today, at most $4.00 on" in page
+
+
+def test_each_kind_that_waits_for_an_expert_is_a_line_with_how_many_are_ones_own(
+    judged: Submission, toy: Toy, as_user: As
+) -> None:
+    assert set(experts.KINDS) == set(Adjudication.Kind.values)
+    assert queue_random(toy.track, 50, toy.users["Admin"], why="How often are we wrong?") >= 2
+    first, second = Adjudication.objects.order_by("pk")[:2]
+    Adjudication.objects.filter(pk=first.pk).update(
+        kind="dispute", raised_by=toy.users["Admin"], probability=None
+    )
+    Adjudication.objects.filter(pk=second.pk).update(kind="disagreement", probability=None)
+    found = {row.name: (row.n, row.yours) for row in experts.queue_of(toy.users["Admin"])}
+    assert found["Disputes"] == (1, 0), "nobody answers what they raised"
+    assert found["Divided judgments"] == (1, 1)
+    page = as_user("Admin").get(reverse("desk-quality")).content.decode()
+    assert "for somebody else" in page and page.count("Answer the next") >= 1
+    n = experts.waiting_for_experts()
+    assert n == Adjudication.objects.filter(status="open").count()
+    assert f"<b>{n} judgments</b>" in as_user("Admin").get(reverse("desk")).content.decode()
 
 
 def test_one_page_has_all_that_waits_for_an_expert_and_a_map_of_the_tools(

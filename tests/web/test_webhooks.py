@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import pytest
 from django.core import mail
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -39,7 +39,6 @@ class Ear(BaseHTTPRequestHandler):
 
     heard: ClassVar[list[tuple[dict[str, str], bytes]]] = []
     answers: ClassVar[list[int]] = []
-    in_transaction: ClassVar[list[bool]] = []
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -125,8 +124,6 @@ def test_an_annotator_is_told_of_decisions(toy: Toy, settings: Any) -> None:
 
 
 def test_nothing_is_told_of_what_is_taken_back(hook: Webhook, draft: Draft) -> None:
-    from django.db import transaction
-
     row = draft()
     with pytest.raises(RuntimeError), transaction.atomic():
         row.move("scored")

@@ -101,7 +101,7 @@ def _workers() -> Sign:
     if n is None:
         n = count_workers()
         cache.set(COUNT_KEPT, n, COUNTED)
-    return Sign("Workers", f"{n} answer{'s' if n == 1 else ''}" if n else "none answers", n > 0)
+    return Sign("Workers", f"{n} at work" if n else "none answers", n > 0)
 
 
 def _queue(stages: Iterable[Stage]) -> Sign:

@@ -166,7 +166,7 @@ def close(request: HttpRequest) -> HttpResponse:
         if not refusal:
             logout(request)
             messages.success(request, "Your account is closed.")
-            return redirect("home")
+            return redirect("login")
     context = {"refusal": refusal, "teams": user.teams.order_by("name")}
     return render(request, "people/close.html", context, status=422 if refusal else 200)
 

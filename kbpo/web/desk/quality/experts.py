@@ -25,7 +25,7 @@ GOLD_WANTED = 10
 """Gold questions that a track should have before it deals some out; fewer are soon known"""
 KINDS = {
     "dispute": ("Disputes", "a team says that a judgment is wrong"),
-    "divided": ("Divided judgments", "people did not agree"),
+    "disagreement": ("Divided judgments", "people did not agree"),
     "random": ("Audits", "drawn at random: how often the crowd errs"),
 }
 CHECKS = ("Checks", "drawn for corrected scores")
