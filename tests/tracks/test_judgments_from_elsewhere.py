@@ -28,6 +28,7 @@ from kbpo.tracks.content.judgments import CannotImport, import_judgments
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
+from rehearsal.browser import Browser
 from tests.tracks.test_toy_kind import call, researcher, upload
 
 INPUTS = tuple(f"a{number}" for number in range(6))
@@ -173,18 +174,17 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
         for prompt, value in (
             ("overall", 3 if at < 3 else 1),
             ("fluency", 2),
-            ("redundancy", 3),
             ("edit", 0.1),
         )
-    ]
+    ]  # nobody was asked for redundancy there, and nobody is here
     study.write_text("\n".join(rows) + "\nzz\tRun\tw\toverall\t1\t\n")
-    with pytest.raises(CommandError, match=r"Nothing was imported\. Line 50"):
+    with pytest.raises(CommandError, match=r"Nothing was imported\. Line 38"):
         call_command("import_judgments", track.slug, study, stderr=io.StringIO())
     call_command(
         "import_judgments", track.slug, study, partly=True,
         stdout=(told := io.StringIO()), stderr=io.StringIO(),
     )  # fmt: skip
-    assert "48 judgments of 6 texts were imported. 1 lines were set aside." in told.getvalue()
+    assert "36 judgments of 6 texts were imported. 1 lines were set aside." in told.getvalue()
     call_command("tick", "--until-idle", verbosity=0)
     call(f"{url}/api/submissions/{run}/confirm/", token, b"{}")
     call_command("tick", "--until-idle", verbosity=0)
@@ -198,5 +198,8 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     }
     assert means["overall"].value == pytest.approx(0.5)
     assert means["edit"].value == pytest.approx(0.1)
+    rows = board(track, distribution="instance", criterion="redundancy").rows
+    assert all(row.figures["mean"].value is None for row in rows), "and nothing is made up"
+    assert Browser(url).get(f"/tracks/{track.slug}/?criterion=redundancy").status == 200
     call_command("export_judgments", track.slug, stdout=(out := io.StringIO()))
-    assert len(out.getvalue().splitlines()) == 49
+    assert len(out.getvalue().splitlines()) == 37

@@ -106,12 +106,17 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     return covariance
 
 
+def _degrees(estimate: Estimate, columns: Ids) -> float:
+    """The fewest degrees of freedom of the systems that have a number; one without has none."""
+    value = np.asarray(estimate.value)
+    degrees = np.broadcast_to(estimate.degrees_of_freedom, value.shape)[columns]
+    return float(np.min(degrees, where=~np.isnan(value[columns]), initial=np.inf))
+
+
 def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     """The systems and the covariance of their numbers; `df` is null where it is infinite."""
     estimate, design = found
-    df = float(
-        np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns])
-    )
+    df = _degrees(estimate, columns)
     covariance = covariance_of(estimate, design, columns)
     return {
         "systems": [data.systems[column] for column in columns],
@@ -133,9 +138,7 @@ def _compare(
     estimate, design = found
     values = sign * np.asarray(estimate.value)[columns]
     covariance = covariance_of(estimate, design, columns)
-    df = float(
-        np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns])
-    )
+    df = _degrees(estimate, columns)
     family = simultaneous_intervals(
         values,
         covariance,

@@ -118,13 +118,15 @@ class ContentTrack(Track):
         left: dict[int, set[int]] = {submission: set() for submission in of}
         for submission, target in rows:
             said = known.get(target, NOTHING)
-            if target in of[submission] and not said.in_vain and self._misses(said):
+            if target in of[submission] and not said.in_vain and not self._is_answered(said):
                 left[submission].add(target)
         return left
 
-    def _misses(self, said: Rated) -> bool:
-        """Whether a criterion has no rating."""
-        return any(not said.ratings.get(name) for name in self.criterion_names())
+    def _is_answered(self, said: Rated) -> bool:
+        """Whether the criterion that the track guarantees has a rating: people rate all of them, but
+        a study that was done elsewhere need not.
+        """
+        return bool(said.ratings.get(self.track.criterion))
 
     def judge(
         self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
