@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
 from estimators.components import VarianceComponents, metric_worth, variance_components
+from estimators.prmse import prmse
 from kbpo.evaluation.data import Data
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.scores.bring import scorers
@@ -27,6 +28,8 @@ from kbpo.tracks.base import Track as Kind
 FEWEST = 50
 """Rated things below which nothing is told"""
 RESAMPLES, SEED = 200, 20_180_715
+EXAMPLES = 20
+"""Things that are kept of each quadrant: the first that everybody may see is shown"""
 TOGETHER = "All together"
 """The model that learns from all of them"""
 
@@ -45,6 +48,14 @@ class Rated:
     """(n,)"""
     item: Ids
     """(n,) place among the k"""
+
+    def matrix(self) -> Floats:
+        """(k, R) the first, second, … judgment of each; NaN where there is none."""
+        sizes = np.bincount(self.item, minlength=self.rows.size)
+        place = np.arange(self.item.size) - (np.cumsum(sizes) - sizes)[self.item]
+        matrix = np.full((self.rows.size, int(sizes.max(initial=1))), np.nan)
+        matrix[self.item, place] = self.values
+        return matrix
 
 
 def worth(kind: Kind, data: Data, means: dict[str, Floats]) -> dict[str, Any]:
@@ -174,18 +185,35 @@ def _by_system(
     between = None
     if len(numbers) > 2 and np.ptp(ours) > 0 and np.ptp(theirs) > 0:
         between = _number(float(pearsonr(ours, theirs)[0]))
-    return {"between": between, "alone": alone, "bias": bias} | _quadrants(here, people, slope)
+    there = scaled[rated.rows][known]
+    told = _quadrants(here, people, slope, there, data.pool.instance[rated.rows][known])
+    of_rated = prmse(rated.matrix()[known], there)
+    return {
+        "between": between,
+        "alone": alone,
+        "bias": bias,
+        "prmse": _number(of_rated.value),
+    } | told
 
 
-def _quadrants(here: Floats, people: Floats, slope: float) -> dict[str, Any]:
+def _quadrants(
+    here: Floats, people: Floats, slope: float, scaled: Floats, instance: Ids
+) -> dict[str, Any]:
     """How often both like a thing, the metric alone, people alone, neither: people at the middle of
-    their scale, the metric so that it likes as many as people do.
+    their scale, the metric so that it likes as many as people do. And some of each: where the two
+    agree those that they agree most on, else those that they part most on.
     """
     liked = people > 0.5
     cut = np.quantile(here * np.sign(slope), 1 - liked.mean()) if liked.any() else math.inf
     likes = here * np.sign(slope) >= cut
     shares = [likes & liked, likes & ~liked, ~likes & liked, ~likes & ~liked]
-    return {"quadrants": [float(one.mean()) for one in shares]}
+    gap = np.abs(scaled - people)
+    orders = [np.argsort(sign * gap, kind="stable") for sign in (1, -1, -1, 1)]
+    examples = [
+        instance[order[one[order]]][:EXAMPLES].tolist()
+        for one, order in zip(shares, orders, strict=True)
+    ]
+    return {"quadrants": [float(one.mean()) for one in shares], "examples": examples}
 
 
 def _number(value: float) -> float | None:

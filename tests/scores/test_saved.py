@@ -12,6 +12,7 @@ from django.test import Client
 from scores.conftest import World
 
 from estimators.crossfit import folds
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import board
@@ -73,6 +74,10 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     a, b = (studied.runs[name].pk for name in "AB")
     assert bias[b] - bias[a] > 0.1, "it likes B better than people do"
     assert sum(judge["quadrants"]) == pytest.approx(1)
+    assert 0.3 < judge["prmse"] < 1
+    assert [len(one) for one in judge["examples"]] == [
+        min(20, round(share * judge["n"])) for share in judge["quadrants"]
+    ]
     study = study_of(kind_of(studied.track), "overall", told)
     assert study is not None and not study.is_prior
     aided, alone = study.judgments(0.03), study.judgments(0.03, aided=False)
@@ -80,6 +85,11 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert aided.judgments < alone.judgments < two.judgments
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge" in page and "What limits the worth" in page
+    assert "Texts stand here once judgments of them are public" in page
+    assert 'class="num strong"' in page or 'class="num some"' in page, "it is biased"
+    Label.objects.update(public_at=clock.now())
+    shown = Client().get("/tracks/answers/metrics/").content.decode()
+    assert shown.count("<blockquote>") == sum(share > 0 for share in judge["quadrants"])
     assert Client().get("/tracks/answers/metrics/?criterion=z").status_code == 404
     for figure in ("worth", "bias", "width", "prompts", "quadrants"):
         file = Client().get(f"/tracks/answers/metrics/{figure}.csv").content.decode()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -18,6 +19,8 @@ from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
 from kbpo.evaluation.worth import FEWEST
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.content.ratings import rated, targets_of
+from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing, plots
@@ -28,6 +31,8 @@ from kbpo.web.csv import csv_response
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
 STEPS = 40
+SOME, STRONG = 0.05, 0.09
+"""Biases from which a cell is bold, and filled"""
 
 
 def show(request: HttpRequest, slug: str) -> HttpResponse:
@@ -50,7 +55,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "contours": _contours(told),
         "systems": names,
         "bias": _bias(told, names),
-        "quadrants": _quadrants(told),
+        "quadrants": _quadrants(kind, told),
         "widths": _widths(study),
         "curve": _curve(study, told),
         "study": study,
@@ -137,20 +142,41 @@ def _names(evaluation: Evaluation | None) -> dict[str, str]:
 def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     """By how much each metric alone over- or underrates each system on the board."""
     return [
-        {"label": one["label"], "bias": [one["bias"].get(number) for number in names]}
+        {"label": one["label"], "bias": [_shade(one["bias"].get(number)) for number in names]}
         for one in _scorers(told)
         if one.get("bias")
     ]
 
 
-def _quadrants(told: dict[str, Any]) -> dict[str, Any] | None:
-    """Where the best single metric and people part."""
+def _shade(bias: float | None) -> dict[str, Any]:
+    """A bias, and how strongly it is drawn."""
+    size = abs(bias or 0.0)
+    return {"value": bias, "shade": "strong" if size >= STRONG else "some" if size >= SOME else ""}
+
+
+def _quadrants(kind: Kind, told: dict[str, Any]) -> dict[str, Any] | None:
+    """Where the best single metric and people part, with a text of each kind that everybody may
+    see.
+    """
     single = [one for one in _scorers(told)[1:] if one.get("quadrants")]
     if not single:
         return None
     words = ("Both like it", "The metric alone", "People alone", "Neither")
-    shares = zip(words, single[0]["quadrants"], strict=True)
-    return {"label": single[0]["label"], "shares": list(shares)}
+    examples = [_example(kind, one) for one in single[0].get("examples", [[]] * len(words))]
+    shares = zip(words, single[0]["quadrants"], examples, strict=True)
+    return {"label": single[0]["label"], "shares": list(shares), "any": any(examples)}
+
+
+def _example(kind: Kind, instances: Sequence[int]) -> str:
+    """The first text whose judgments everybody may see; none where there is no such, or things are
+    no texts.
+    """
+    if not isinstance(kind, ContentTrack) or not instances:
+        return ""
+    targets = targets_of(np.array(instances, dtype=np.int64)).tolist()
+    public = rated(targets, public=True)
+    first = next((target for target in targets if target in public), None)
+    return "" if first is None else kind.shown_text([first])[first]
 
 
 def _widths(study: Study | None) -> list[dict[str, Any]]:
@@ -263,7 +289,7 @@ Rows = tuple[list[str], Sequence[Sequence[Any]]]
 
 
 def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
-    keys = ("n", "pearson", "spearman", "rho", "r", "between", "worth")
+    keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
     header = ["metric", "version", "prompt", *keys, "low80", "high80", "low95", "high95", "saves"]
     rows = []
     for one in _scorers(told):
