@@ -85,6 +85,7 @@ class World:
                 stated.append((rows.setdefault(fact, len(rows)), column))
         self.members = np.zeros((len(rows), len(runs)))
         self.members[tuple(np.array(stated).T)] = 1
+        self.facts, self.stated = list(facts), list(rows)
         self.true = np.array([float(fact in facts) for fact in rows])
         self.row_document = np.array([place[fact[0]] for fact in rows])
         self.row_fact = np.array([facts.get(fact, -1) for fact in rows])
@@ -149,21 +150,26 @@ def draw(world: World, design: str, n: int, settled, rng: np.random.Generator):
     return np.concatenate([first, rest[drawn]]), np.concatenate([np.ones(first.size), pi[drawn]])
 
 
-def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator):
+def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator, said=None):
     """Recall as annotation finds it, the share that it finds, and recall with what it misses put
-    right.
+    right. `said` is what people say of each stated fact (NaN: they gave it up); the truth if it is
+    not told.
     """
+    said = world.true if said is None else said
     position = np.full(world.n_documents, -1)
     position[drawn] = np.arange(drawn.size)
     seen = position[world.fact_document]
     new = found & ~world.predicted & (seen >= 0)
     counts = np.bincount(seen[new], minlength=drawn.size)
-    rows = np.flatnonzero(rng.random(world.true.size) < ASKED)
-    g, pi = np.full(rows.size, 0.5), np.full(rows.size, ASKED)
+    rows = np.flatnonzero(rng.random(said.size) < ASKED)
+    answered = ~np.isnan(said[rows])
+    pi = np.full(answered.sum(), ASKED * answered.mean())
+    rows = rows[answered]
+    g = np.full(rows.size, 0.5)
     plain = recall(
         world.members[rows],
         pi,
-        world.true[rows],
+        said[rows],
         g,
         world.members.sum(axis=0) / 2,
         world.true.size / 2,
@@ -173,7 +179,7 @@ def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator):
     )
     marked = np.where(world.row_fact >= 0, found[world.row_fact], False)[rows]
     share = found_share(
-        world.true[rows],
+        said[rows],
         marked,
         np.ones(rows.size),
         pi,

@@ -112,12 +112,12 @@ class Crowd:
         self.finds, self.mention_recall, self.as_told = finds, mention_recall, as_told
         self.opinions = opinions
         self._lock = threading.Lock()
-        self._workers = []
+        self.workers = []
         for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
             rng = random.Random(f"{seed}:{number}")
             kind = kinds[number % len(kinds)]
-            self._workers.append(
-                _Worker(
+            self.workers.append(
+                Worker(
                     self,
                     Browser(base_url),
                     login,
@@ -141,7 +141,7 @@ class Crowd:
         stop = threading.Event()
         threads = [
             threading.Thread(target=self._run, args=(one, stop, until is None, poll))
-            for one in self._workers
+            for one in self.workers
         ]
         for thread in threads:
             thread.daemon = True
@@ -154,7 +154,7 @@ class Crowd:
         return self.work_done
 
     def _run(
-        self, worker: _Worker, stop: threading.Event, leave_when_empty: bool, poll: float
+        self, worker: Worker, stop: threading.Event, leave_when_empty: bool, poll: float
     ) -> None:
         while not stop.is_set():
             try:
@@ -182,7 +182,9 @@ class Crowd:
 
 
 @dataclass
-class _Worker:
+class Worker:
+    """One of a crowd, with a login and habits of their own."""
+
     crowd: Crowd
     browser: Browser
     login: tuple[str, str]
@@ -287,7 +289,7 @@ class _Worker:
         """The fields of an answer to the page's kind of question."""
         document = form.data["document"]
         if form.data.get("interface", "relation") == "relation":
-            return self._answer(form, wrong)
+            return self.answer_pair(form, wrong)
         if (says := SAYS.get(form.data["interface"])) is not None:
             if self.crowd.opinions is None:
                 raise LookupError("this crowd has no opinion on texts")
@@ -312,7 +314,8 @@ class _Worker:
         )
         return {"mentions": [marks], "nothing": ["1"]}
 
-    def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
+    def answer_pair(self, form: Form, wrong: bool) -> dict[str, list[str]]:
+        """The fields of an answer about two names."""
         truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}

@@ -15,7 +15,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from rehearsal.annotators import Crowd, Knows, _Worker
+from rehearsal.annotators import Crowd, Knows, Worker
 from rehearsal.browser import Browser, Form, Page
 
 HIT = re.compile(r'class="hit" href="[^"]*hitId=(\w+)')
@@ -29,13 +29,13 @@ class MarketCrowd(Crowd):
         self, market: str, site: str, names: Sequence[str], knows: Knows, **how: Any
     ) -> None:
         super().__init__(site, [(name, "") for name in names], knows, **how)
-        self._workers = [
-            _MarketWorker(**vars(worker), market=Browser(market)) for worker in self._workers
+        self.workers = [
+            _MarketWorker(**vars(worker), market=Browser(market)) for worker in self.workers
         ]
 
 
 @dataclass
-class _MarketWorker(_Worker):
+class _MarketWorker(Worker):
     market: Browser = field(kw_only=True)
     refused: set[str] = field(default_factory=set, kw_only=True)
     """HITs that are not for them: met before, or not needed any more"""

@@ -87,6 +87,8 @@ class Interface(ABC):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    title: ClassVar[str]
+    """What it asks, in words for annotators"""
     offered_as: ClassVar[str]
     """What a marketplace offers it as, in words that strangers choose by; at most 128
     characters."""

@@ -55,6 +55,8 @@ class Tutorial:
     questions: list[dict[str, Any]]
     again: list[dict[str, Any]] = field(default_factory=list)
     """Other questions, as many, for the second attempt; empty if it has the same"""
+    payload: dict[str, Any] = field(default_factory=dict)
+    """What the payloads of all questions have in common"""
 
     @property
     def seconds(self) -> int:
@@ -72,7 +74,7 @@ class Tutorial:
         interface = interface_of(self.interface)
         return Question(
             interface=self.interface,
-            payload=self.asked(attempt)[number - 1]["payload"],
+            payload=self.payload | self.asked(attempt)[number - 1]["payload"],
             target_id=0,
             reward=interface.default_reward,
             extra=interface.default_extra,

@@ -37,6 +37,12 @@ def side(*glosses: str) -> Side:
         (("Ann Lee", "Ann B. Lee"), ["Ann Lee", "Ann B. Lee"]),
         (("Hale", "Haley Court"), ["Hale", "Haley Court"]),
         (("Hale", "Hale"), ["Hale", "Hale"]),
+        (
+            ("WCI", "World Council of Insurers"),
+            ["WCI, not World Council of Insurers", "World Council of Insurers"],
+        ),
+        (("U.S.", "United States"), ["U.S., not United States", "United States"]),
+        (("WHO", "World Council"), ["WHO", "World Council"]),
     ],
 )
 def test_a_part_of_a_name_stands_for_another_thing(

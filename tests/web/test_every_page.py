@@ -102,6 +102,7 @@ NO_PAGE = {
         "api-tracks", "api-withdraw", "api-compare", "api-judgments", "api-schema-of-track",
         "api-track", "api-track-judgments",
         "api-judge", "api-judges", "api-prmse", "api-scores", "api-unscored",
+        "healthz", "service-metrics",
     },
     "a file": {
         "api-documents", "api-mention-types", "baseline", "baseline-output",

@@ -52,6 +52,7 @@ class AnswerCorrectness(Interface):
     """Plausible or not; then for each passage what it shows, with the words that show it."""
 
     name: ClassVar[str] = "answer_correctness"
+    title: ClassVar[str] = "Whether passages show that an answer is right"
     offered_as: ClassVar[str] = "Say whether short passages show that an answer is right"
     default_reward: ClassVar[str] = "0.40"
     default_seconds: ClassVar[int] = 120

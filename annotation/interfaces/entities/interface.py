@@ -43,6 +43,7 @@ class Entities(Interface):
 
     name: ClassVar[str] = "entities"
     version: ClassVar[int] = 1
+    title: ClassVar[str] = "Every name in a document"
     offered_as: ClassVar[str] = "Mark the names, dates and titles in a news article"
     suggests_titles: ClassVar[bool] = True
     default_reward: ClassVar[str] = "2.60"

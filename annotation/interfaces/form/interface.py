@@ -53,6 +53,7 @@ class Form(Interface):
 
     name: ClassVar[str] = "form"
     version: ClassVar[int] = 1
+    title: ClassVar[str] = "Questions about a text"
     offered_as: ClassVar[str] = "Read a short text and answer questions about it"
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20

@@ -42,6 +42,7 @@ class LanguageQuality(Form):
     """One button for each facet of a text, and the text mended if any is below the top."""
 
     name: ClassVar[str] = "language_quality"
+    title: ClassVar[str] = "How well a text reads"
     offered_as: ClassVar[str] = "Rate how a short text reads; mending one pays a bonus"
     default_reward: ClassVar[str] = "0.15"
     default_extra: ClassVar[str] = "0.25"

@@ -59,6 +59,7 @@ class Relation(Interface):
 
     name: ClassVar[str] = "relation"
     version: ClassVar[int] = 1
+    title: ClassVar[str] = "What a sentence says about two names"
     offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20

@@ -46,6 +46,7 @@ class RelationsExhaustive(Interface):
 
     name: ClassVar[str] = "relations_exhaustive"
     version: ClassVar[int] = 1
+    title: ClassVar[str] = "Every relation in a document"
     offered_as: ClassVar[str] = "Say what an article tells about pairs of its names"
     default_reward: ClassVar[str] = "2.25"
     default_seconds: ClassVar[int] = 540

@@ -133,14 +133,17 @@ class Side:
 
     @cached_property
     def fuller(self) -> dict[str, list[str]]:
-        """For each candidate whose words are a part of another one's: those fuller names. It stands
-        for another thing of that name, since each thing is called by its fullest name.
+        """For each candidate whose words are a part of another one's, or its initials: those fuller
+        names. It stands for another thing of that name, since each thing is called by its fullest
+        name.
         """
-        words = {value: gloss.casefold().split() for value, gloss in self.candidates.items()}
         found: dict[str, list[str]] = {}
-        for value, own in words.items():
+        for value, own in self.candidates.items():
             longer = [
-                self.candidates[other] for other, some in words.items() if _is_part_of(own, some)
+                other
+                for other in self.candidates.values()
+                if _is_part_of(own.casefold().split(), other.casefold().split())
+                or _abbreviates(own, other)
             ]
             if longer:
                 found[value] = list(dict.fromkeys(longer))
@@ -157,6 +160,14 @@ def _is_part_of(words: list[str], others: list[str]) -> bool:
     n = len(words)
     starts = range(len(others) - n + 1)
     return 0 < n < len(others) and any(others[at : at + n] == words for at in starts)
+
+
+def _abbreviates(short: str, name: str) -> bool:
+    """Whether letters are the initials of a name of several words, as WCI of World Council of
+    Insurers.
+    """
+    initials = "".join(word[0] for word in name.split() if word[0].isupper())
+    return len(initials) > 1 and short.replace(".", "") == initials
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionD
             span: {one for _, one in settled.get((pair.document, span), ())}
             for span in (pair.a, pair.b)
         }
-        payload = _payload(
+        payload = payload_of(
             pair, documents[pair.document], names[pair.document], sides, visible, schema, said
         )
         for side, span in (("a", pair.a), ("b", pair.b)):
@@ -119,7 +119,7 @@ def _parts(schema: Schema, ahead: Collection[str], back: Collection[str]) -> Ite
             yield directed(name, False)
 
 
-def _payload(
+def payload_of(
     pair: Pair,
     document: Document,
     names: Names,
@@ -128,6 +128,7 @@ def _payload(
     schema: Schema,
     said: dict[Span, set[Span]],
 ) -> dict[str, Any]:
+    """What the page about a pair shows; its two mentions have no targets yet."""
     first, last = sentences_over(document, pair.a, pair.b)
     lit = _extent(document, first, last, pair)
     shown_first, shown_last = max(0, first - BEFORE), min(len(document.sentences) - 1, last + AFTER)

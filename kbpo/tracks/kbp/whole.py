@@ -25,14 +25,19 @@ Settled = Mapping[Span, Mapping[str, Any]]
 
 
 def mentions_draft(track: Track, document: Document) -> QuestionDraft:
-    """The question for all mentions of a document that some relation may be about. Types that no
-    predicate names are told apart, so that nobody marks in vain.
-    """
+    """The question for all mentions of a document that some relation may be about."""
     place = Place("document", document.pk)
-    schema = load_schema(track.corpus.schema)
+    payload = mentions_payload(document, load_schema(track.corpus.schema))
+    return QuestionDraft(targets_at(track.corpus, [place])[place], "entities", payload)
+
+
+def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
+    """What the page for marking mentions shows. Types that no predicate names are told apart, so
+    that nobody marks in vain.
+    """
     counted = schema.counted_types
     others = [one for one in schema.entity_types.values() if one not in counted]
-    payload = _text_of(document) | {
+    return _text_of(document) | {
         "tokens": [
             list(span) for span in zip(document.token_begin, document.token_end, strict=True)
         ],
@@ -48,23 +53,35 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
         ],
         "not_asked": [one.description or one.name for one in others if one.linkable],
     }
-    return QuestionDraft(targets_at(track.corpus, [place])[place], "entities", payload)
 
 
 def relations_draft(track: Track, document: Document, origin: str) -> QuestionDraft | None:
     """The question for the relations between the mentions that were settled under an origin; None
     if no two of them may be related.
     """
-    values = mentions_of(document.pk, origin)
     schema = load_schema(track.corpus.schema)
+    payload = relations_payload(document, mentions_of(document.pk, origin), schema, track.scope)
+    if not payload["pairs"]:
+        return None
+    spans = [(one["span"][0], one["span"][1]) for one in payload["mentions"]]
+    whole = Place("document", document.pk)
+    pairs = payload["pairs"]
+    places = [Place.pair(document.pk, spans[one["a"]], spans[one["b"]]) for one in pairs]
+    targets = targets_at(track.corpus, [whole, *places])
+    for one, place in zip(pairs, places, strict=True):
+        one["target"] = targets[place]
+    return QuestionDraft(targets[whole], "relations_exhaustive", payload)
+
+
+def relations_payload(
+    document: Document, values: Settled, schema: Schema, scope: str
+) -> dict[str, Any]:
+    """What the page for the relations of a document's settled mentions shows; its pairs have no
+    targets yet.
+    """
     spans = sorted(values)
     clusters = Clusters(document.text, values)
-    pairs = list(_pairs(document, values, clusters, schema, REACH[track.scope]))
-    if not pairs:
-        return None
-    whole = Place("document", document.pk)
-    places = [Place.pair(document.pk, a, b) for a, b, _ in pairs]
-    targets = targets_at(track.corpus, [whole, *places])
+    pairs = list(_pairs(document, values, clusters, schema, REACH[scope]))
     options: dict[tuple[str, str], int] = {}
     of_types = [(values[a]["type"], values[b]["type"]) for a, b, _ in pairs]
     for types in of_types:
@@ -72,8 +89,8 @@ def relations_draft(track: Track, document: Document, origin: str) -> QuestionDr
     at = {span: number for number, span in enumerate(spans)}
     numbers: dict[Span, int] = {}
     lists = [sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options]
-    payload = _text_of(document) | {
-        "scope": track.scope,
+    return _text_of(document) | {
+        "scope": scope,
         "mentions": [
             {
                 "span": list(span),
@@ -86,17 +103,10 @@ def relations_draft(track: Track, document: Document, origin: str) -> QuestionDr
         "options": lists,
         "meanings": meanings_of(chain.from_iterable(lists), schema),
         "pairs": [
-            {
-                "target": targets[place],
-                "a": at[a],
-                "b": at[b],
-                "options": options[types],
-                "sentence": sentence,
-            }
-            for (a, b, sentence), place, types in zip(pairs, places, of_types, strict=True)
+            {"a": at[a], "b": at[b], "options": options[types], "sentence": sentence}
+            for (a, b, sentence), types in zip(pairs, of_types, strict=True)
         ],
     }
-    return QuestionDraft(targets[whole], "relations_exhaustive", payload)
 
 
 def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:

@@ -20,7 +20,7 @@ from annotation.hits import lease
 from annotation.hits.mail_work import ask_for_mail
 from annotation.hits.read_answer import read_answer
 from annotation.hits.todays_set import answered, todays_set
-from annotation.interfaces.registry import INTERFACES
+from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.labels.change import can_change
 from annotation.models import Assignment, Worker
 from annotation.quality.hourly import hourly_rates
@@ -35,11 +35,6 @@ from kbpo.money.spend import ZERO
 from kbpo.web.address import address_of
 from kbpo.web.judging.views import for_annotators, interface_title
 
-TITLES = {
-    "relation": "What a sentence says about two names",
-    "entities": "Every name in a document",
-    "relations_exhaustive": "Every relation in a document",
-}
 STATES = {
     "submitted": "being read",
     "accepted": "being read",
@@ -49,11 +44,6 @@ STATES = {
     "failed": "could not be read",
 }
 A_PAGE = 50
-
-
-def title_of(interface: str) -> str:
-    """What an interface asks, in words for annotators."""
-    return TITLES.get(interface, interface.replace("_", " ").capitalize())
 
 
 @require_GET
@@ -98,23 +88,21 @@ def _teams(worker: Worker) -> list[str]:
 
 
 def _kinds(worker: Worker) -> list[dict[str, Any]]:
-    """What is open, interface by interface, and whether its tutorial is passed."""
+    """What is open, interface by interface, and whether its tutorial is passed; also what can be
+    learned for pay, or was not passed.
+    """
     learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
     for name in INTERFACES:
         lesson = teach.tutorials().get(name)
         offer = lease.offer_to(worker, name) if name in learned or name in learnable else None
-        n = offer.n if offer else 0
-        if n or (lesson is not None and name not in learned):
-            reward = (
-                teach.offered_reward(worker, lesson)
-                if lesson is not None and name not in learned
-                else ZERO
-            )
+        reward = teach.offered_reward(worker, lesson) if lesson and name not in learned else ZERO
+        failed = name not in learned and name not in learnable
+        if (offer and offer.n) or reward > 0 or failed:
             kind = {
                 "name": name,
-                "title": title_of(name),
-                "n": n,
+                "title": interface_of(name).title,
+                "n": offer.n if offer else 0,
                 "offer": offer,
                 "lesson": lesson,
                 "reward": reward,
@@ -204,7 +192,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
             else:
                 messages.success(request, "Thank you. The admins will read it, and nobody else.")
                 return redirect("annotate")
-    kinds = [(name, title_of(name)) for name in INTERFACES]
+    kinds = [(name, interface_of(name).title) for name in INTERFACES]
     context = {"refusal": refusal, "said": request.POST, "kinds": kinds}
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
@@ -311,7 +299,10 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
     context = {
         "payout": paid,
         "lines": [
-            {"what": title_of(one.what) if one.what in INTERFACES else one.what, "line": one}
+            {
+                "what": interface_of(one.what).title if one.what in INTERFACES else one.what,
+                "line": one,
+            }
             for one in payout.lines_of(paid)
         ],
         "first": first,

@@ -58,5 +58,5 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
-    path("metrics", metrics, name="metrics"),
+    path("metrics", metrics, name="service-metrics"),
 ]

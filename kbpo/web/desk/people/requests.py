@@ -16,6 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from annotation.desk.appeals import answer_appeal
+from annotation.interfaces.registry import interface_of
 from annotation.models import Worker
 from annotation.workers import consent, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_of, takes_volunteers
@@ -33,7 +34,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.csv import csv_response
 from kbpo.web.desk.people.workers import in_doubt
-from kbpo.web.judging.own_pages import show_receipt, title_of
+from kbpo.web.judging.own_pages import show_receipt
 
 MOST = Decimal("100000")
 TAKEN_BACK = {True: "What was refused is paid.", False: "Readmitted."}
@@ -62,7 +63,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         ),
         "told": told,
         "feedback": [
-            {"row": row, "title": title_of(row.interface) if row.interface else ""}
+            {"row": row, "title": interface_of(row.interface).title if row.interface else ""}
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
         ],
         "annotators": _annotators(),
