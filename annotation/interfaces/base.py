@@ -182,3 +182,9 @@ class Interface(ABC):
             (response.criterion, str(response.target_id)),
             json.dumps(response.value, sort_keys=True),
         )
+
+    def measured(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """Yields the units in which agreement is measured, each with what was said of it: the same
+        unless agreement is published in others.
+        """
+        return self.units(question, response)

@@ -154,7 +154,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
         )
         for response in responses.order_by("pk"):
             question = some[response.question_id]
-            for unit, value in interface_of(question.interface).units(question, response):
+            for unit, value in interface_of(question.interface).measured(question, response):
                 if unit[0] != "flag":
                     found[question.interface].append(
                         Row(question.pk, response.assignment.worker_id, unit, value)

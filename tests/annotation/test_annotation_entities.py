@@ -361,5 +361,20 @@ def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
     assert dict(Entities().units(question, flag)) == {("flag", ""): "yes"}  # type: ignore[arg-type]
 
 
+def test_agreement_on_what_is_the_same_and_on_titles_is_measured_word_by_word() -> None:
+    question = SimpleNamespace(payload=PAYLOAD, target_id=7)
+    said = {"mentions": [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]}
+    response = SimpleNamespace(criterion="mentions", value=said, target_id=7)
+    rows = dict(Entities().measured(question, response))  # type: ignore[arg-type]
+    words = len(PAYLOAD["tokens"])
+    assert [rows["canonical", str(at)] for at in range(words)] == [
+        "0-10" if at in (0, 1, 8) else "" for at in range(words)
+    ], "also of a name that only one reader marked: the others say nothing of its words"
+    assert [rows["mention", str(at)] for at in (0, 2, 8)] == ["PER", "", "PER"]
+    links = SimpleNamespace(criterion="links", value={"0-10": "none"}, target_id=7)
+    titles = dict(Entities().measured(question, links))  # type: ignore[arg-type]
+    assert titles == {("link", str(at)): "none" if at in (0, 1) else "" for at in range(words)}
+
+
 def test_nobody_found_anything() -> None:
     assert settle_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []

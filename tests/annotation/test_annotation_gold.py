@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 from annotation_world import GOOD, answer_all, take
+from django.core.cache import cache
 from django.test import Client
 
 from annotation.hits import collect
@@ -20,11 +21,14 @@ from annotation.models import (
     Considered,
     Gold,
     Payment,
+    Policy,
     Question,
+    Response,
     Signal,
     Worker,
 )
 from annotation.quality import gold, tally
+from annotation.quality.reliability import reliability
 from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
@@ -254,3 +258,32 @@ def test_gold_does_not_keep_its_target_from_being_asked_about(
     Question.objects.filter(gold=None).update(status="cancelled")
     assert ask.tick() == 6
     assert Question.objects.get(target=made.question.target_id, status="waiting").round == 3
+
+
+def test_how_people_agree_and_err_on_gold_is_known_of_all_of_them_together(
+    made: Gold,
+    always: None,
+    published: Submission,
+    annotator: Callable[[str], User],
+) -> None:
+    track = made.question.track
+    assert reliability(track).gold_error is None, "nobody has answered it"
+    open_some(published)
+    Policy.objects.update(gold_rate=0.5)
+    for name, answer in (("dana", WRONG), ("eve", RAW)):
+        cache.clear()
+        who = Client()
+        who.force_login(annotator(name))
+        who.post(take(who), answer)
+        settle.tick()
+        graded = Comparison.objects.get(kind="gold", assignment__worker__user__username=name)
+        assert graded.against == (name == "dana")
+        assert reliability(track).gold_answers == (0 if name == "dana" else 2), (
+            "one person's answers are nobody's business"
+        )
+    odd = Response.objects.filter(question__gold=None, criterion="relation").order_by("pk")[0]
+    odd.value = odd.value | {"holds": []}
+    odd.save(update_fields=["value"])
+    cache.clear()
+    known = reliability(track)
+    assert known.kappa is not None and known.kappa < 1 and known.gold_error == 0.5

@@ -167,7 +167,7 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     told = call(f"{live_server.url}/api/tracks/questions/board/", first)["systems"]
     assert [one["mean"]["value"] for one in told] == [1.0, half.value]
     rows = urllib.request.urlopen(f"{live_server.url}/tracks/questions/board.csv").read().decode()
-    head = "team,system,rank_best,rank_worst,labels,answers,agreement,checked,note,mean_value"
+    head = "team,system,rank_best,rank_worst,labels,answers,agreement,kappa,gold_answers"
     assert rows.splitlines()[0].startswith(head)
     addresses = (f"/submissions/{pk}/", "/tracks/questions/compare/")
     assert all(Browser(live_server.url).get(address).status == 200 for address in addresses)

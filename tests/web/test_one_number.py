@@ -13,9 +13,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from annotation.models import HIT, Assignment, Comparison, Gold, Question, Response, Worker
+from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
@@ -30,6 +33,7 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Further, Sample, Threshold
 from kbpo.sampling.order import offer_of, order
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
@@ -139,6 +143,47 @@ class Seen:
         return None if score is None else (score["high80"] - score["low80"]) / 2
 
 
+def people_answer(track: Track, targets: list[int]) -> None:
+    """Two people say the same of one question, differ on another, and one of them errs on gold."""
+    who = [Worker.objects.create(platform="pool", handle=f"worker {one}") for one in "ab"]
+    for name, target, said in zip(
+        ("same", "differ", "gold"), targets, ("yy", "yn", "yn"), strict=True
+    ):
+        question = Question.objects.create(
+            track=track,
+            target_id=target,
+            interface="relation",
+            status="gold" if name == "gold" else "settled",
+            payload={"predicates": [{"part": PART}]},
+            order=0.5,
+            payer="x:1",
+            price=Decimal("0.06"),
+            reward=Decimal("0.05"),
+        )
+        hit = HIT.objects.create(status="closed", track=track, platform="pool", reward=0)
+        hit.questions.add(question)
+        if name == "gold":
+            Gold.objects.create(question=question, expected=[])
+        for worker, one in zip(who, said, strict=True):
+            answer = Assignment.objects.create(
+                hit=hit,
+                worker=worker,
+                status="approved",
+                leased_until=clock.now(),
+                submitted_at=clock.now(),
+                raw={},
+            )
+            Response.objects.create(
+                assignment=answer,
+                question=question,
+                target_id=target,
+                criterion="relation",
+                value={"shown": [PART], "holds": [PART] if one == "y" else []},
+            )
+            if name == "gold":
+                Comparison.objects.create(assignment=answer, kind="gold", against=one == "n")
+
+
 def text_of(page: str) -> str:
     """What is read of a page, in one line."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
@@ -243,12 +288,23 @@ def _judges(seen: Seen) -> None:
     assert float(said[2]) == pytest.approx(100 * told["agreement"], abs=0.051)
     if seen.csv is not None:
         assert seen.json["judges"] == told
-        kept = [seen.csv[name] for name in ("answers", "agreement", "checked")]
-        assert [float(one) for one in kept] == pytest.approx(list(told.values()))
+        kept = {name: float(seen.csv[name]) for name in told if told[name] is not None}
+        assert kept == pytest.approx({name: told[name] for name in kept})
+        assert not [name for name in told if told[name] is None and seen.csv[name]]
         whole = seen.whole["evaluation"]["judges"]
         assert f"Of the {whole['answers']:,} answers about what these systems" in text_of(
             seen.board
         )
+    people = [f"people on this track agree by Fleiss’ κ = {told['kappa'] or 0:.2f}."]
+    people.append(
+        f"Of their {told['gold_answers']} answers to questions whose answer is known"
+        f" {100 * (told['gold_error'] or 0):.1f} % were wrong."
+    )
+    for key, sentence in zip(("kappa", "gold_error"), people, strict=True):
+        assert (sentence in seen.text) == (told[key] is not None), sentence
+        if seen.csv is not None:
+            assert whole[key] == told[key]
+            assert (sentence in text_of(seen.board)) == (told[key] is not None), sentence
     if told["checked"]:
         corrected = next(s for s in seen.api["scores"] if s["method"] == "expert")
         assert corrected["n_checked"] == told["checked"]
@@ -302,6 +358,15 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
     town.check(60)
     assert look("checked by experts").api["judges"]["checked"] >= 10
     look("checked by experts", other, "Tim")
+    people_answer(toy.track, town.world.target[:3])
+    cache.clear()
+    known = look("people known").api["judges"]
+    assert (known["kappa"], known["gold_answers"], known["gold_error"]) == (
+        pytest.approx(-1 / 3),
+        2,
+        0.5,
+    )
+    look("people known", other, "Tim")
     assert not wrong, "\n".join(wrong)
 
 

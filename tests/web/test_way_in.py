@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo import environment
-from kbpo.accounts.models import AccountRequest, Audit, Invitation, Team, User
+from kbpo.accounts.models import AccountRequest, Audit, Invitation, Team, Token, User
 from kbpo.web.public import ask
 from tests.conftest import PASSWORD, Toy
 
@@ -133,6 +133,32 @@ def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None
     assert Client().login(username="rosa", password="a quite new secret")
     again = Client().get(link, follow=True).content.decode()
     assert "does not work any more" in again
+
+
+@pytest.mark.parametrize("made_by", ["mail", "admin"])
+def test_a_password_set_by_a_link_ends_every_token_and_session(
+    made_by: str, client: Client, as_user: As, toy: Toy
+) -> None:
+    """Whoever lost a password may have lost more with it."""
+    row, secret = Token.issue(toy.users["Rosa"], "laptop")
+    bearer = {"HTTP_AUTHORIZATION": f"Token {secret}"}
+    stranger, submissions = as_user("Rosa"), reverse("api-submissions")
+    assert client.get(submissions, **bearer).status_code == 200
+    assert stranger.get(reverse("account")).status_code == 200
+    if made_by == "mail":
+        client.post(reverse("forgotten"), {"email": "rosa@example.org"})
+        link = address_in(mail.outbox[0].body)
+    else:
+        made = as_user("Admin").post(reverse("desk-reset-link"), {"username": "Rosa"}, follow=True)
+        link = address_in(made.content.decode())
+    address = client.get(link, follow=True).request["PATH_INFO"]
+    assert client.get(submissions, **bearer).status_code == 200, "a link alone ends nothing"
+    client.post(address, dict.fromkeys(("new_password1", "new_password2"), "a quite new secret"))
+    row.refresh_from_db()
+    assert row.revoked_at is not None
+    assert client.get(submissions, **bearer).status_code == 401
+    asked = stranger.get(reverse("account"))
+    assert asked.status_code == 302 and reverse("login") in asked["Location"]
 
 
 def test_it_is_not_told_who_has_an_account(client: Client, toy: Toy) -> None:

@@ -163,6 +163,25 @@ class Entities(Interface):
                     f"{one.canonical[0]}-{one.canonical[1]}",
                 )
 
+    def measured(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """The same word by word: also which mention a word's mention is the same as, and its page.
+        A word in none says nothing, for that is what people differ by as well.
+        """
+        reading, words = Reading(question.payload), dict[str, list[str]]()
+        if response.criterion == "mentions":
+            words["canonical"] = [""] * len(reading.tokens)
+        if response.criterion == "links":
+            words["link"] = [""] * len(reading.tokens)
+        for (what, which), value in self.units(question, response):
+            if what not in words:
+                yield (what, which), value
+                continue
+            begin, end = (int(part) for part in which.split("-"))
+            first, last = reading.in_tokens((begin, end)) or (0, 0)
+            words[what][first:last] = [value] * (last - first)
+        for what, said in words.items():
+            yield from (((what, str(at)), value) for at, value in enumerate(said))
+
 
 def _mark_said(reading: Reading, one: Marked, words: Mapping[str, str]) -> Statement:
     says = f"“{reading.gloss(one.span)}”: {words.get(one.type, one.type)}"

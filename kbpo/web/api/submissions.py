@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.quality.reliability import reliability
 from kbpo.accounts.models import User
 from kbpo.evaluation.extent import extent_of, guaranteed
 from kbpo.evaluation.flips import turned
@@ -30,6 +31,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.api.errors import Refused
+from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.submissions import samples_seen
 
 
@@ -135,7 +137,7 @@ def _judges(submission: Submission) -> dict[str, Any]:
     judges = judges_of(submission.track.evaluations.order_by("-number").first(), submission)
     corrected = guaranteed(submission, "expert")
     checked = corrected.n_checked if corrected is not None else 0
-    return {"answers": judges.answers, "agreement": judges.agree, "checked": checked}
+    return told_of(judges, reliability(submission.track)) | {"checked": checked}
 
 
 def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:

@@ -13,11 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.quality.reliability import reliability
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.web.public.judges import as_json as told_of
 
 SAID = (
     "scope",
@@ -103,21 +105,21 @@ def as_json(shown: Board) -> dict[str, Any]:
     }
 
 
-JUDGES = ("answers", "agreement", "checked")
+JUDGES = ("answers", "agreement", "kappa", "gold_answers", "gold_error", "checked")
 """What is told of those who judged a system's relations: their answers, the share of these that
-agrees with the majority, and how many judgments experts checked"""
+agrees with the majority; of all people on the track Fleiss' κ, their answers to questions whose
+answer is known and the share of these that is wrong; and how many judgments experts checked"""
 
 
 def judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
     """What is known of the judges of one system."""
     judges = judges_of(shown.evaluation, row.submission)
-    return dict(zip(JUDGES, (judges.answers, judges.agree, row.n_checked), strict=True))
+    return told_of(judges, reliability(shown.track)) | {"checked": row.n_checked}
 
 
 def _evaluation(row: Evaluation) -> dict[str, Any]:
     said = {key: row.settings[key] for key in SAID if key in row.settings}
-    judges = judges_of(row)
-    told = {"answers": judges.answers, "agreement": judges.agree}
+    told = told_of(judges_of(row), reliability(row.track))
     return {"number": row.number, "made_at": row.made_at, "judges": told} | said
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from annotation.quality.reliability import Reliability, reliability
 from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import Board, Figure
 from kbpo.evaluation.run import ALL_JUDGED
@@ -22,14 +23,15 @@ def of_board(shown: Board) -> list[str]:
     """What stands under a board; nothing before its first scores."""
     if not shown.rows:
         return []
-    judges = judges_of(shown.evaluation)
+    judges, people = judges_of(shown.evaluation), reliability(shown.track)
     if judges.in_interval:
-        return [RATINGS]
+        return [RATINGS, *_people(people)]
     checks = _checks(shown)
     said = [CORRECTED if checks else SAMPLING_ONLY]
     if any(figure.exact for row in shown.rows for figure in row.figures.values()):
         said.append(f"“All judged” means: {ALL_JUDGED.partition(': ')[2]}")
-    said += [_agree(judges, "about what these systems state"), checks or UNCHECKED]
+    said += [_agree(judges, "about what these systems state"), *_people(people)]
+    said.append(checks or UNCHECKED)
     if checks and not all(row.n_checked for row in shown.rows):
         said.append(TOO_FEW)
     return said
@@ -50,7 +52,12 @@ def _checks(shown: Board) -> str:
 
 
 def of_submission(
-    judges: Judges, printed: Figure | None, *, corrected: bool, checked: bool
+    judges: Judges,
+    people: Reliability,
+    printed: Figure | None,
+    *,
+    corrected: bool,
+    checked: bool,
 ) -> list[str]:
     """What stands beside the guaranteed number of a submission; nothing where it has none.
     `corrected`: it stands there corrected, too; `checked`: something else is said of experts.
@@ -58,13 +65,13 @@ def of_submission(
     if printed is None or printed.value is None:
         return []
     if judges.in_interval:
-        return [RATINGS]
+        return [RATINGS, *_people(people)]
     said = [ALL_JUDGED] if printed.exact else []
     if corrected:
         said.append(CORRECTED)
     elif not printed.exact:
         said.append(SAMPLING_ONLY)
-    said.append(_agree(judges, "behind its score"))
+    said += [_agree(judges, "behind its score"), *_people(people)]
     if not checked:
         said.append(UNCHECKED)
     return said
@@ -77,3 +84,27 @@ def _agree(judges: Judges, what: str) -> str:
         f"Of the {count_text(judges.answers)} answers {what} {percent_text(judges.agree)} agree"
         " with their majority."
     )
+
+
+def _people(people: Reliability) -> list[str]:
+    """What is known of all who answer a track's questions."""
+    said = []
+    if people.kappa is not None:
+        said.append(f"Beyond chance, people on this track agree by Fleiss’ κ = {people.kappa:.2f}.")
+    if people.gold_error is not None:
+        said.append(
+            f"Of their {count_text(people.gold_answers)} answers to questions whose answer is known"
+            f" {percent_text(people.gold_error)} were wrong."
+        )
+    return said
+
+
+def as_json(judges: Judges, people: Reliability) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "answers": judges.answers,
+        "agreement": judges.agree,
+        "kappa": people.kappa,
+        "gold_answers": people.gold_answers,
+        "gold_error": people.gold_error,
+    }

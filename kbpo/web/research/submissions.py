@@ -17,6 +17,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from annotation.quality.reliability import reliability
 from annotation.questions import share
 from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent, extent_of, guaranteed
@@ -175,6 +176,7 @@ def _judges(submission: Submission) -> list[str]:
     corrected = guaranteed(submission, "expert")
     return of_submission(
         judges_of(latest, submission),
+        reliability(submission.track),
         guaranteed(submission),
         corrected=corrected is not None,
         checked=corrected is not None or bool(not_corrected(submission)),

@@ -1,0 +1,66 @@
+"""What everybody may know of the people behind a track's scores: how far they agree beyond chance,
+and how often they answer otherwise where the right answer is known. No line is about one person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.core.cache import cache
+from django.db.models import Count, Q
+
+from annotation.models import Response
+from annotation.quality.agreement import choices
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+HELD = 60  # seconds: many read a board, and neither figure moves much in a minute
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Those who answer a track's questions, taken together; answers that are left out of labels
+    are left out here.
+    """
+
+    kappa: float | None
+    """Fleiss' κ of the latest questions, each with all that was ticked as one choice; None where
+    no two people answered one, or answers are ratings"""
+    gold_answers: int
+    """to gold questions that stand, of at least two people together; 0 of one alone"""
+    gold_error: float | None
+    """the share of these that say something else than what is known"""
+
+
+def reliability(track: Track) -> Reliability:
+    """Return what is known of a track's people by now, a minute old at most."""
+    key = f"reliability:{track.pk}"
+    found: Reliability | None = cache.get(key)
+    if found is None:
+        found = Reliability(_kappa(track), *_of_gold(track))
+        cache.set(key, found, HELD)
+    return found
+
+
+def _kappa(track: Track) -> float | None:
+    """Of the questions by which the track's kind asks first."""
+    measured = choices(kind_of(track).asking[0].interface, track=track)
+    return measured[0].kappa if measured else None
+
+
+def _of_gold(track: Track) -> tuple[int, float | None]:
+    """How many answers to gold there are, and the share that is wrong."""
+    answers = Response.objects.filter(
+        question__track=track,
+        question__gold__isnull=False,
+        question__gold__retired_at=None,
+        excluded_reason="",
+        assignment__comparisons__kind="gold",
+    )
+    wrong = Q(assignment__comparisons__against=True)
+    told = answers.aggregate(
+        n=Count("assignment", distinct=True),
+        wrong=Count("assignment", distinct=True, filter=wrong),
+        people=Count("assignment__worker", distinct=True),
+    )
+    return (told["n"], told["wrong"] / told["n"]) if told["people"] > 1 else (0, None)
