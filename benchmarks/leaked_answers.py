@@ -35,6 +35,7 @@ from benchmarks.our_rule import Board, arrive, doubt, measure
 from estimators import horvitz_thompson, leaks, poisson, seen
 
 ALPHA, EARLIER, FOLDS = 0.001, 27, 5
+N_DOCUMENTS = 500
 HALF_WIDTHS = (0.10, 0.05, 0.03)
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
 
@@ -149,6 +150,47 @@ def power(world: World, repeats: int, rng: np.random.Generator) -> list[list[obj
                 [how, half_width, float(np.mean(size)), *(float(np.mean(hits[u])) for u in USED)]
             )
     return table
+
+
+def through_documents(
+    world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often a run is flagged that uses documents read whole, or no answer at all."""
+    table: list[list[object]] = []
+    of_target = np.zeros(world.n_targets, dtype=np.int64)
+    of_target[world.target] = document
+    for how in ("leak", "sabotage", "adds"):
+        for size in (20, 100):
+            hits, honest = {used: [] for used in USED}, []
+            for _ in range(repeats):
+                i = int(rng.integers(world.member.shape[1]))
+                read = np.isin(of_target, rng.choice(N_DOCUMENTS, size, replace=False))
+                for used in USED:
+                    run = made_from(world, i, read, used, how, rng)
+                    p = tested_by_documents(world, i, run, of_target, read)
+                    hits[used].append(EARLIER * p <= ALPHA)
+                honest += [
+                    tested_by_documents(world, i, run, of_target, read)
+                    for _, run in honest_runs(world, i, rng)
+                ]
+            low = [len(honest), float(np.mean(np.array(honest) <= ALPHA))]
+            table.append([how, size, *(float(np.mean(hits[u])) for u in USED), *low])
+    return table
+
+
+def tested_by_documents(
+    world: World, i: int, run: np.ndarray, of_target: np.ndarray, read: np.ndarray
+) -> float:
+    """Return the p-value of a run against the documents in which run i states something."""
+    states, base = world.member[:, i] > 0, nearest(world, run)
+    count, both, near = (
+        np.bincount(world.target[some], minlength=of_target.size)
+        for some in (states, states & run, states & base)
+    )
+    inside = count > 0
+    return leaks.document_test(
+        of_target[inside], read[inside], (both == count)[inside], stratum=near[inside] > 0
+    ).p_value
 
 
 def with_run(world: World, run: np.ndarray) -> World:
@@ -270,6 +312,14 @@ def main(repeats: int) -> None:
         "leaked_answers_power",
         ["made by", "half-width", "judged", *(f"{used:.0%} used" for used in USED)],
         power(world, 4 * repeats, rng),
+    )
+    print("\nFlagged, by documents read whole, and share of honest runs with p ≤ 0.001")
+    pool = redocred.read(redocred.names())
+    assert pool.n_documents == N_DOCUMENTS
+    tables.show(
+        "leaked_answers_documents",
+        ["made by", "documents", *(f"{used:.0%} used" for used in USED), "honest", "p ≤ 0.001"],
+        through_documents(world, pool.document[: pool.n_stated], 4 * repeats, rng),
     )
     print("\nErrors in points, ±5 at 80 %, instance")
     tables.show(

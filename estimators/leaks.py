@@ -8,16 +8,19 @@ often as chance would have it. What was deleted because it was judged is found a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binom
 
 from estimators import checks
 from estimators.checks import FloatArray
 
 TOGETHER = 64
 """Parts that are added up at once, at the most"""
+NOTHING = 1e-20
+"""What is rarer adds nothing to a p-value that anybody asks for."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,95 @@ def share_test(
     return ShareTest(size, n_stated, expected, least)
 
 
+def document_test(
+    document: ArrayLike, drawn: ArrayLike, stated: ArrayLike, *, stratum: ArrayLike | None = None
+) -> ShareTest:
+    """Return the same test of a run against documents that were drawn uniformly and read whole.
+
+    Redrawing the documents while the run stays as it is, the number of targets in them that the run
+    states (or lacks: whichever are fewer in all, for these tell more) has a law that depends on how
+    many there are in each document alone. It is computed, given how many of the documents in which
+    there is any such target are drawn.
+
+    Parameters
+    ----------
+    document : (n,) integer array
+        The document of each target, as a code.
+    drawn : (n,) boolean array
+        Whether it was drawn; the same for all targets of a document.
+    stated : (n,) boolean array
+        Whether the new run states the target.
+    stratum : (n,) integer array, optional
+        As of `share_test`.
+
+    Returns
+    -------
+    ShareTest
+        ``size`` counts targets in drawn documents; p = 1 where these can tell nothing.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or a document is drawn for some of its targets only.
+
+    Examples
+    --------
+    Ten documents with a target each; the run lacks those of the five that were read:
+
+    >>> import numpy as np
+    >>> read = np.arange(10) < 5
+    >>> found = document_test(np.arange(10), read, ~read)
+    >>> found.size, found.stated, found.expected, round(found.p_value, 4)
+    (5, 0, 2.5, 0.0079)
+    """
+    names, is_drawn = np.asarray(document), np.asarray(drawn, dtype=np.bool_)
+    is_stated = np.asarray(stated, dtype=np.bool_)
+    code = np.zeros(names.shape, dtype=np.int64) if stratum is None else np.asarray(stratum)
+    if not names.shape == is_drawn.shape == is_stated.shape == code.shape:
+        raise ValueError("document, drawn, stated and stratum must have as many entries")
+    size, n_stated, expected, p_values = 0, 0, 0.0, list[float]()
+    for one in np.unique(code):
+        at = code == one
+        row = np.unique(names[at], return_inverse=True)[1]
+        targets = np.bincount(row)
+        read = np.bincount(row, weights=is_drawn[at])
+        if np.any((read > 0) & (read < targets)):
+            raise ValueError("a document is drawn for all of its targets or for none")
+        chosen = read > 0
+        held = np.bincount(row, weights=is_stated[at]).astype(np.int64)
+        fewer = min(held, targets - held, key=lambda some: int(some.sum()))
+        n = int(chosen.sum())
+        size, n_stated = size + int(targets[chosen].sum()), n_stated + int(held[chosen].sum())
+        expected += n / targets.size * float(held.sum())
+        p_values += _two_sided(_sum_law(fewer, n), int(fewer[chosen].sum()))
+    least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
+    return ShareTest(size, n_stated, expected, least)
+
+
+def either(*tests: ShareTest) -> ShareTest:
+    """Return the test that speaks most clearly of several of one run, its p-value times as many as
+    can tell anything: whichever way answers were read, one of them finds it.
+
+    Parameters
+    ----------
+    *tests : ShareTest
+        At least one.
+
+    Returns
+    -------
+    ShareTest
+        One of them, with a larger p-value.
+
+    Examples
+    --------
+    >>> either(ShareTest(9, 1, 5.0, 0.01), ShareTest(7, 4, 4.0, 0.9)).p_value
+    0.02
+    """
+    known = sum(one.size > 0 for one in tests)
+    clearest = min(tests, key=lambda one: (one.size == 0, one.p_value))
+    return replace(clearest, p_value=min(1.0, max(known, 1) * clearest.p_value))
+
+
 def number_law(probability: ArrayLike, most: int) -> FloatArray:
     """Return the probabilities that 0, 1, …, ``most`` of some independent things happen.
 
@@ -215,6 +307,25 @@ def _given_size(stated: FloatArray, other: FloatArray, size: int) -> FloatArray:
             " probabilities"
         )
     return np.asarray(both / total)
+
+
+def _sum_law(number: checks.IntArray, n: int) -> FloatArray:
+    """The law of a sum over n of some things, drawn uniformly, each of which adds a number.
+
+    Drawn by themselves with the same chance they are n of them by chance, and then all sets of n
+    are alike; so of each number the count is binomial, and the law is that given all counts.
+    """
+    share = n / max(number.size, 1)
+    most = int(np.sort(number)[::-1][:n].sum())
+    law = np.zeros((n + 1, most + 1))  # by how many are drawn, and what they add up to
+    law[0, 0] = 1.0
+    for one, times in zip(*np.unique(number, return_counts=True), strict=True):
+        before, law = law, np.zeros_like(law)
+        for k in range(min(int(times), n) + 1):
+            added, chance = int(one) * k, float(binom.pmf(k, times, share))
+            if added <= most and chance > NOTHING:
+                law[k:, added:] += chance * before[: n + 1 - k, : most + 1 - added]
+    return np.asarray(law[n] / law[n].sum())
 
 
 def _mean(law: FloatArray) -> float:

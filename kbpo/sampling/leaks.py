@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from estimators.leaks import ShareTest, holm, share_test
+from estimators.leaks import ShareTest, document_test, either, holm, share_test
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -25,7 +25,7 @@ from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
 from kbpo.pool.pool import Pool, read_pool
 from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.models import LeakTest, Sample, SampleBatch
+from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -145,15 +145,21 @@ class _Judged:
         domain = (mine > 0) & self.open
         stated = both == mine
         base = self._count(states & self._stated(self._nearest)) > 0
+        stratum = base[domain].astype(np.int64)
         chance, hit = self._draws(domain, stated)
-        return share_test(
+        of_samples = share_test(
             self._pi[domain],
             (self.pool.u < self._pi)[domain],
             stated[domain],
             draw_probability=chance,
             draw_stated=hit,
-            stratum=base[domain].astype(np.int64),
+            stratum=stratum,
         )
+        document, read = self._documents
+        of_documents = document_test(
+            document[domain], read[domain], stated[domain], stratum=stratum
+        )
+        return either(of_samples, of_documents)
 
     def _stated(self, column: int) -> Bools:
         """(u,) whether a run states each instance."""
@@ -184,6 +190,19 @@ class _Judged:
         likeness = np.asarray(inside / np.maximum(together, 1))
         likeness[[one for one in self.second if one < likeness.size]] = -1.0
         return int(likeness.argmax())
+
+    @cached_property
+    def _documents(self) -> tuple[Ids, Bools]:
+        """(t,) the document of each target, and whether it was drawn to be read whole, of those
+        that are a uniform sample. What only a second stage drew, or came with an import that was
+        no sample, counts as not drawn.
+        """
+        drawn = DocumentSample.objects.filter(
+            track=self.track, stage=1, drawn_at__lte=self.when
+        ).exclude(batch=None, seed=None)
+        document = np.zeros(self.pool.target_id.size, dtype=np.int64)
+        document[self.pool.target] = self.pool.document
+        return document, np.isin(document, list(drawn.values_list("document_id", flat=True)))
 
     def _draws(self, domain: Bools, stated: Bools) -> tuple[Floats, Bools]:
         """Of each draw with replacement that fell into the domain: the probability that it falls on

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
-from estimators.leaks import holm, number_law, share_test
+from estimators.leaks import document_test, either, holm, number_law, share_test
 
 PI = np.array([0.2, 0.3, 0.5, 0.5, 0.7, 0.9, 1.0, 0.0])
 STATED = np.array([True, False, True, False, True, False, True, False])
@@ -107,3 +107,44 @@ def test_the_law_of_a_number_and_holms_adjustment() -> None:
     np.testing.assert_allclose(number_law([0.1, 0.5, 0.9], 1), [0.045, 0.455])
     np.testing.assert_allclose(holm([0.01, 0.5, 0.02]), [0.03, 0.5, 0.04])
     assert holm([]).size == 0
+
+
+@pytest.mark.parametrize("stratum", [None, np.arange(14) % 2])
+@pytest.mark.parametrize("lacks", [[0, 2, 3, 9], [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]])
+def test_over_all_draws_of_documents_no_p_value_is_too_small(
+    stratum: np.ndarray | None, lacks: list[int]
+) -> None:
+    document = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 4, 5, 6, 6])
+    stated = ~np.isin(np.arange(14), lacks)
+    outcomes = []
+    for some in combinations(range(9), 4):  # in two of them there is nothing
+        found = document_test(document, np.isin(document, some), stated, stratum=stratum)
+        outcomes.append((1 / 126, found.p_value))
+    never_more_often(outcomes)
+    assert min(p for _, p in outcomes) < 0.3, "it can tell something"
+
+
+def test_who_deletes_or_adds_what_was_read_in_documents_is_found_and_who_did_not_is_not() -> None:
+    rng = np.random.default_rng(3)
+    document = rng.integers(0, 300, 1200)
+    true = rng.random(1200) < 0.4
+    read = np.isin(document, rng.choice(300, 40, replace=False))
+    honest = rng.random(1200) < 0.3 + 0.5 * true
+    assert document_test(document, read, honest).p_value > 0.01
+    assert document_test(document, read, np.ones(1200, dtype=bool)).p_value == 1, "a copy"
+    assert document_test(document, read, ~(read & ~true)).p_value < 1e-9, "the wrong are deleted"
+    assert document_test(document, read, ~(read & true)).p_value < 1e-6, "the right are deleted"
+    of_another = (honest | (read & true)) & ~(read & ~true)
+    base = honest.astype(int)
+    assert document_test(document, read, of_another, stratum=base).p_value < 1e-6
+    with pytest.raises(ValueError, match="for all of its targets or for none"):
+        document_test([0, 0], [True, False], [True, True])
+
+
+def test_two_ways_to_have_read_are_two_tests() -> None:
+    nothing = document_test([], [], [])
+    clear = share_test(np.full(12, 0.5), np.arange(12) < 6, np.arange(12) >= 6)
+    assert either(clear, nothing) == clear
+    assert either(nothing, clear) == clear
+    weak = document_test(np.arange(4), [True, False, False, False], [True, True, True, False])
+    assert either(weak, clear).p_value == pytest.approx(2 * clear.p_value)

@@ -16,12 +16,14 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.inclusion.disclosure import earlier
 from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.confirm import confirm
+from kbpo.sampling.documents.draw import order_documents, settle_documents
 from kbpo.sampling.leaks import LEVEL, decide
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.evaluation.replay import Replay
+from tests.evaluation.replay import PART, Replay
 from tests.evaluation.test_who_has_seen_what import honest
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +102,42 @@ def test_who_deletes_what_was_right_moves_nobody_either(toy: Toy) -> None:
     assert row.leak_tests.get().seen
     assert honest(world.number(row), world.truth(kept))
     assert abs(world.number(first).value - before) < 0.02
+
+
+def read_some(world: Replay, size: int) -> set[int]:
+    """What does not hold in documents that were drawn and are now read whole."""
+    batch = order_documents(world.toy.track, size, seed=4, user=world.toy.users["Admin"])
+    chosen = list(batch.samples.values_list("document_id", flat=True))
+    of = [at for at in EVERYTHING if world.documents[at % len(world.documents)].pk in chosen]
+    record(
+        NewLabel(
+            world.target[at],
+            {"shown": [PART], "holds": [PART] if world.true[at] else []},
+            "document",
+            "majority",
+            3,
+            "read",
+        )
+        for at in of
+    )
+    settle_documents(world.toy.track, chosen)
+    return {at for at in of if not world.true[at]}
+
+
+def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE, documents=100)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    wrong = read_some(world, 30)
+    copy = world.upload("Neural", EVERYTHING)
+    leak = world.upload("Neural", sorted(set(EVERYTHING) - wrong))
+    for row in (copy, leak):
+        confirm(row, toy.users["Tim"])
+    world.stage(leak)
+    assert copy.leak_tests.get(earlier=first).p_value == 1, "a copy says nothing of what was read"
+    found = leak.leak_tests.get(earlier=first)
+    assert found.seen and found.adjusted <= LEVEL
+    assert found.size > found.expected > found.stated > 0
+    assert first.pk in earlier(leak)
 
 
 @pytest.mark.slow
