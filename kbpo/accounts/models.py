@@ -34,6 +34,9 @@ class User(AbstractUser):
         default=False,
         help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
     )
+    news_read_at = models.DateTimeField(
+        null=True, help_text="Up to when this person has read what happened to the team's runs"
+    )
 
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"

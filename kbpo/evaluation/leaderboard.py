@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.score import Score
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Quantity
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -135,6 +137,8 @@ class Board:
     sorted by the score"""
     level: float | None = None
     """Level of all comparisons together"""
+    past: bool = False
+    """As an earlier evaluation left it: what was printed then, of those that stood on it"""
 
 
 def board(
@@ -149,17 +153,19 @@ def board(
     from A to Z), undefined figures last.
     """
     kind = kind_of(track)
-    latest = evaluation or track.evaluations.order_by("-number").first()
+    latest = track.evaluations.order_by("-number").first()
+    past = evaluation is not None and evaluation != latest
+    shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
-    rows = sorted(_rows(latest, distribution, criterion) if latest else [], key=order.key)
+    rows = sorted(_rows(shown, distribution, criterion, past) if shown else [], key=order.key)
     judging = Submission.objects.filter(
-        track=track, status__in=["confirmed", "judging"]
+        track=track, status__in=[] if past else ["confirmed", "judging"], is_private=False
     ).select_related("team")
-    ranked = _ranking(latest, distribution, criterion)
-    stale = _stale_since(track, latest)
+    ranked = _ranking(shown, distribution, criterion)
+    stale = None if past else _stale_since(track, latest)
     return Board(
         track=track,
-        evaluation=latest,
+        evaluation=shown,
         distribution=distribution,
         criterion=criterion,
         rows=[replace(row, rank=ranked["ranks"].get(row.submission.pk)) for row in rows],
@@ -168,7 +174,55 @@ def board(
         stale_why=_why(track) if stale else "",
         groups=_groups(rows, ranked["groups"]) if order.really(rows) == ranked["by"] else [],
         level=ranked["level"],
+        past=past,
     )
+
+
+class NoBoard(ValueError):
+    """There is no board of a day; the text is a sentence."""
+
+
+def evaluation_on(track: Track, day: str) -> Evaluation:
+    """Return the evaluation that stood at the end of a day (UTC), written as in 2026-05-01. Raises
+    NoBoard.
+    """
+    try:
+        asked = date.fromisoformat(day)
+    except ValueError as problem:
+        raise NoBoard(f"“{day[:20]}” is no day; write it as in 2026-05-01.") from problem
+    if asked > clock.now().date():
+        raise NoBoard(f"{asked} has not come yet.")
+    end = datetime.combine(asked, time.max, tzinfo=UTC)
+    found = track.evaluations.filter(made_at__lte=end).order_by("-number").first()
+    if found is None:
+        first = track.evaluations.order_by("number").first()
+        since = f"the first is of {first.made_at:%Y-%m-%d}" if first else "nor is it yet"
+        raise NoBoard(f"Nothing had been scored by {asked}; {since}.")
+    return found
+
+
+def evaluation_of(track: Track, number: int) -> Evaluation:
+    """Return the evaluation of a number. Raises NoBoard that says what became of one that is not
+    kept.
+    """
+    found = track.evaluations.filter(number=number).first()
+    if found is not None:
+        return found
+    later = track.evaluations.filter(number__gt=number).order_by("number").first()
+    if later is None or number < 1:
+        raise NoBoard(f"{track.name} has no evaluation {number} yet.")
+    raise NoBoard(
+        f"Evaluation {number} of {track.name} was replaced on the same day. The next one that is"
+        f" kept is {later.number}, of {later.made_at:%Y-%m-%d}."
+    )
+
+
+def standing_in(evaluation: Evaluation) -> set[int]:
+    """Return the submissions that stood on the board when an evaluation was made."""
+    if "standing" in evaluation.settings:
+        return set(evaluation.settings["standing"])
+    told = evaluation.comparisons.values()
+    return {pk for one in told if isinstance(one, dict) for pk in one.get("systems", ())}
 
 
 def sorts(track: Track) -> tuple[str, ...]:
@@ -251,17 +305,61 @@ def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, s
     }
 
 
-def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row]:
+def headlines(
+    evaluation: Evaluation, submissions: Iterable[int]
+) -> dict[int, tuple[Quantity, Figure]]:
+    """Return of each submission the number that it is ranked by, as the track guarantees it; where
+    that is undefined, the mean. Those of which an evaluation says neither are left out.
+    """
+    track, kind = evaluation.track, kind_of(evaluation.track)
+    figures = _figures(evaluation, track.distribution, track.criterion, submissions)
+    names = dict.fromkeys((kind.headline(track.criterion), kind.mean))
+    found: dict[int, tuple[Quantity, Figure]] = {}
+    for submission, of_columns in figures.items():
+        for name in names:
+            figure = of_columns.get(kind.column_of(name).name)
+            if figure is not None and figure.value is not None:
+                found[submission] = kind.quantity(name), figure
+                break
+    return found
+
+
+def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
+    """Return of each system on the board its best and its worst place, as the track guarantees."""
+    track = evaluation.track
+    places: dict[int, tuple[int, int]] = _ranking(evaluation, track.distribution, track.criterion)[
+        "ranks"
+    ]
+    return places
+
+
+def _figures(
+    evaluation: Evaluation, distribution: str, criterion: str, submissions: Any
+) -> dict[int, dict[str, Figure]]:
+    """submission -> column of the kind -> what an evaluation says."""
     kind = kind_of(evaluation.track)
     column_of = {(column.quantity, column.method): column.name for column in kind.columns}
     figures_of: dict[int, dict[str, Figure]] = {}
-    standing = Submission.objects.filter(track=evaluation.track_id).on_board()
-    estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing)
+    estimates = evaluation.estimates.filter(
+        criterion=criterion, slice="", submission__in=submissions
+    )
     for row in estimates:
         here = row.distribution == distribution or not kind.quantity(row.quantity).weighed
         name = column_of.get((row.quantity, row.method))
         if here and name is not None:
             figures_of.setdefault(row.submission_id, {})[name] = Figure.of(row)
+    return figures_of
+
+
+def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool) -> list[Row]:
+    kind = kind_of(evaluation.track)
+    of_track = Submission.objects.filter(track=evaluation.track_id)
+    standing = (
+        of_track.filter(pk__in=standing_in(evaluation), is_private=False)
+        if past
+        else of_track.on_board()
+    )
+    figures_of = _figures(evaluation, distribution, criterion, standing)
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
     saved = evaluation.settings.get("saved", {}).get(f"{criterion}|{distribution}", {})
@@ -302,7 +400,7 @@ class _Order:
     def key(self, row: Row) -> tuple[Any, ...]:
         """What rows are sorted by."""
         if self.sort == "name":
-            return (row.submission.team.name.casefold(), row.submission.name.casefold())
+            return (row.submission.public_team.casefold(), row.submission.public_name.casefold())
         if self.sort == "labels":
             return (-row.n_labels, row.submission.pk)
         return (*self._by(row, self.sort), *self._by(row, row.mean), row.submission.pk)

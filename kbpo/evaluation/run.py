@@ -166,6 +166,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "batches": [batches["n"], batches["last"]],
         "scores": _scored(track),
         "taking_part": Submission.objects.filter(track=track).confirmed().count(),
+        "private": Submission.objects.filter(track=track, is_private=True).count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
@@ -193,7 +194,7 @@ def open_targets(submission: Submission) -> set[int]:
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """A new Evaluation. Submissions with enough judgments move to the board, the others on to their
-    next stage; an earlier evaluation that ended no stage is replaced.
+    next stage; an earlier evaluation of the same day that ended no stage is replaced.
     """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)
@@ -224,7 +225,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     if previous is not None:
         log_flips(track, data.systems, previous.settings.get("last_label", 0), newest)
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
-    track.evaluations.filter(stage_end=False).delete()
+    midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    track.evaluations.filter(stage_end=False, made_at__gte=midnight).delete()
     evaluation = Evaluation.objects.create(
         track=track,
         number=last + 1,
@@ -236,6 +238,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
             "scorers": _scorers(data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},
             "last_label": newest,
+            "standing": sorted(standing),
             "expert": (
                 {criterion: checked.confusion(criterion) for criterion in criteria}
                 if checked

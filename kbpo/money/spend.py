@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -63,6 +63,18 @@ def balance(**where: object) -> Balance:
     rows = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
     sums = dict(rows.values_list("kind").annotate(Sum("amount")).order_by())
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
+
+
+def balances(purposes: Iterable[str]) -> dict[str, Balance]:
+    """The sums of each of these purposes."""
+    rows = Ledger.objects.filter(purpose__in=list(purposes)).exclude(state=Ledger.State.FAILED)
+    sums: dict[str, dict[str, Decimal]] = {}
+    for purpose, kind, amount in rows.values_list("purpose", "kind").annotate(Sum("amount")):
+        sums.setdefault(purpose, {})[kind] = amount
+    return {
+        purpose: Balance(one.get("reserve", ZERO), one.get("release", ZERO), one.get("spend", ZERO))
+        for purpose, one in sums.items()
+    }
 
 
 def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:

@@ -7,6 +7,9 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from kbpo import clock
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
 from kbpo.submissions.models import Prediction, Problem, Submission
 
 AT_ONCE = 20
@@ -43,3 +46,21 @@ def forget_reading(submission: Submission) -> None:
     submission.distributions.all().delete()
     Prediction.objects.filter(submission=submission).delete()
     Problem.objects.filter(submission=submission).delete()
+
+
+@transaction.atomic
+def delete(submission: Submission, who: User) -> bool:
+    """Whether a discard is gone from its team's lists, with its file and all that was read of it.
+
+    False for what is a run, or was deleted already. The row stays, for what a team uploads in a day
+    is counted in rows; its file goes the way of files that belong to nothing (`orphans.py`).
+    """
+    rows = Submission.objects.select_for_update(of=("self",)).select_related("track")
+    row = rows.discards().filter(pk=submission.pk).first()
+    if row is None:
+        return False
+    forget_reading(row)
+    row.deleted_at, row.file = clock.now(), ""
+    row.save(update_fields=["deleted_at", "file"])
+    note("delete", row.purpose, who=who, before=row.status, track=row.track.slug)
+    return True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Lower
 
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -27,6 +28,10 @@ TOLD = {
     "expired": ("expired", "was put away: nobody confirmed it"),
 }
 """Ends of a run of which its team is told"""
+DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
+    status="withdrawn", confirmed_at__isnull=True
+)
+"""What never became a run: refused, or discarded before anybody confirmed it"""
 
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
@@ -36,16 +41,33 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
             status__in=["withdrawn", "failed", "refused"]
         )
 
+    def drafts(self) -> SubmissionQuerySet:
+        """Uploads that nobody has confirmed yet."""
+        return self.filter(status__in=["received", "read", "planned"])
+
+    def discards(self) -> SubmissionQuerySet:
+        """Uploads that never became runs and that their team has not deleted."""
+        return self.filter(DISCARD, deleted_at=None)
+
+    def named(self, name: str) -> SubmissionQuerySet:
+        """Those that hold this name, in capital letters or not."""
+        lower = Lower(models.Value(name))
+        return self.exclude(DISCARD).alias(lower=Lower("name")).filter(lower=lower)
+
+    def runs(self) -> SubmissionQuerySet:
+        """What was confirmed, or could not be read or planned by a fault of ours."""
+        return self.filter(models.Q(confirmed_at__isnull=False) | models.Q(status="failed"))
+
     def scored(self) -> SubmissionQuerySet:
         """Submissions that are judged to their end."""
         return self.filter(status="scored")
 
     def on_board(self) -> SubmissionQuerySet:
         """Submissions that stand on the board: those that are scored, also while more is judged
-        that was ordered.
+        that was ordered, and not private.
         """
         again = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
-        return self.filter(models.Q(status="scored") | again)
+        return self.filter(models.Q(status="scored") | again, is_private=False)
 
 
 class Submission(Moving):
@@ -145,6 +167,17 @@ class Submission(Moving):
     sampled_at = models.DateTimeField(null=True)
     scored_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)
+    is_private = models.BooleanField(
+        default=False, help_text="Nowhere for others until its team publishes it"
+    )
+    is_anonymous = models.BooleanField(
+        default=False, help_text="Others see neither its team, its name nor its description"
+    )
+    paper_url = models.URLField(max_length=300, blank=True)
+    code_url = models.URLField(max_length=300, blank=True)
+    deleted_at = models.DateTimeField(
+        null=True, help_text="Of a discard: when its team deleted what was left of it"
+    )
 
     objects = SubmissionQuerySet.as_manager()  # type: ignore[misc]
 
@@ -156,6 +189,12 @@ class Submission(Moving):
         constraints = [
             models.UniqueConstraint(
                 fields=["user", "idempotency_key"], name="idempotency_key_once_a_user"
+            ),
+            models.UniqueConstraint(  # a discard gives its name back
+                "team",
+                Lower("name"),
+                condition=~DISCARD,
+                name="name_once_a_team",
             ),
         ]
 
@@ -173,11 +212,42 @@ class Submission(Moving):
         return 1.0 if self.read_at else progress_of(self.pk)
 
     @property
-    def is_on_board(self) -> bool:
-        """Whether it stands on the board; it stays there while more is judged that was ordered."""
+    def has_score(self) -> bool:
+        """Whether it was judged to its end; also while more is judged that was ordered."""
         return self.status == "scored" or (
             self.scored_at is not None and self.status in ("confirmed", "judging")
         )
+
+    @property
+    def is_on_board(self) -> bool:
+        """Whether it stands on the board, for everybody to see."""
+        return self.has_score and not self.is_private
+
+    @property
+    def public_team(self) -> str:
+        """What everybody is told of whose it is."""
+        return "Anonymous" if self.is_anonymous else self.team.name
+
+    @property
+    def public_name(self) -> str:
+        """What everybody knows it by; names often tell the team."""
+        return f"run {self.pk}" if self.is_anonymous else self.name
+
+    @property
+    def full_name(self) -> str:
+        """Team and run, as everybody knows them."""
+        return f"{self.public_team} {self.public_name}"
+
+    @property
+    def public_description(self) -> str:
+        """What everybody may read of the system."""
+        return "" if self.is_anonymous else self.description
+
+    @property
+    def public_links(self) -> dict[str, str]:
+        """Where everybody may read on: paper and code, as far as there are some."""
+        links = {"Paper": self.paper_url, "Code": self.code_url}
+        return {} if self.is_anonymous else {name: url for name, url in links.items() if url}
 
     def move(
         self, status: str, reason: str = "", *, who: User | None = None, **fields: Any

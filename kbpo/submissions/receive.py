@@ -57,7 +57,7 @@ def receive(
     refuse_same: bool = False,
 ) -> Submission:
     """The new submission; the earlier one if this user has sent the same file under the same
-    idempotency key before.
+    idempotency key before. Where another run of the team has its name, it gets a number after it.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
@@ -145,12 +145,13 @@ def _create(
     file_name: str,
     key: str | None,
 ) -> Submission:
+    Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)  # names one by one
     submission = Submission.objects.create(
         status="received",
         track=track,
         team=team,
         user=user,
-        name=name,
+        name=free_name(team, name),
         description=description[:2000],
         file=kept.name,
         file_name=plain(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
@@ -160,6 +161,15 @@ def _create(
     )
     nudge("ingest")
     return submission
+
+
+def free_name(team: Team, name: str) -> str:
+    """The name itself, or “name 2”, “name 3” … where runs of the team are called so already."""
+    free, number = name, 1
+    while Submission.objects.filter(team=team).named(free).exists():
+        number += 1
+        free = f"{name[: 79 - len(str(number))]} {number}"
+    return free
 
 
 def _digest(file: Readable) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db import OperationalError, transaction
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+from django.db import IntegrityError, OperationalError, transaction
 
 from kbpo import clock
 from kbpo.accounts.audit import note
@@ -10,6 +12,7 @@ from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 
 ENDED = ("withdrawn", "refused", "expired")
+_is_link = URLValidator(schemes=["http", "https"])
 
 
 class CannotChange(Exception):
@@ -29,19 +32,36 @@ def withdraw(submission: Submission, who: User | None = None) -> Submission:
     return row
 
 
+CHANGEABLE = ("name", "description", "paper_url", "code_url", "is_private", "is_anonymous")
+"""What a team may say of its run at any time"""
+
+
 @transaction.atomic
-def describe(
-    submission: Submission, *, name: str | None = None, description: str | None = None
-) -> Submission:
-    """The submission under a new name, with a new description. Raises CannotChange."""
+def describe(submission: Submission, who: User | None = None, **said: str | bool) -> Submission:
+    """The submission as its team says: some of CHANGEABLE; what is not said stays. Raises
+    CannotChange.
+    """
     row = _locked(submission)
-    if name is not None:
-        row.name = name.strip()[:80]
-        if not row.name or "\x00" in row.name:
-            raise CannotChange("Give the submission a name.")
-    if description is not None:
-        row.description = description.replace("\x00", "").strip()[:2000]
-    row.save(update_fields=["name", "description"])
+    before = row.is_private, row.is_anonymous
+    for field, value in said.items():
+        setattr(row, field, value.replace("\x00", "").strip() if isinstance(value, str) else value)
+    row.name, row.description = row.name[:80], row.description[:2000]
+    if not row.name or "\x00" in str(said.get("name", "")):
+        raise CannotChange("Give the submission a name.")
+    if row.is_private and not before[0] and row.has_score:
+        raise CannotChange(
+            "It stands on the board, where everybody has seen it. Withdraw it to take it away."
+        )
+    for url in (row.paper_url, row.code_url):
+        _check_link(url)
+    try:
+        with transaction.atomic():
+            row.save(update_fields=list(said))
+    except IntegrityError as taken:
+        raise CannotChange(f"Your team has a run called {row.name} already.") from taken
+    if before != (now := (row.is_private, row.is_anonymous)):
+        told = [_in_words(*flags) for flags in (before, now)]
+        note("show", row.purpose, who=who, before=told[0], after=told[1], track=row.track.slug)
     return row
 
 
@@ -65,6 +85,25 @@ def set_role(submission: Submission, role: str, who: User | None = None) -> Subm
         row.role = role
         row.save(update_fields=["role"])
     return row
+
+
+def _in_words(private: bool, anonymous: bool) -> str:
+    flags = {"private": private, "anonymous": anonymous}
+    return ", ".join(name for name, is_set in flags.items() if is_set) or "public, by name"
+
+
+def _check_link(url: str) -> None:
+    if not url:
+        return
+    try:
+        _is_link(url)
+    except ValidationError as problem:
+        raise CannotChange(
+            f"“{url[:60]}” is no address of a page: it begins with https:// or http://, and has 300"
+            " characters at most."
+        ) from problem
+    if len(url) > 300:
+        raise CannotChange("The address of a page has 300 characters at most.")
 
 
 def _locked(submission: Submission) -> Submission:

@@ -33,13 +33,15 @@ from kbpo.web.public import (
     prose,
     track,
 )
-from kbpo.web.research import order, submissions, upload
+from kbpo.web.research import cited, order, runs, submissions, upload
 
 urlpatterns = [
     *health.urlpatterns,
     *board.urlpatterns,
     *track.urlpatterns,
+    *runs.urlpatterns,
     *submissions.urlpatterns,
+    *cited.urlpatterns,
     *order.urlpatterns,
     *upload.urlpatterns,
     *prose.urlpatterns,

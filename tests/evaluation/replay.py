@@ -121,7 +121,7 @@ class Replay:
         row = Submission.objects.create(
             track=self.toy.track,
             team=self.toy.teams[team],
-            name="run",
+            name=f"run {Submission.objects.count()}",
             file="x",
             file_name="x",
             file_size=1,

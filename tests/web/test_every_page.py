@@ -87,7 +87,8 @@ NO_PAGE = {
         "desk-undo",
         "desk-volunteer", "logout", "submission-dispute", "submission-order", "submission-retry",
         "submission-withdraw",
-        "notices-webhook", "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
+        "notices-webhook", "runs-delete", "runs-read",
+        "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
         "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "try",
@@ -110,6 +111,7 @@ NO_PAGE = {
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
         "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
+        "badge", "runs-csv", "submission-history",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip
@@ -296,6 +298,17 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
         | steps
         | {
             "submit": [("Rosa", reverse("submit"))],
+            "runs": [("Rosa", reverse("runs"))],
+            "evaluations": [("", reverse("evaluations", args=["toy"]))],
+            "evaluation": [
+                (
+                    "",
+                    reverse(
+                        "evaluation", args=["toy", toy.track.evaluations.latest("number").number]
+                    ),
+                )
+            ],
+            "board-embed": [("", reverse("board-embed", args=["toy"]))],
             "team": [("Rosa", reverse("team", args=[team.slug]))],
             "notices": [("Rosa", reverse("notices"))],
             "account-close": [("Rosa", reverse("account-close"))],

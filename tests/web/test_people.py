@@ -35,7 +35,7 @@ def test_one_is_led_to_where_one_wanted_to_go(toy: Toy, client: Client) -> None:
     assert asked["Location"] == f"{reverse('login')}?next={reverse('submit')}"
     assert log_in(client, "rosa", PASSWORD)["Location"] == reverse("submit")
     assert client.get(reverse("account")).status_code == 200
-    assert client.get(reverse("login"))["Location"] == reverse("account")
+    assert client.get(reverse("login"))["Location"] == reverse("runs")
     client.post(reverse("logout"))
     assert client.get(reverse("account")).status_code == 302
 
@@ -52,7 +52,7 @@ def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None
         reverse("login"),
         {"username": "rosa", "password": PASSWORD, "next": "https://example.org/evil"},
     )
-    assert answer["Location"] == reverse("account")
+    assert answer["Location"] == reverse("runs")
 
 
 def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, client: Client) -> None:
@@ -177,9 +177,3 @@ def test_the_password_is_changed_with_the_old_one(toy: Toy, client: Client) -> N
     assert client.post(reverse("password"), {"old_password": PASSWORD, **new}).status_code == 302
     assert client.get(reverse("account")).status_code == 200, "this browser stays logged in"
     assert log_in(Client(), "rosa", "an even longer one").status_code == 302
-
-
-def test_the_account_lists_what_waits_for_one(as_user: As, draft: Callable[..., object]) -> None:
-    draft(name="waiting-run")
-    assert "waiting-run.jsonl" in as_user("Rosa").get(reverse("account")).content.decode()
-    assert "waiting-run.jsonl" not in as_user("Tim").get(reverse("account")).content.decode()

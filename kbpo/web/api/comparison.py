@@ -82,8 +82,8 @@ def _system(request: Request, track: Track, name: str) -> Submission:
 def _named(submission: Submission) -> dict[str, Any]:
     return {
         "submission": submission.pk,
-        "team": submission.team.name,
-        "name": submission.name,
+        "team": submission.public_team,
+        "name": submission.public_name,
     }
 
 

@@ -52,10 +52,20 @@ class UploadForm(serializers.Serializer[Any]):
 
 
 class EditForm(serializers.Serializer[Any]):
-    """What may be changed of a submission at any time; what is left out stays as it is."""
+    """What may be said of a submission at any time; what is left out stays as it is."""
 
     name = serializers.CharField(max_length=80, required=False)
     description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
+    paper = serializers.URLField(
+        required=False, allow_blank=True, max_length=300, source="paper_url"
+    )
+    code = serializers.URLField(required=False, allow_blank=True, max_length=300, source="code_url")
+    private = serializers.BooleanField(
+        required=False, source="is_private", help_text="Nowhere for others until it is false"
+    )
+    anonymous = serializers.BooleanField(
+        required=False, source="is_anonymous", help_text="Others see a number in place of names"
+    )
 
 
 class OrderForm(serializers.Serializer[Any]):
@@ -84,6 +94,8 @@ def named(submission: Submission) -> dict[str, Any]:
         "status": submission.status,
         "status_text": submission.get_status_display(),
         "reason": submission.reason,
+        "private": submission.is_private,
+        "anonymous": submission.is_anonymous,
     }
 
 
@@ -92,6 +104,8 @@ def shown(submission: Submission) -> dict[str, Any]:
     sums = balance(purpose=submission.purpose)
     return named(submission) | {
         "description": submission.description,
+        "paper": submission.paper_url,
+        "code": submission.code_url,
         "progress": submission.progress,
         "run_id": submission.run_id,
         "door": submission.door,
@@ -159,7 +173,7 @@ def _further(submission: Submission) -> dict[str, Any] | None:
 
 def own(request: Request) -> QuerySet[Submission]:
     """Submissions of the requester's teams (all of them for admins)."""
-    rows = Submission.objects.select_related("track", "team")
+    rows = Submission.objects.filter(deleted_at=None).select_related("track", "team")
     user = request.user
     assert isinstance(user, User)
     return rows if user.is_staff else rows.filter(team__members=user)
@@ -211,7 +225,9 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Upload a knowledge base. The answer comes at once; the file is read after it."""
+        """Upload a knowledge base. The answer comes at once; the file is read after it. Where your
+        team has a run of this name, a number is put after it.
+        """
         user = request.user
         assert isinstance(user, User)
         team = user.team()
@@ -262,14 +278,14 @@ class SubmissionDetail(APIView):
 
     @extend_schema(operation_id="edit_submission", request=EditForm, responses=OpenApiTypes.OBJECT)
     def patch(self, request: Request, pk: int) -> Response:
-        """Rename or describe a submission, also once it is scored. What is not sent stays as it
-        is.
+        """Rename or describe a submission, link its paper and code, say who sees it; also once it
+        is scored. What is not sent stays as it is. What has stood on the board cannot be private.
         """
         submission = find(request, pk)
         form = EditForm(data=request.data)
         form.is_valid(raise_exception=True)
         try:
-            submission = describe(submission, **form.validated_data)
+            submission = describe(submission, cast(User, request.user), **form.validated_data)
         except CannotChange as refusal:
             raise Refused(str(refusal), "cannot_change") from refusal
         return Response(shown(submission))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +16,17 @@ from rest_framework.views import APIView
 
 from annotation.quality.reliability import reliability
 from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
+from kbpo.evaluation.leaderboard import (
+    Board,
+    Figure,
+    NoBoard,
+    Row,
+    board,
+    default_sort,
+    evaluation_of,
+    evaluation_on,
+    sorts,
+)
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -61,7 +72,13 @@ class BoardDetail(APIView):
 
     @extend_schema(
         operation_id="get_board",
-        parameters=[OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")],
+        parameters=[
+            *(OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")),
+            OpenApiParameter(
+                "on", str, description="A day, as in 2026-05-01: the board at its end (UTC)"
+            ),
+            OpenApiParameter("evaluation", int, description="The board of this evaluation"),
+        ],
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str) -> Response:
@@ -70,9 +87,21 @@ class BoardDetail(APIView):
         criteria = kind_of(track).criterion_names()
         criterion = one_of(request, "criterion", criteria, track.criterion)
         sort = one_of(request, "sort", sorts(track), default_sort(track, criterion))
-        return Response(
-            as_json(board(track, distribution=distribution, criterion=criterion, sort=sort))
+        try:
+            on, number = (request.query_params.get(name, "") for name in ("on", "evaluation"))
+            evaluation = evaluation_on(track, on) if on else None
+            if number:
+                evaluation = evaluation_of(track, int(number) if number.isdecimal() else 0)
+        except NoBoard as problem:
+            raise NotFound(str(problem)) from problem
+        shown = board(
+            track,
+            distribution=distribution,
+            criterion=criterion,
+            sort=sort,
+            evaluation=evaluation,
         )
+        return Response(as_json(shown))
 
 
 def as_json(shown: Board) -> dict[str, Any]:
@@ -87,9 +116,11 @@ def as_json(shown: Board) -> dict[str, Any]:
         "systems": [
             {
                 "submission": row.submission.pk,
-                "team": row.submission.team.name,
-                "name": row.submission.name,
-                "description": row.submission.description,
+                "team": row.submission.public_team,
+                "name": row.submission.public_name,
+                "description": row.submission.public_description,
+                "paper": row.submission.public_links.get("Paper"),
+                "code": row.submission.public_links.get("Code"),
                 "rank": row.rank,
                 "saved": row.saved,
                 "judges": judges_as_json(shown, row),
@@ -101,7 +132,9 @@ def as_json(shown: Board) -> dict[str, Any]:
         "cannot_be_told_apart": [
             [shown.rows[at].submission.pk for at in group] for group in shown.groups
         ],
-        "being_judged": [{"team": one.team.name, "name": one.name} for one in shown.being_judged],
+        "being_judged": [
+            {"team": one.public_team, "name": one.public_name} for one in shown.being_judged
+        ],
     }
 
 
@@ -120,7 +153,8 @@ def judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
 def _evaluation(row: Evaluation) -> dict[str, Any]:
     said = {key: row.settings[key] for key in SAID if key in row.settings}
     told = told_of(judges_of(row), reliability(row.track))
-    return {"number": row.number, "made_at": row.made_at, "judges": told} | said
+    page = reverse("evaluation", args=[row.track.slug, row.number])
+    return {"number": row.number, "made_at": row.made_at, "page": page, "judges": told} | said
 
 
 def _figure(figure: Figure | None) -> dict[str, Any] | None:

@@ -8,11 +8,12 @@ not.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from zlib import crc32
 
 from kbpo.web.components.drawing import Axis, Interval, axis_over, is_known
-from kbpo.web.components.figures import count_text, number_text
+from kbpo.web.components.figures import count_text, interval_text, number_text
 
 PLOT_HEIGHT = 400
 ARRIVAL_HEIGHT = 230
@@ -23,6 +24,10 @@ NOMINAL_WIDTH = 580
 ORDER_ROW = 34
 LETTER = 6.5
 LINE = 15
+DAY = 86400
+MINUTES = (1, 5, 15, 60, 180, 360)
+STEPS = (*(minutes / 1440 for minutes in MINUTES), 1, 2, 7, 14, 30, 91, 182, 365, 3650, 36500)
+"""Days between two ticks of time"""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,48 @@ def draw_arrival(
     return _framed(
         body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
     )
+
+
+def draw_history(moments: Sequence[tuple[datetime, Interval]], alt: str, *, name: str) -> str:
+    """An estimate over time: a dot and its 80 % interval for every evaluation that is kept."""
+    days = [moment.timestamp() / DAY for moment, _ in moments]
+    up, across = axis_over([interval for _, interval in moments]), _days(min(days), max(days))
+    dots, marks = [], []
+    for day, (moment, interval) in zip(days, moments, strict=True):
+        x, y = across.position(day), _y(up, _known(interval.estimate))
+        low, high = (
+            _y(up, _or(end, interval.estimate)) for end in (interval.low80, interval.high80)
+        )
+        ends = interval_text(interval.low80, interval.high80)
+        said = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
+        dots.append((x, y))
+        marks.append(
+            f'<g><title>{escape(said)}</title><line class="now" x1="{x:g}%" x2="{x:g}%"'
+            f' y1="{high:g}%" y2="{low:g}%"/><circle class="now-dot" cx="{x:g}%" cy="{y:g}%"'
+            ' r="4"/></g>'
+        )
+    body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched(f'<path class="path" d="{_line(dots)}"/>')
+    written = _clock if across.high - across.low < 2 else _day
+    body += "".join(marks)
+    return _framed(
+        body, across, up, ARRIVAL_HEIGHT, alt, name, "Evaluation of (UTC)", x_written=written
+    )
+
+
+def _days(first: float, last: float) -> Axis:
+    """An axis of days since 1970 with at most seven ticks, at whole days or hours."""
+    step = next(step for step in STEPS if (last - first) / step <= 5)
+    low, high = math.floor(first / step) * step, math.ceil(last / step) * step
+    n = max(1, round((high - low) / step))
+    return Axis(low, low + n * step, tuple(low + at * step for at in range(n + 1)))
+
+
+def _day(day: float) -> str:
+    return f"{datetime.fromtimestamp(day * DAY, UTC):%d %b %y}"
+
+
+def _clock(day: float) -> str:
+    return f"{datetime.fromtimestamp(round(day * DAY), UTC):%H:%M}"
 
 
 def draw_curves(

@@ -68,7 +68,11 @@ def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
         scorer.get("between"),
         _scatter(scorer["label"], rows, alone, kind.criterion_label(shown.criterion)),
         mark_safe(
-            plots.draw_orders([_name(r) for r in by_people], [_name(r) for r in by_metric], finding)
+            plots.draw_orders(
+                [r.submission.full_name for r in by_people],
+                [r.submission.full_name for r in by_metric],
+                finding,
+            )
         ),
         finding,
         f"{address}?{urlencode({'criterion': shown.criterion})}",
@@ -86,7 +90,7 @@ def _scatter(
         low, high = figure.low80, figure.high80
         ends = None if low is None or high is None else (low, high)
         there = min(1.0, max(0.0, alone[row.submission.pk]))
-        dots.append(plots.Dot(_name(row), there, figure.value, True, ends))
+        dots.append(plots.Dot(row.submission.full_name, there, figure.value, True, ends))
         intervals += [drawing.Interval(figure.value, low, high), drawing.Interval(there)]
     axis = drawing.axis_over(intervals, ticks=6)
     steps = [axis.low + (axis.high - axis.low) * at / 20 for at in range(21)]
@@ -107,7 +111,7 @@ def _scatter(
 
 def _finding(label: str, by_people: Sequence[Row], by_metric: Sequence[Row]) -> str:
     """What its order would do, in words."""
-    said = f"Alone {label} would put {_name(by_metric[0])} first"
+    said = f"Alone {label} would put {by_metric[0].submission.full_name} first"
     reference = next((row for row in by_people if row.submission.is_reference), None)
     if reference is not None:
         above = by_metric.index(reference)
@@ -120,7 +124,3 @@ def _finding(label: str, by_people: Sequence[Row], by_metric: Sequence[Row]) -> 
 def _value(row: Row) -> float:
     figure = row.figure(row.mean)
     return figure.value if figure is not None and figure.value is not None else 0.0
-
-
-def _name(row: Row) -> str:
-    return f"{row.submission.team.name} {row.submission.name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
@@ -12,12 +12,14 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib.messages import get_messages
 from django.core.cache import cache
-from django.db.models import Count, Max
+from django.core.paginator import Paginator
+from django.db.models import Count, Max, Q
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.cache import get_conditional_response
 from django.views.decorators.cache import cache_control
+from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
@@ -25,7 +27,18 @@ from django.views.decorators.vary import vary_on_cookie
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
+from kbpo.evaluation.leaderboard import (
+    Board,
+    Figure,
+    NoBoard,
+    Row,
+    board,
+    default_sort,
+    evaluation_of,
+    evaluation_on,
+    sorts,
+    standing_in,
+)
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.saved import UNAIDED
 from kbpo.instances.models import Label
@@ -40,11 +53,14 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
+from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
 
 LEVELS = {"80": "80 %", "95": "95 %"}
 log = logging.getLogger(__name__)
+EMBEDDED = 10
+"""Rows on another site's page"""
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
 
@@ -60,6 +76,10 @@ class View:
     all: bool
     helped: bool = True
     """Whether metrics and judges narrow the first column; else it is what people alone give"""
+    on: str = ""
+    """The day whose board is asked for; empty: as it stands now"""
+    number: int | None = None
+    """The evaluation whose board is asked for"""
 
     def url(self, address: str, **changes: str) -> str:
         """The address with this view's switches, some of them changed."""
@@ -70,7 +90,7 @@ class View:
         }
         said |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
         said |= {"helped": "0"} if not self.helped else {}
-        said |= changes
+        said |= ({"on": self.on} if self.on else {}) | changes
         if said.get("helped") == "1":
             del said["helped"]
         return f"{address}?{urlencode(said)}"
@@ -89,28 +109,50 @@ def home(request: HttpRequest) -> HttpResponse:
 @cache_control(no_cache=True)
 @vary_on_cookie
 @conditional_page
-def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """A track's board. It carries an ETag, so that a reader who comes back is answered without a
-    page; and who is nobody in particular shares one with everybody else.
+def show(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
+    """A track's board; with a number, as that evaluation left it. It carries an ETag, so that a
+    reader who comes back is answered without a page; and who is nobody in particular shares one
+    with everybody else.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    view = read(request, track)
+    if number is not None:
+        view = replace(view, number=number)
     somebody = settings.SESSION_COOKIE_NAME in request.COOKIES or get_messages(request)
     if somebody or not settings.BOARD_KEPT_SECONDS:
-        return _drawn_for(request, track)
-    etag = _etag(request, track, read(request, track))
+        return _drawn_for(request, track, view)
+    etag = _etag(request, track, view)
     if (unchanged := get_conditional_response(request, etag=etag)) is not None:
         return unchanged
     content = _kept(etag)
     if content is None:
-        content = _drawn_for(request, track).content
+        content = _drawn_for(request, track, view).content
         _keep(etag, content)
     return HttpResponse(content, headers={"ETag": etag})
 
 
-def _drawn_for(request: HttpRequest, track: Track) -> HttpResponse:
-    view = read(request, track)
-    shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
+def _drawn_for(request: HttpRequest, track: Track, view: View) -> HttpResponse:
+    shown = of_view(track, view)
     return render(request, "leaderboard.html", context(request, track, view, shown))
+
+
+def of_view(track: Track, view: View) -> Board:
+    """The board that a view asks for. Raises Http404 for a day or a number without one."""
+    evaluation = None
+    try:
+        if view.number is not None:
+            evaluation = evaluation_of(track, view.number)
+        elif view.on:
+            evaluation = evaluation_on(track, view.on)
+    except NoBoard as problem:
+        raise Http404(str(problem)) from problem
+    return board(
+        track,
+        distribution=view.distribution,
+        criterion=view.criterion,
+        sort=view.sort,
+        evaluation=evaluation,
+    )
 
 
 def _etag(request: HttpRequest, track: Track, view: View) -> str:
@@ -118,7 +160,12 @@ def _etag(request: HttpRequest, track: Track, view: View) -> str:
     What else it tells (labels that wait, names, money) is BOARD_KEPT_SECONDS old at most.
     """
     scored = Evaluation.objects.filter(track=track).order_by("-number").values("pk", "made_at")[:1]
-    parts = Submission.objects.filter(track=track).aggregate(n=Count("pk"), at=Max("status_since"))
+    parts = Submission.objects.filter(track=track).aggregate(
+        n=Count("pk"),
+        at=Max("status_since"),
+        private=Count("pk", filter=Q(is_private=True)),
+        anonymous=Count("pk", filter=Q(is_anonymous=True)),
+    )
     turn = int(clock.now().timestamp() // settings.BOARD_KEPT_SECONDS)
     address = request.build_absolute_uri(request.path)  # no more: nobody fills the cache by asking
     told = [settings.VERSION, address, view, list(scored), parts, turn, track.status]
@@ -152,7 +199,12 @@ def read(request: HttpRequest, track: Track) -> View:
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
     helped = _choice(request, "helped", ("1", "0"), "1") == "1"
-    return View(distribution, criterion, int(level), sort, "all" in request.GET, helped)
+    on, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
+    if number and not (number.isascii() and number.isdecimal() and len(number) < 10):
+        raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
+    asked = int(number) if number else None
+    every = "all" in request.GET
+    return View(distribution, criterion, int(level), sort, every, helped, on, asked)
 
 
 def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: str) -> str:
@@ -165,6 +217,9 @@ def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: s
 
 def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
+    if view.number is not None:
+        address = reverse("evaluation", args=[track.slug, view.number])
+    asked = {} if view.number is None else {"evaluation": str(view.number)}
     mine = (
         set(request.user.teams.values_list("pk", flat=True))
         if isinstance(request.user, User)
@@ -211,10 +266,12 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         ),
         "has_saved": any(row.saved is not None for row in shown.rows),
         "helped_by": _helped_by(shown, view),
+        "cite": _cite(request, shown),
         "has_headline": kind.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
-            kind: view.url(reverse(f"board-{kind}", args=[track.slug])) for kind in ("csv", "json")
+            kind: view.url(reverse(f"board-{kind}", args=[track.slug]), **asked)
+            for kind in ("csv", "json")
         },
         "points": _points(kind, shown.rows),
         "finding": _finding(shown.rows) if kind.plotted else "",
@@ -236,6 +293,21 @@ def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
         for value, text in words.items()
     ]
     return [{"name": "Helped by", "options": options}]
+
+
+def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
+    """How a board is cited and shown elsewhere; empty before there is one."""
+    if shown.evaluation is None:
+        return {}
+    slug, evaluation = shown.track.slug, shown.evaluation
+    permalink = request.build_absolute_uri(reverse("evaluation", args=[slug, evaluation.number]))
+    frame = request.build_absolute_uri(reverse("board-embed", args=[slug]))
+    title = f"Leaderboard of {shown.track.name}"
+    return {
+        "permalink": permalink,
+        "bibtex": cite.bibtex(f"{slug}-{evaluation.number}", title, "", evaluation, permalink),
+        "embed": f'<iframe src="{frame}" title="{title}" width="640" height="420"></iframe>',
+    }
 
 
 def _helped_by(shown: Board, view: View) -> dict[str, Any]:
@@ -277,7 +349,7 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
     ).exclude(value={})
     return {
         "systems": len(shown.rows),
-        "teams": len({row.submission.team_id for row in shown.rows}),
+        "teams": len({row.submission.public_team for row in shown.rows}),
         "inputs": kind.n_inputs(),
         "read_in_full": (
             DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
@@ -312,9 +384,11 @@ def _row(
         "cells": [_cell(kind, row, head, view) for head in heads],
         "published": published,
         "no_published": all(one["interval"].estimate is None for one in compared),
-        "kind": _kind(row),
+        "kind": _kind(row, shown.past),
         "judges": judges_of(evaluation, row.submission),
-        "url": reverse("submission", args=[row.submission.pk]),
+        "url": (
+            reverse("submission", args=[row.submission.pk]) if row.submission.is_on_board else ""
+        ),
     }
 
 
@@ -375,13 +449,13 @@ def _value(row: Row, column: str) -> float | None:
     return None if figure is None else figure.value
 
 
-def _kind(row: Row) -> str:
+def _kind(row: Row, past: bool) -> str:
     """How its bars are drawn: outlined while more is judged that was ordered, grey where judgments
     are few.
     """
-    if row.submission.status != "scored":
-        return "moment"
     mean = row.figure(row.mean)
+    if (mean and mean.kind != "final") if past else row.submission.status != "scored":
+        return "moment"
     return "few" if mean and mean.few else "final"
 
 
@@ -430,7 +504,7 @@ def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
     across, up = kind.plotted
     return [
         plots.Point(
-            f"{row.submission.team.name} {row.submission.name}",
+            row.submission.full_name,
             interval(row.figure(up)),
             interval(row.figure(across)),
             first=at == 0,
@@ -445,9 +519,7 @@ def _finding(rows: Sequence[Row]) -> str:
     if not scored:
         return "No system has both numbers yet."
     precise = max(scored, key=lambda row: _value(row, row.mean) or 0.0)
-    first, most = (
-        f"{one.submission.team.name} {one.submission.name}" for one in (rows[0], precise)
-    )
+    first, most = (one.submission.full_name for one in (rows[0], precise))
     return f"{first} stands first; {most} is the most precise."
 
 
@@ -455,19 +527,21 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as CSV: the figures of the page, unrounded, one row a system."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
-    shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
+    shown = of_view(track, view)
     ends = ("value", "low80", "high80", "low95", "high95")
     kind = kind_of(track)
     with_documents = recall_of(track) is not None
     header = ["team", "system", "rank_best", "rank_worst", "labels", *JUDGES, "note"]
+    about = ["submission", "paper", "code"]
     header += ["documents"] if with_documents else []
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
     with_saved = any(row.saved is not None for row in shown.rows)
     header += ["saved"] if with_saved else []
+    header += about
     rows = []
     for row in shown.rows:
-        names = [row.submission.team.name, row.submission.name]
+        names = [row.submission.public_team, row.submission.public_name]
         told = [*(row.rank or (None, None)), row.n_labels]
         told += [*judges_as_json(shown, row).values(), row.note]
         told += [row.n_documents] if with_documents else []
@@ -475,20 +549,50 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         for one in kind.columns:
             told += [getattr(row.figure(one.name), end, None) for end in ends]
         told += [row.saved] if with_saved else []
-        rows.append([*names, *told])
-    filename = f"{track.slug}-{view.distribution}-{view.criterion}.csv"
+        links = row.submission.public_links
+        told += [row.submission.pk]
+        rows.append([*names, *told, links.get("Paper"), links.get("Code")])
+    day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
+    filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"
     return csv_response(filename, header, rows)
 
 
 def json(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as JSON, the same as the API's."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    view = read(request, track)
-    return JsonResponse(
-        as_json(
-            board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
-        )
+    return JsonResponse(as_json(of_view(track, read(request, track))))
+
+
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    """The evaluations of a track that are kept, and the runs that were withdrawn."""
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    page = Paginator(track.evaluations.order_by("-number"), 50).get_page(request.GET.get("page"))
+    gone = Submission.objects.filter(
+        track=track, status="withdrawn", scored_at__isnull=False, is_private=False
     )
+    context = {
+        "track": track,
+        "page": page,
+        "evaluations": [(one, len(standing_in(one))) for one in page],
+        "withdrawn": gone.select_related("team").order_by("-withdrawn_at")[:200],
+    }
+    return render(request, "evaluations.html", context)
+
+
+@xframe_options_exempt
+@cache_control(public=True, max_age=300)
+def embed(request: HttpRequest, slug: str) -> HttpResponse:
+    """The first rows of the board for a frame on any other site: the same for everybody."""
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    view = read(request, track)
+    shown = of_view(track, view)
+    kind = kind_of(track)
+    heads = [_head(kind, _drawn(kind)[0], view, "", shown.rows)]
+    rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
+    context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
+    response = render(request, "embed.html", context)
+    response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
+    return response
 
 
 urlpatterns = [
@@ -496,4 +600,7 @@ urlpatterns = [
     path("tracks/<slug:slug>/", show, name="board"),
     path("tracks/<slug:slug>/board.csv", as_csv, name="board-csv"),
     path("tracks/<slug:slug>/board.json", json, name="board-json"),
+    path("tracks/<slug:slug>/evaluations/", history, name="evaluations"),
+    path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
+    path("tracks/<slug:slug>/embed/", embed, name="board-embed"),
 ]

@@ -49,12 +49,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
-    board = list(
-        Submission.objects.filter(track=track)
-        .on_board()
-        .select_related("team")
-        .order_by("team__name", "name")
-    )
+    standing = Submission.objects.filter(track=track).on_board().select_related("team")
+    board = sorted(standing, key=lambda row: row.full_name)
     said = [*request.GET.getlist("s"), "", ""]
     a, b = request.GET.get("a", said[0]), request.GET.get("b", said[1])
     chosen, why_not = _chosen(board, a.strip(), b.strip())
@@ -183,7 +179,7 @@ def compared(
         "evaluation": evaluation,
         "rows": rows,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
-        "sentence": sentence(kind, found, better, name_of(a), name_of(b)),
+        "sentence": sentence(kind, found, better, a.full_name, b.full_name),
         "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
         "n_systems": len(stored["systems"]) if stored else 0,
         "apart": next((one.told_apart for one in found if one.told_apart is not None), None),
@@ -193,11 +189,6 @@ def compared(
         "criterion_words": kind.criterion_label(a.track.criterion).lower(),
         "examples": examples(request, a, b),
     }
-
-
-def name_of(row: Submission) -> str:
-    """Team and run."""
-    return f"{row.team.name} {row.name}"
 
 
 def sentence(
@@ -230,7 +221,7 @@ def _row(kind: Kind, one: Difference, a: Submission, b: Submission, *, up: bool)
     if not one.shown:
         words, who, tone = "No difference shown", "", ""
     else:
-        who, tone = (name_of(a), "a") if (one.value > 0) == up else (name_of(b), "b")
+        who, tone = (a.full_name, "a") if (one.value > 0) == up else (b.full_name, "b")
         sure = one.low95 > 0 or one.high95 < 0
         better = kind.quantity(one.quantity).better
         words = f"is {better}" if sure else "is likely ahead; not at 95 %"
@@ -308,7 +299,7 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
                 public=only_public(request.user, mine),
             )
             groups.append(
-                {"title": f"Only {name_of(mine)}", "tone": tone, "rows": some, "submission": mine}
+                {"title": f"Only {mine.full_name}", "tone": tone, "rows": some, "submission": mine}
             )
     if may_see(request.user, a) and may_see(request.user, b):
         theirs = set(Prediction.objects.filter(submission=b).values_list("instance_id", flat=True))

@@ -136,7 +136,7 @@ def _names(evaluation: Evaluation | None) -> dict[str, str]:
     if evaluation is None:
         return {}
     rows = Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
-    return {str(row.pk): f"{row.team.name} {row.name}" for row in rows.order_by("pk")}
+    return {str(row.pk): row.full_name for row in rows.order_by("pk")}
 
 
 def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:

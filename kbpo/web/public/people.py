@@ -22,11 +22,9 @@ from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
 from kbpo.accounts.teams import CannotChange
 from kbpo.accounts.teams import close as close_account
-from kbpo.submissions.models import Submission
 from kbpo.web.public import throttle
 from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
-from kbpo.web.research.upload import DRAFT
 
 TOKENS = 20
 """Tokens that one person may hold at a time."""
@@ -67,10 +65,15 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
-        """Annotators are led to their work, others to their account."""
+        """Researchers of a team are led to its runs, annotators to their work, others to their
+        account.
+        """
         user = self.request.user
-        only_judges = isinstance(user, User) and user.is_annotator and not user.is_researcher
-        return reverse("annotate") if only_judges else super().get_default_redirect_url()
+        if isinstance(user, User) and user.is_researcher and user.team() is not None:
+            return reverse("runs")
+        if isinstance(user, User) and user.is_annotator and not user.is_researcher:
+            return reverse("annotate")
+        return super().get_default_redirect_url()
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
@@ -106,18 +109,14 @@ class ChangePassword(PasswordChangeView):
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """One's own page: teams, drafts, tokens."""
+    """One's own page: teams and tokens."""
     return _account(request)
 
 
 def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> HttpResponse:
     user = cast(User, request.user)
-    drafts = Submission.objects.filter(team__members=user, status__in=DRAFT).select_related(
-        "track", "team"
-    )
     context = {
         "teams": user.teams.order_by("name"),
-        "drafts": drafts.order_by("-pk"),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "secret": secret,
         "refusal": refusal,

@@ -45,8 +45,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     best = [
         {
             "rank": _rank(row.rank),
-            "name": f"{row.submission.team.name} {row.submission.name}",
-            "description": row.submission.description,
+            "name": row.submission.full_name,
+            "description": row.submission.public_description,
             "url": reverse("submission", args=[row.submission.pk]),
             "figure": figure,
             "judged": row.n_labels,

@@ -140,8 +140,15 @@ def _notes(submission: Submission, sample: Extent) -> list[str]:
         _planned(submission),
         f"{sample.sample:,} {words.items} drawn" if sample.sample else drawn,
         "; ".join(filter(None, (_no_answer(sample), _remains(submission, sample)))),
-        "on the board" if submission.is_on_board else "enters the board by itself",
+        _where(submission),
     ]
+
+
+def _where(submission: Submission) -> str:
+    """Who sees the score."""
+    if submission.is_private:
+        return "private: your team alone sees it until you publish it"
+    return "on the board" if submission.is_on_board else "enters the board by itself"
 
 
 def _planned(submission: Submission) -> str:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 import numpy as np
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -29,11 +30,12 @@ from kbpo.queue import nudge
 from kbpo.sampling.leaks import in_words
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
-from kbpo.submissions.receive import describe as rename
+from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
+from kbpo.web.research.history import about
 from kbpo.web.research.judged import (
     VERDICTS,
     describe,
@@ -77,7 +79,7 @@ def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
     row = get_object_or_404(
-        Submission.objects.select_related("track__corpus", "team", "user"), pk=pk
+        Submission.objects.select_related("track__corpus", "team", "user"), pk=pk, deleted_at=None
     )
     if is_own(request, row) or (row.is_on_board and not own):
         return row
@@ -98,9 +100,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    told = context(request, submission) | {
-        "slices": by_slice(submission, request.GET.get("by", ""), own=own)
-    }
+    told = context(request, submission) | about(request, submission)
+    told["slices"] = by_slice(submission, request.GET.get("by", ""), own=own)
     return render(request, "submission.html", told)
 
 
@@ -115,6 +116,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     moving = submission.status in ("confirmed", "judging")
     found: dict[str, Any] = {
         "submission": submission,
+        "name": name_for(submission, own),
         "words": kind_of(submission.track).words,
         "pages": kind_of(submission.track).pages,
         "mean_words": mean_words(submission),
@@ -155,13 +157,18 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     return found
 
 
+def name_for(submission: Submission, own: bool) -> str:
+    """Team and run: by their true names for its own team and admins."""
+    return f"{submission.team.name} {submission.name}" if own else submission.full_name
+
+
 def samples_seen(submission: Submission) -> list[dict[str, Any]]:
     """The samples of others that a run is scored as having seen, with what the test found."""
     rows = submission.leak_tests.filter(seen=True).select_related("earlier__team")
     return [
         {
             "submission": row.earlier_id,
-            "name": f"{row.earlier.team.name} {row.earlier.name}",
+            "name": "a private run" if row.earlier.is_private else row.earlier.full_name,
             "on_board": row.earlier.is_on_board,
             "says": in_words(row),
             "lifted": row.lifted,
@@ -337,6 +344,7 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
         "predictions.html",
         {
             "submission": submission,
+            "name": name_for(submission, own),
             "page": page,
             "rows": with_disputes(
                 submission, describe(submission, list(page), public=not own), own
@@ -361,34 +369,87 @@ def flipped_predictions(submission: Submission) -> set[int]:
     return set(rows.values_list("pk", flat=True))
 
 
+class RunForm(forms.Form):
+    """What a team says of its run; an admin says, too, what it is on the board."""
+
+    name = forms.CharField(
+        max_length=80,
+        label="Run name",
+        help_text="It stands on the board beside your team’s name.",
+        error_messages={
+            "required": "A run needs a name of 1 to 80 characters.",
+            "max_length": "A run needs a name of 1 to 80 characters.",
+        },
+    )
+    description = forms.CharField(
+        max_length=2000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="What the system is, in a sentence. Everybody can read it once it is scored.",
+    )
+    paper_url = forms.URLField(
+        max_length=300, required=False, assume_scheme="https", label="Address of the paper"
+    )
+    code_url = forms.URLField(
+        max_length=300, required=False, assume_scheme="https", label="Address of the code"
+    )
+    is_private = forms.BooleanField(
+        required=False,
+        label="Private until we publish it",
+        help_text=(
+            "Nowhere for others: not on the board, in no comparison, file or count of theirs. It is"
+            " judged like any other. Without the tick it is published, and that stays."
+        ),
+    )
+    is_anonymous = forms.BooleanField(
+        required=False,
+        label="Anonymous",
+        help_text="Others see a number in place of your team, its name, description and links.",
+    )
+    role = forms.ChoiceField(
+        choices=Submission.Role.choices,
+        label="On the board it is",
+        help_text="Only admins see this. The ranks follow with the next scores.",
+    )
+
+    def __init__(self, data: Any, *, submission: Submission, who: Any, name: str = "") -> None:
+        said = {field: getattr(submission, field) for field in self.base_fields}
+        super().__init__(data, initial=said | ({"name": name} if name else {}))
+        if submission.is_on_board:
+            del self.fields["is_private"]
+        if not who.is_staff:
+            del self.fields["role"]
+        self.submission, self.who = submission, who
+
+    def save(self) -> bool:
+        """Whether it is said; else the form has the reason."""
+        said = dict(self.cleaned_data)
+        role = said.pop("role", self.submission.role)
+        try:
+            say_of_run(self.submission, self.who, **said)
+            set_role(self.submission, role, self.who)
+        except CannotChange as refusal:
+            self.add_error(None, str(refusal))
+            return False
+        return True
+
+
 @login_required
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Rename and describe a submission."""
+    """Rename and describe a submission, and say who sees it."""
     submission = find(request, pk, own=True)
-    if request.method == "POST":
-        name = request.POST.get("name", "").strip()
-        if not 1 <= len(name) <= 80:
-            error = "A run needs a name of 1 to 80 characters."
-            return render(
-                request,
-                "submission_edit.html",
-                {"submission": submission, "error": error},
-                status=400,
-            )
-        try:
-            rename(
-                submission,
-                name=name,
-                description=request.POST.get("description", "").strip()[:2000],
-            )
-            if (role := request.POST.get("role")) and cast(User, request.user).is_staff:
-                set_role(submission, role, cast(User, request.user))
-        except CannotChange as refusal:
-            context = {"submission": submission, "error": str(refusal)}
-            return render(request, "submission_edit.html", context, status=409)
+    form = RunForm(request.POST or None, submission=submission, who=request.user)
+    if request.method != "POST":
+        status = 200
+    elif not form.is_valid():
+        status = 400
+    elif form.save():
         messages.success(request, "Saved.")
         return redirect("submission", pk=pk)
-    return render(request, "submission_edit.html", {"submission": submission})
+    else:
+        status = 409
+    context = {"submission": submission, "fields": form}
+    return render(request, "submission_edit.html", context, status=status)
 
 
 @login_required

@@ -4,6 +4,7 @@ members.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, cast
@@ -27,8 +28,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget
-from kbpo.money.spend import allowance, balance
-from kbpo.submissions.models import Submission
+from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.tracks.models import Track
 from kbpo.web.desk.reason import why_of
 
@@ -161,27 +161,83 @@ def find_team(request: HttpRequest, slug: str) -> Team:
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """A team's page, for its members."""
     team = find_team(request, slug)
-    rows = Submission.objects.filter(team=team).select_related("track").order_by("-pk")
     context = {
         "team": team,
         "members": team.members.order_by("username"),
         "owners": set(team.owners.values_list("pk", flat=True)),
         "manages": teams.may_manage(team, cast(User, request.user)),
-        "submissions": rows[:200],
         "money": balance(team=team),
-        "budgets": budgets(team),
+        "budgets": money_of(team).purses,
         "links": links(request, usable().filter(team=team, role="researcher")),
     }
     return render(request, "people/team.html", context)
 
 
-def budgets(team: Team) -> list[dict[str, Any]]:
-    """What the team may still reserve on every open track, and which cap says so."""
-    found = []
-    for track in Track.objects.filter(status="open").order_by("name"):
-        room = allowance(track, team, "")
-        found.append({"track": track, "cap": _own_cap(track, team), "left": room.left})
-    return found
+@dataclass(frozen=True)
+class Purse:
+    """A team's money on a track: spent + reserved + free is its cap."""
+
+    track: Track
+    spent: Decimal
+    reserved: Decimal
+    cap: Decimal | None
+    """None: the team has no cap of its own there"""
+    left: Decimal | None
+    """What the next run may take under all caps, the track's too; None without any"""
+
+    @property
+    def free(self) -> Decimal | None:
+        """What the team's own cap leaves; below zero after the cap was lowered."""
+        return None if self.cap is None else self.cap - self.spent - self.reserved
+
+
+@dataclass(frozen=True)
+class Money:
+    """A team's money, on every track where it has or may have some."""
+
+    purses: list[Purse]
+
+    @property
+    def spent(self) -> Decimal:
+        """On all tracks together."""
+        return sum((one.spent for one in self.purses), ZERO)
+
+    @property
+    def reserved(self) -> Decimal:
+        """Set aside for what is being judged."""
+        return sum((one.reserved for one in self.purses), ZERO)
+
+    @property
+    def cap(self) -> Decimal | None:
+        """All caps together; None where a track has none, for then there is no sum."""
+        caps = [one.cap for one in self.purses]
+        return None if None in caps or not caps else sum((cap for cap in caps if cap), ZERO)
+
+    @property
+    def free(self) -> Decimal | None:
+        """What is neither spent nor set aside."""
+        return None if self.cap is None else self.cap - self.spent - self.reserved
+
+    @property
+    def shares(self) -> dict[str, str]:
+        """The widths of what is spent and set aside in a bar as long as the cap."""
+        whole = max(self.cap or ZERO, self.spent + self.reserved)
+        parts = {"spent": self.spent, "reserved": self.reserved}
+        return {
+            name: f"{100 * amount / whole:.4g}%" if whole else "0%"
+            for name, amount in parts.items()
+        }
+
+
+def money_of(team: Team) -> Money:
+    """What the team has spent, set aside and left, on every open track and wherever it has spent."""
+    rows = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
+    purses = []
+    for track in rows.order_by("name"):
+        sums = balance(team=team, track=track)
+        left = allowance(track, team, "submission:").left  # of a run to come
+        purses.append(Purse(track, sums.spent, sums.open, _own_cap(track, team), left))
+    return Money(purses)
 
 
 def _own_cap(track: Track, team: Team) -> Decimal | None:

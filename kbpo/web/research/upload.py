@@ -30,12 +30,12 @@ from kbpo.money.spend import OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
-from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, describe, receive, withdraw
+from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.research.quote import Quote, quote, quotes
-from kbpo.web.research.submissions import find, told
+from kbpo.web.research.submissions import RunForm, find, told
 
 P = ParamSpec("P")
 DRAFT = ("received", "read", "planned")
@@ -171,11 +171,8 @@ def _file_page(
 
 def drafts(team: Team) -> QuerySet[Submission]:
     """The team's uploads that nobody has confirmed, newest first."""
-    return (
-        Submission.objects.filter(team=team, status__in=DRAFT)
-        .select_related("track")
-        .order_by("-pk")
-    )
+    rows = Submission.objects.filter(team=team).drafts().select_related("track", "team")
+    return rows.order_by("-pk")
 
 
 @for_researchers
@@ -315,24 +312,15 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponseRedirect(
             f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
         )
-    name, description, error = _named(submission), submission.description, ""
-    if request.method == "POST":
-        name, description = (
-            request.POST.get("name", "").strip(),
-            request.POST.get("description", "").strip(),
-        )
-        error = _wrong_name(name)
-        if not error and (error := _save(submission, name, description)) == "":
-            return HttpResponseRedirect(reverse("upload-confirm", args=[pk]) + _choices(request))
-    context = {
-        "submission": submission,
-        "at": 3,
-        "name": name,
-        "description": description,
-        "error": error,
-    }
+    form = RunForm(
+        request.POST or None, submission=submission, who=request.user, name=_named(submission)
+    )
+    if request.method == "POST" and form.is_valid() and form.save():
+        return HttpResponseRedirect(reverse("upload-confirm", args=[pk]) + _choices(request))
+    context = {"submission": submission, "at": 3, "fields": form}
     context |= {"quote": quote(submission, request.GET.get("target")), "choices": _choices(request)}
-    return render(request, "upload_describe.html", context, status=422 if error else 200)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "upload_describe.html", context, status=status)
 
 
 def _named(submission: Submission) -> str:
@@ -341,19 +329,6 @@ def _named(submission: Submission) -> str:
     """
     unchanged = submission.name == stem(submission.file_name)
     return (submission.run_id if unchanged else "") or submission.name
-
-
-def _wrong_name(name: str) -> str:
-    return "" if 1 <= len(name) <= 80 else "A run needs a name of 1 to 80 characters."
-
-
-def _save(submission: Submission, name: str, description: str) -> str:
-    """Why the name could not be saved; nothing if it was."""
-    try:
-        describe(submission, name=name, description=description)
-    except CannotChange as refusal:
-        return str(refusal)
-    return ""
 
 
 def _choices(request: HttpRequest) -> str:
@@ -429,9 +404,7 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, str(refusal))
         return redirect("upload-check", pk=pk)
     messages.success(request, f"{submission.file_name} is discarded. Nothing was spent.")
-    return HttpResponseRedirect(
-        f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
-    )
+    return HttpResponseRedirect(f"{reverse('runs')}?{urlencode({'team': submission.team.slug})}")
 
 
 def example(request: HttpRequest, slug: str) -> HttpResponse:

@@ -228,12 +228,17 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
 }
 
 
-@register.inclusion_tag("components/nav.html")
-def nav(current: str = "", menu: str = "public") -> dict[str, object]:
-    """The links of a menu to the pages that exist, the current one marked."""
+@register.inclusion_tag("components/nav.html", takes_context=True)
+def nav(context: template.Context, current: str = "", menu: str = "public") -> dict[str, object]:
+    """The links of a menu to the pages that exist, the current one marked; for researchers who are
+    logged in, their runs first.
+    """
+    pages = NAV[menu]
+    if menu == "public" and getattr(context.get("user"), "is_researcher", False):
+        pages = [("runs", "Your runs", "g r"), *pages]
     links = [
         {"url": url, "text": text, "keys": keys, "current": name == current}
-        for name, text, keys in NAV[menu]
+        for name, text, keys in pages
         if (url := url_if_any(name))
     ]
     return {"links": links}
@@ -266,6 +271,12 @@ def arrival_plot(
 ) -> SafeString:
     """An estimate as judgments arrive, in its hatched band."""
     return mark_safe(plots.draw_arrival(moments, alt, name=name, free=free, plan=plan))
+
+
+@register.simple_tag
+def history_plot(moments: Sequence[tuple[datetime, Interval]], alt: str, name: str) -> SafeString:
+    """An estimate over time, a dot with its 80 % interval for every evaluation that is kept."""
+    return mark_safe(plots.draw_history(moments, alt, name=name))
 
 
 @register.filter

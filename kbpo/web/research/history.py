@@ -1,0 +1,101 @@
+"""A run's score over time, from the evaluations that are kept, and how it is cited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from kbpo.evaluation.leaderboard import Figure, headlines
+from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Quantity
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components.drawing import Interval
+from kbpo.web.components.figures import interval_text, number_text
+from kbpo.web.public import cite
+
+MOST = 200
+"""Evaluations on the plot: the latest"""
+
+
+@dataclass(frozen=True)
+class History:
+    """What a run is ranked by, evaluation by evaluation."""
+
+    quantity: Quantity
+    figures: list[tuple[Evaluation, Figure]]
+
+    @property
+    def moments(self) -> list[tuple[Any, Interval]]:
+        """As the plot takes it."""
+        return [(one.made_at, _interval(figure)) for one, figure in self.figures[-MOST:]]
+
+    @property
+    def finding(self) -> str:
+        """What the plot shows, in words."""
+        (first, was), (last, now) = self.figures[0], self.figures[-1]
+        return (
+            f"{self.quantity.label} was {figure_text(was)} in evaluation {first.number} and is"
+            f" {figure_text(now)} in evaluation {last.number}."
+        )
+
+
+def _interval(figure: Figure) -> Interval:
+    return Interval(figure.value, figure.low80, figure.high80, figure.low95, figure.high95)
+
+
+def figure_text(figure: Figure) -> str:
+    """Return “30.0 (28.6–31.4)”."""
+    n = figure.n_labels
+    return f"{number_text(figure.value, n=n)} ({interval_text(figure.low80, figure.high80, n=n)})"
+
+
+def history_of(submission: Submission) -> History | None:
+    """Return a run's final scores in all evaluations that are kept; None before there is one."""
+    track, kind = submission.track, kind_of(submission.track)
+    latest = track.evaluations.order_by("-number").first()
+    found = headlines(latest, [submission.pk]).get(submission.pk) if latest else None
+    quantity = found[0] if found else kind.quantity(kind.headline(track.criterion))
+    rows = Estimate.objects.filter(
+        submission=submission,
+        slice="",
+        quantity=quantity.name,
+        criterion=track.criterion,
+        method=kind.column_of(quantity.name).method,
+        kind="final",
+        value__isnull=False,
+    )
+    if quantity.weighed:
+        rows = rows.filter(distribution=track.distribution)
+    ordered = rows.select_related("evaluation").order_by("evaluation__number")
+    figures = [(row.evaluation, Figure.of(row)) for row in ordered]
+    return History(quantity, figures) if figures else None
+
+
+def about(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    """What a run's page tells of its past, and how it is cited; nothing before it has a score."""
+    history = history_of(submission) if submission.has_score else None
+    if history is None:
+        return {}
+    evaluation = history.figures[-1][0]
+    told: dict[str, Any] = {"history": history}
+    if submission.is_on_board:
+        page, badge_url, permalink = (
+            request.build_absolute_uri(reverse(name, args=args))
+            for name, args in (
+                ("submission", [submission.pk]),
+                ("badge", [submission.pk]),
+                ("evaluation", [submission.track.slug, evaluation.number]),
+            )
+        )
+        title = f"{submission.full_name} on {submission.track.name}"
+        key = f"{submission.track.slug}-{submission.pk}-{evaluation.number}"
+        told |= {
+            "bibtex": cite.bibtex(key, title, submission.public_team, evaluation, permalink),
+            "badge": f"[![{submission.track.name}]({badge_url})]({page})",
+            "permalink": permalink,
+        }
+    return told

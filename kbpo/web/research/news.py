@@ -1,0 +1,179 @@
+"""What happened to a team's runs since somebody last read of it, from the rows themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.urls import reverse
+
+from annotation.models import Adjudication
+from kbpo import clock
+from kbpo.accounts.models import Team, User
+from kbpo.evaluation.extent import extent_of
+from kbpo.evaluation.leaderboard import headlines, ranks
+from kbpo.evaluation.models import Evaluation, Flip
+from kbpo.pool.visibility import is_answered
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components.figures import count_text
+from kbpo.web.research.history import figure_text
+
+AT_FIRST = timedelta(days=14)
+"""How far back it is told to somebody who has never said that he had read it"""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of news: what happened, when, and where it leads."""
+
+    sign: str
+    tone: str
+    title: str
+    text: str
+    at: datetime
+    url: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Now:
+    """The latest evaluation of a track, and the one that stood when the news were last read."""
+
+    latest: Evaluation | None
+    before: Evaluation | None
+    scores: dict[int, str] = field(default_factory=dict)
+    scores_before: dict[int, str] = field(default_factory=dict)
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def score(self, submission: Submission) -> str:
+        """“F1 22.5 (21.4–23.6)”, and what it was before if that was something else."""
+        now = self.scores.get(submission.pk, "")
+        before = self.scores_before.get(submission.pk, "")
+        if before not in ("", now):
+            return f"{before} before, {now or 'none'} now."
+        return f"{now}." if now else ""
+
+
+def since_of(user: User) -> datetime:
+    """Return up to when a person has read the news."""
+    return user.news_read_at or clock.now() - AT_FIRST
+
+
+def news_of(team: Team, since: datetime) -> list[Piece]:
+    """Return what happened to a team's runs and uploads since, the newest first."""
+    rows = Submission.objects.filter(team=team, deleted_at=None).select_related("track")
+    lately = (
+        Q(scored_at__gt=since)
+        | Q(sampled_at__gt=since, status__in=["confirmed", "judging"])
+        | Q(status_since__gt=since, status__in=["failed", "refused", "expired"])
+    )
+    pieces, states = [], dict[int, Now]()
+    for row in rows.filter(lately):
+        pieces.append(_moved(row, since, _now(row.track, since, states)))
+    pieces += _turned(team, since, states)
+    pieces += _answered(team, since)
+    return sorted(pieces, key=lambda piece: piece.at, reverse=True)
+
+
+def _now(track: Track, since: datetime, states: dict[int, Now]) -> Now:
+    """The state of a track, read once."""
+    if track.pk not in states:
+        latest = track.evaluations.order_by("-number").first()
+        before = track.evaluations.filter(made_at__lte=since).order_by("-number").first()
+        states[track.pk] = Now(
+            latest, before, _scores(latest), _scores(before), ranks(latest) if latest else {}
+        )
+    return states[track.pk]
+
+
+def _scores(evaluation: Evaluation | None) -> dict[int, str]:
+    """submission -> its headline in words."""
+    if evaluation is None:
+        return {}
+    stated = evaluation.estimates.values_list("submission", flat=True).distinct()
+    return {
+        pk: f"{quantity.label} {figure_text(figure)}"
+        for pk, (quantity, figure) in headlines(evaluation, stated).items()
+    }
+
+
+def _moved(row: Submission, since: datetime, now: Now) -> Piece:
+    """How far a run came, as its latest moment says."""
+    own_page, what = reverse("submission", args=[row.pk]), f"{row.name} on {row.track.name}"
+    if row.status in ("refused", "expired"):
+        page = reverse("upload-check", args=[row.pk])
+        title = f"{row.file_name} was {row.get_status_display().lower()}"
+        link = "See the report" if row.status == "refused" else "See it"
+        return Piece("✗", "bad", title, row.reason, row.status_since, page, link)
+    if row.status == "failed":
+        title = f"{what} was given up"
+        return Piece("✗", "bad", title, row.reason, row.status_since, own_page, "Retry")
+    if row.scored_at and row.scored_at > since and row.status != "withdrawn":
+        text = " ".join(filter(None, [now.score(row), _place(row, now)]))
+        title = f"{what} is scored"
+        return Piece("✓", "good", title, text, row.scored_at, own_page, "See the score")
+    if row.status == "withdrawn":
+        title = f"{what} was withdrawn"
+        return Piece("–", "", title, "", row.status_since, own_page, "See it")
+    extent, items, text = extent_of(row), kind_of(row.track).words.items, ""
+    if extent.sample:
+        judged, drawn = count_text(extent.judged), count_text(extent.sample)
+        text = f"{judged} of the {drawn} {items} drawn are judged."
+    assert row.sampled_at is not None
+    return Piece("→", "info", f"{what} is being judged", text, row.sampled_at, own_page, "Follow")
+
+
+def _place(row: Submission, now: Now) -> str:
+    place = now.places.get(row.pk)
+    if place is None:
+        return ""
+    best, worst = place
+    written = f"{best}" if best == worst else f"{best}–{worst}"
+    return f"Rank {written} of {len(now.places)}."
+
+
+def _turned(team: Team, since: datetime, states: dict[int, Now]) -> list[Piece]:
+    """Verdicts that turned, a piece a run; none before a run's own sample is answered, for they
+    tell what was judged for others.
+    """
+    flips = Flip.objects.filter(submission__team=team, made_at__gt=since)
+    of_runs: dict[Submission, list[Flip]] = {}
+    for flip in flips.select_related("submission__track").order_by("pk"):
+        if flip.criterion == flip.submission.track.criterion:
+            of_runs.setdefault(flip.submission, []).append(flip)
+    pieces = []
+    for row, turned in of_runs.items():
+        if not is_answered(row) or not row.has_score:
+            continue
+        n = len({flip.instance_id for flip in turned})
+        ways = Counter("right to wrong" if flip.before else "wrong to right" for flip in turned)
+        text = ", ".join(f"{count} from {way}" for way, count in ways.items()).capitalize()
+        score = _now(row.track, since, states).score(row)
+        title = f"{n} verdict{'' if n == 1 else 's'} on {row.name} turned after more answers"
+        url = f"{reverse('submission-judged', args=[row.pk])}?verdict=turned"
+        at = turned[-1].made_at
+        pieces.append(Piece("±", "warn", title, f"{text}. {score}", at, url, "Show them"))
+    return pieces
+
+
+def _answered(team: Team, since: datetime) -> list[Piece]:
+    """Disputes of a team that an expert answered, a piece each."""
+    rows = Adjudication.objects.filter(
+        kind="dispute", status="answered", submission__team=team, answered_at__gt=since
+    )
+    pieces = []
+    for row in rows.select_related("submission"):
+        assert row.submission is not None and row.answered_at is not None
+        text = (
+            "The expert says what people said."
+            if row.agrees
+            else "The expert says otherwise than people did, and that counts."
+        )
+        url = reverse("submission-judged", args=[row.submission.pk])
+        title = f"A dispute about {row.submission.name} was answered"
+        pieces.append(Piece("✓", "good", title, text, row.answered_at, url, "Read both"))
+    return pieces

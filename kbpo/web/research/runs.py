@@ -1,0 +1,302 @@
+"""Your runs: what waits for a team, what happened to its runs, the runs with their scores, and its
+money. A researcher's home after login.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from kbpo import clock
+from kbpo.accounts.models import Team, User
+from kbpo.evaluation.extent import Extent, extent_of
+from kbpo.evaluation.leaderboard import headlines, ranks
+from kbpo.evaluation.models import Look
+from kbpo.money.spend import Balance, balances
+from kbpo.submissions.discard import delete
+from kbpo.submissions.limits import runs_left
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components import drawing
+from kbpo.web.components.figures import count_text
+from kbpo.web.csv import csv_response
+from kbpo.web.research.follow import time_left
+from kbpo.web.research.news import news_of, since_of
+from kbpo.web.research.quote import quote
+from kbpo.web.research.teams import money_of
+from kbpo.web.research.upload import drafts, for_researchers
+
+PAGE = 50
+UNDER_WAY = ("confirmed", "judging")
+STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
+NOTHING = drawing.Interval(None)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One line of the table."""
+
+    submission: Submission
+    interval: drawing.Interval
+    label: str
+    """What the number is called"""
+    n_labels: int
+    kind: drawing.Kind
+    rank: tuple[int, int] | None
+    of_ranked: int
+    money: Balance | None
+    extent: Extent | None
+    """How far it is judged, while it is"""
+    left: Any
+    """How long that still takes; None while nobody can say"""
+
+    @property
+    def rank_text(self) -> str:
+        """“3”, or the range “1–4”."""
+        best, worst = self.rank or ("", "")
+        return f"{best}" if best == worst else f"{best}–{worst}"
+
+    @property
+    def share(self) -> str:
+        """The share of its sample that is judged, as a width."""
+        sample = self.extent.sample if self.extent else 0
+        return f"{100 * (1 - self.extent.open / sample):.3g}%" if self.extent and sample else "0%"
+
+
+@never_cache
+@for_researchers
+def show(request: HttpRequest) -> HttpResponse:
+    """The page. It says first what waits, then what is new, then everything."""
+    team = team_of(request)
+    if team is None:  # an admin who belongs to no team
+        return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
+    user, now = cast(User, request.user), clock.now()
+    state = request.GET.get("state", "all")
+    chosen, counts = _of_state(team, state)
+    page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
+    rows = runs(page)
+    discards = Submission.objects.filter(team=team).discards().order_by("-pk")
+    context = {
+        "team": team,
+        "teams": [
+            {"url": f"?{urlencode({'team': one.slug})}", "text": one.name, "current": one == team}
+            for one in user.teams.order_by("pk")
+        ],
+        "now": now,
+        "since": since_of(user),
+        "waiting": [_draft(row) for row in drafts(team)],
+        "news": news_of(team, since_of(user)),
+        "states": [
+            {"url": _url(team, state=name), "text": f"{text} {n}", "current": name == state}
+            for (name, text), n in zip(STATES.items(), counts, strict=True)
+        ],
+        "state": state,
+        "page": page,
+        "query": urlencode({"team": team.slug, "state": state}),
+        "rows": rows,
+        "axis": drawing.axis_over([row.interval for row in rows]),
+        "csv": f"{reverse('runs-csv')}?{urlencode({'team': team.slug})}",
+        "discards": discards[:200],
+        "money": money_of(team),
+        "members": team.members.order_by("username"),
+        "left": _left(team),
+        "tokens": user.tokens.filter(revoked_at=None).count(),
+    }
+    return render(request, "runs.html", context)
+
+
+def team_of(request: HttpRequest) -> Team | None:
+    """The team that the address names, of those that the visitor belongs to; the first one if it
+    names none. Raises Http404 for a team of others.
+    """
+    user = cast(User, request.user)
+    slug = request.GET.get("team", "")
+    if not slug:
+        return user.team()
+    team = user.teams.filter(slug=slug[:80].replace("\x00", "")).first()
+    if team is None:
+        raise Http404("There is no such team, or it is not yours to see.")
+    return team
+
+
+def _url(team: Team, **changes: str) -> str:
+    return f"?{urlencode({'team': team.slug} | changes)}"
+
+
+def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
+    """The runs in a state, and how many there are in each. Raises Http404 for a state there is not."""
+    rows = Submission.objects.filter(team=team).runs().select_related("track", "team")
+    of_state = {
+        "all": rows,
+        "under-way": rows.filter(status__in=UNDER_WAY),
+        "scored": rows.filter(status="scored"),
+        "private": rows.filter(is_private=True),
+    }
+    if state not in of_state:
+        raise Http404(f"Runs are shown by {', '.join(STATES)}; there is no “{state[:40]}”.")
+    return of_state[state].order_by("-pk"), [one.count() for one in of_state.values()]
+
+
+def _draft(row: Submission) -> dict[str, Any]:
+    """An upload that waits: for us while it is read, else for its team."""
+    limit = Submission.DEADLINES["planned"][0]
+    parts = [f"{count_text(row.n_items or 0)} {kind_of(row.track).words.items}"]
+    for word in ("error", "warning"):
+        n = row.counts.get(f"{word}s", 0)
+        parts += [f"{count_text(n)} {word}{'' if n == 1 else 's'}"] if n else []
+    return {
+        "submission": row,
+        "said": ", ".join(parts),
+        "quote": quote(row, None) if row.status == "planned" else None,
+        "until": row.status_since + limit if row.status == "planned" else None,
+    }
+
+
+def _left(team: Team) -> list[tuple[Track, int]]:
+    """How many runs the team may still confirm, on open tracks that limit them."""
+    found = []
+    for track in Track.objects.filter(status="open").order_by("name"):
+        left = runs_left(track, team)
+        if left is not None:
+            found.append((track, left))
+    return found
+
+
+def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
+    """Return the lines of these submissions, in their order."""
+    of_track: dict[Track, list[Submission]] = {}
+    for row in rows:
+        of_track.setdefault(row.track, []).append(row)
+    money = balances(row.purpose for row in rows)
+    found: dict[int, Run] = {}
+    for track, mine in of_track.items():
+        evaluation = track.evaluations.order_by("-number").first()
+        scores = headlines(evaluation, [row.pk for row in mine]) if evaluation else {}
+        places = ranks(evaluation) if evaluation else {}
+        for row in mine:
+            interval, label, n, kind = _score(row, scores.get(row.pk))
+            judged = extent_of(row) if row.status == "judging" else None
+            found[row.pk] = Run(
+                row,
+                interval,
+                label,
+                n,
+                kind,
+                places.get(row.pk),
+                len(places),
+                money.get(row.purpose),
+                judged,
+                time_left(row, judged) if judged else None,
+            )
+    return [found[row.pk] for row in rows]
+
+
+def _score(
+    row: Submission, headline: tuple[Any, Any] | None
+) -> tuple[drawing.Interval, str, int, drawing.Kind]:
+    """A run's number as it may be shown: while it is judged for the first time the one that may be
+    watched, afterwards the one that it is ranked by.
+    """
+    if row.has_score and headline is not None:
+        quantity, figure = headline
+        drawn = drawing.Interval(
+            figure.value, figure.low80, figure.high80, figure.low95, figure.high95
+        )
+        kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
+        return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
+    look = Look.objects.filter(submission=row, order=row.orders).order_by("-n").first()
+    if row.status in UNDER_WAY and look is not None:
+        kind_of_track = kind_of(row.track)
+        label = f"{kind_of_track.quantity(kind_of_track.mean).label}, provisional"
+        drawn = drawing.Interval(look.value, look.low80, look.high80, look.low95, look.high95)
+        return drawn, label, look.n, "live"
+    return NOTHING, "", 0, "final"
+
+
+@require_POST
+@for_researchers
+def mark_read(request: HttpRequest) -> HttpResponse:
+    """What was shown is read; what happened since the page was made stays news."""
+    user = cast(User, request.user)
+    until = _moment(request.POST.get("until", ""))
+    if until is None or until > clock.now():
+        messages.error(request, "Nothing was marked: the form did not say when it was made.")
+    elif user.news_read_at is None or user.news_read_at < until:
+        user.news_read_at = until
+        user.save(update_fields=["news_read_at"])
+    return redirect("runs")
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = parse_datetime(text[:40])
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
+@require_POST
+@for_researchers
+def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
+    """A refused upload or a discarded draft leaves the page, with its file."""
+    user = cast(User, request.user)
+    rows = Submission.objects.filter(team__members=user, deleted_at=None)
+    row = get_object_or_404(rows.select_related("team"), pk=pk)
+    if delete(row, user):
+        messages.success(request, f"{row.file_name} is deleted.")
+    else:
+        messages.error(request, f"{row.name} is a run. Withdraw it on its own page.")
+    return redirect(f"{reverse('runs')}{_url(row.team)}")
+
+
+@for_researchers
+def as_csv(request: HttpRequest) -> HttpResponse:
+    """All runs of a team with the figures of the page, unrounded."""
+    team = team_of(request)
+    if team is None:
+        raise Http404("You belong to no team yet.")
+    chosen, _ = _of_state(team, "all")
+    ends = ("estimate", "low80", "high80", "low95", "high95")
+    header = [
+        "id",
+        "name",
+        "track",
+        "state",
+        "private",
+        "number",
+        *ends,
+        "judged",
+        "rank_best",
+        "rank_worst",
+    ]
+    header += ["spent", "reserved", "confirmed_at", "scored_at"]
+    lines = []
+    for run in runs(chosen):
+        row, money = run.submission, run.money
+        line = [row.pk, row.name, row.track.slug, row.status, row.is_private, run.label]
+        line += [getattr(run.interval, end) for end in ends]
+        line += [run.n_labels or None, *(run.rank or (None, None))]
+        line += [money.spent if money else 0, money.open if money else 0]
+        lines.append([*line, row.confirmed_at, row.scored_at])
+    return csv_response(f"runs-{team.slug}.csv", header, lines)
+
+
+urlpatterns = [
+    path("runs/", show, name="runs"),
+    path("runs/runs.csv", as_csv, name="runs-csv"),
+    path("runs/read/", mark_read, name="runs-read"),
+    path("runs/<int:pk>/delete/", delete_discard, name="runs-delete"),
+]

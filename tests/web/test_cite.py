@@ -1,0 +1,183 @@
+"""What is cited stays: permalinks of evaluations, the board of a day, a run's history, BibTeX, the
+badge and the board in a frame.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo import clock
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.run import evaluate
+from kbpo.submissions.models import Submission
+from kbpo.web.components.drawing import Interval
+from kbpo.web.components.plots import draw_history
+from kbpo.web.public.cite import badge, bibtex
+from tests.conftest import Toy
+from tests.web.scored import make_board, score
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+FIRST, SECOND = datetime(2026, 3, 2, 15, tzinfo=UTC), datetime(2026, 5, 1, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def past(toy: Toy) -> list[Submission]:
+    """Two evaluations: three systems in March, one of them gone and another risen by May."""
+    first = make_board(toy, 3)
+    rows = list(Submission.objects.order_by("pk"))
+    Submission.objects.update(scored_at=FIRST)
+    settings = first.settings
+    Evaluation.objects.filter(pk=first.pk).update(
+        made_at=FIRST, stage_end=True, settings=settings | {"standing": [row.pk for row in rows]}
+    )
+    rows[2].move("withdrawn", withdrawn_at=FIRST + timedelta(days=9))
+    second = Evaluation.objects.create(
+        track=toy.track,
+        number=3,
+        made_at=SECOND,
+        settings=settings | {"standing": [row.pk for row in rows[:2]]},
+    )
+    score(second, rows[0], 0.71)
+    score(second, rows[1], 0.36)
+    return rows
+
+
+def names(client: Client, address: str) -> list[str]:
+    return [row["submission"].name for row in client.get(address).context["rows"]]
+
+
+def test_an_evaluation_stays_as_it_was_printed(
+    toy: Toy, as_user: As, past: list[Submission]
+) -> None:
+    somebody, board = as_user(""), reverse("board", args=["toy"])
+    permalink = reverse("evaluation", args=["toy", 1])
+    assert names(somebody, board) == ["run 0", "run 1"]
+    then = ["run 2", "run 1", "run 0"]
+    assert names(somebody, permalink) == then
+    page = somebody.get(permalink).content.decode()
+    assert "2 March 2026" in page.replace("\xa0", " ") and "withdrawn since" in page
+    assert reverse("submission", args=[past[2].pk]) not in page, "its page is gone"
+    for day in ("2026-03-02", "2026-04-30"):
+        assert names(somebody, f"{board}?on={day}") == then
+        told = somebody.get(f"/api/tracks/toy/board/?on={day}").json()
+        assert [one["name"] for one in told["systems"]] == then
+        assert told["evaluation"]["number"] == 1 and told["evaluation"]["page"] == permalink
+        assert somebody.get(reverse("board-json", args=["toy"]), {"on": day}).json() == told
+        lines = csv.DictReader(
+            io.StringIO(
+                somebody.get(reverse("board-csv", args=["toy"]), {"on": day}).content.decode()
+            )
+        )
+        assert [line["system"] for line in lines] == then
+    assert names(somebody, f"{board}?on=2026-05-01") == ["run 0", "run 1"]
+    sorted_by_name = somebody.get(permalink).context["heads"]["name"]["url"]
+    assert sorted_by_name.startswith(permalink) and names(somebody, sorted_by_name)[0] == "run 0"
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("on=2026-02-01", "the first is of 2026-03-02"),
+        ("on=yesterday", "is no day"),
+        ("on=2999-01-01", "has not come yet"),
+        ("evaluation=2", "The next one that is kept is 3"),
+        ("evaluation=9", "no evaluation 9 yet"),
+        ("evaluation=x", "is not the number of an evaluation"),
+    ],
+)
+def test_a_board_that_there_is_not_says_why(
+    query: str, says: str, as_user: As, past: list[Submission]
+) -> None:
+    for address in (reverse("board", args=["toy"]), reverse("board-csv", args=["toy"])):
+        answer = as_user("").get(f"{address}?{query}")
+        assert answer.status_code == 404 and says in answer.content.decode()
+    assert as_user("").get(f"/api/tracks/toy/board/?{query}").status_code == 404
+
+
+def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
+    as_user: As, past: list[Submission]
+) -> None:
+    page = as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
+    assert "Team 2 run 2 was withdrawn by its team, 11" in page
+    assert reverse("evaluation", args=["toy", 1]) in page
+    Submission.objects.update(is_private=True)
+    assert (
+        "Team 2 run 2" not in as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
+    )
+
+
+def test_the_last_evaluation_of_a_day_is_kept_and_says_who_stood_on_it(toy: Toy) -> None:
+    yesterday = clock.now() - timedelta(days=1)
+    Evaluation.objects.create(track=toy.track, number=1, made_at=yesterday)
+    second = evaluate(toy.track)
+    assert second.settings["standing"] == []
+    evaluate(toy.track)
+    assert list(toy.track.evaluations.order_by("number").values_list("number", flat=True)) == [1, 3]
+
+
+def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
+    as_user: As, past: list[Submission]
+) -> None:
+    row, somebody = past[0], as_user("")
+    page = somebody.get(reverse("submission", args=[row.pk])).content.decode()
+    assert (
+        "F1 was 20.0 (18.0–22.0) in evaluation 1 and is 71.0 (69.0–73.0) in evaluation 3." in page
+    )
+    assert page.count('class="now-dot"') == 2
+    assert "2026-03-02 15:00 UTC: 20.0, 80 % 18.0–22.0" in page
+    numbers = somebody.get(reverse("submission-history", args=[row.pk])).content.decode()
+    assert [line["value"] for line in csv.DictReader(io.StringIO(numbers))] == ["0.2", "0.71"]
+    assert "@misc{toy-" in page and "evaluations/3/" in page
+    row.is_private = True
+    row.save()
+    assert somebody.get(reverse("submission-history", args=[row.pk])).status_code == 404
+
+
+def test_a_badge_is_the_same_for_everybody_and_of_no_private_run(
+    as_user: As, past: list[Submission]
+) -> None:
+    row = past[0]
+    address = reverse("badge", args=[row.pk])
+    answer = as_user("Admin").get(address)
+    assert answer["Content-Type"] == "image/svg+xml" and "max-age=300" in answer["Cache-Control"]
+    assert "F1 71.0 (69.0–73.0)" in answer.content.decode() and "Cookie" not in answer.get(
+        "Vary", ""
+    )
+    row.is_private = True
+    row.save()
+    assert as_user("Admin").get(address).status_code == 404, "what is kept by others is for others"
+    assert "<x>" not in badge("<x>", "&") and "&lt;x&gt;: &amp;" in badge("<x>", "&")
+
+
+def test_only_the_embedded_board_may_be_framed(as_user: As, past: list[Submission]) -> None:
+    framed = as_user("Rosa").get(reverse("board-embed", args=["toy"]))
+    policy = framed["Content-Security-Policy"]
+    assert "frame-ancestors *" in policy and "X-Frame-Options" not in framed
+    assert "public" in framed["Cache-Control"] and "Cookie" not in framed.get("Vary", "")
+    assert "Team 0 run 0" in framed.content.decode() and "yours" not in framed.content.decode()
+    for other in (reverse("board", args=["toy"]), reverse("evaluation", args=["toy", 1])):
+        assert "frame-ancestors 'none'" in as_user("").get(other)["Content-Security-Policy"]
+
+
+def test_bibtex_survives_any_name(past: list[Submission]) -> None:
+    evaluation = Evaluation.objects.get(number=1)
+    entry = bibtex("k", "50 % of A_B & {C}\\d", "", evaluation, "https://x/1/")
+    assert r"{50 \% of A\_B \& \{C\}\textbackslash{}d}" in entry
+    assert "year         = {2026}" in entry and "Evaluation 1 of 2026-03-02" in entry
+    assert entry.count("{") == entry.count("}")
+
+
+@pytest.mark.parametrize("days", [0.0001, 0.02, 0.3, 1, 5, 40, 400, 5000])
+def test_a_history_of_any_length_has_few_ticks(days: float) -> None:
+    moments = [(FIRST + timedelta(days=at), Interval(0.3, 0.2, 0.4)) for at in (0, days)]
+    drawn = draw_history(moments, "alt", name="F1")
+    labels = drawn.partition('class="x-axis"')[2].count("<text")
+    assert 2 <= labels <= 8

@@ -1,0 +1,215 @@
+"""Your runs: what waits first, then what is new, then every run with its score, and money that adds
+up; refused uploads and discards apart.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from kbpo import clock
+from kbpo.accounts.models import Audit, Token
+from kbpo.evaluation.models import Evaluation, Flip
+from kbpo.money.models import Budget
+from kbpo.money.spend import reserve, spend
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.web.scored import score
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Client, **said: str) -> str:
+    page = client.get(reverse("runs"), said)
+    assert page.status_code == 200
+    return re.sub(r"\s+", " ", page.content.decode())
+
+
+def scored(toy: Toy, row: Submission, value: float, number: int = 1) -> Evaluation:
+    """The run stands on the board with this score."""
+    row.move("scored", confirmed_at=clock.now(), sampled_at=clock.now(), scored_at=clock.now())
+    evaluation = Evaluation.objects.create(track=toy.track, number=number, settings={})
+    score(evaluation, row, value)
+    return evaluation
+
+
+def test_what_waits_comes_first_with_its_price_and_its_end(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    row = draft(name="waits")
+    page = page_of(as_user("Rosa"))
+    at_most = as_user("Rosa").get(reverse("upload-confirm", args=[row.pk])).context["quote"].at_most
+    assert f"It costs at most <b>${at_most}</b>" in page
+    assert f"{row.status_since + timedelta(days=7):%B}" in page.partition("discarded on")[2][:30]
+    assert page.index("waits.jsonl") < page.index("Since your last visit") < page.index(">Runs<")
+    assert "waits.jsonl" not in page_of(as_user("Tim"))
+    assert 'aria-current="page" data-key="g r"' in page
+
+
+def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, draft: Draft) -> None:
+    row, rosa = draft(name="Patterns 1"), as_user("Rosa")
+    old = scored(toy, row, 0.3)
+    earlier = clock.now() - timedelta(days=2)
+    Evaluation.objects.filter(pk=old.pk).update(made_at=earlier)
+    toy.users["Rosa"].news_read_at = earlier + timedelta(hours=1)
+    toy.users["Rosa"].save()
+    score(Evaluation.objects.create(track=toy.track, number=2, settings={}), row, 0.4)
+    turned = row.predictions.first()
+    assert turned is not None
+    Flip.objects.create(
+        submission=row, instance=turned.instance, criterion="correct", before=1.0, now=0.0
+    )
+    page = rosa.get(reverse("runs"))
+    news = page.context["news"]
+    assert [piece.title for piece in news] == [
+        "1 verdict on Patterns 1 turned after more answers",
+        f"Patterns 1 on {toy.track.name} is scored",
+    ]
+    assert "1 from right to wrong. F1 30.0 (28.0–32.0) before, F1 40.0 (38.0–42.0) now." in (
+        news[0].text.replace("\xa0", " ")
+    )
+    until = page.context["now"].isoformat()
+    row.move("failed", "The disk was full.")
+    assert rosa.post(reverse("runs-read"), {"until": until}).status_code == 302
+    left = rosa.get(reverse("runs")).context["news"]
+    assert [piece.title for piece in left] == [f"Patterns 1 on {toy.track.name} was given up"]
+    for nonsense in ("", "tomorrow", "2999-01-01T00:00:00+00:00", "2026-01-01T00:00:00"):
+        rosa.post(reverse("runs-read"), {"until": nonsense})
+    assert len(rosa.get(reverse("runs")).context["news"]) == 1
+
+
+def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> None:
+    row, team = draft(), toy.teams["Patterns"]
+    Budget.objects.filter(track=toy.track, scope="team").delete()
+    Budget.objects.create(track=toy.track, scope="team", team=team, cap=Decimal("50.00"))
+    reserve(toy.track, team, row.purpose, Decimal("10.00"), key="r")
+    spend(toy.track, row.purpose, Decimal("3.35"), key="s")
+    row.move("judging", confirmed_at=clock.now(), sampled_at=clock.now())
+    money = as_user("Rosa").get(reverse("runs")).context["money"]
+    assert (money.spent, money.reserved, money.free) == tuple(
+        map(Decimal, ("3.35", "6.65", "40.00"))
+    )
+    page = page_of(as_user("Rosa"))
+    assert "<b>$40.00</b>" in page and "free of $50.00" in page
+    assert "$3.35 <small>$6.65 reserved</small>" in page, "the run's own line is of the same book"
+    Budget.objects.filter(track=toy.track, scope="team").delete()
+    assert as_user("Rosa").get(reverse("runs")).context["money"].free is None, "no cap, no sum"
+
+
+def test_the_table_has_the_boards_figures_and_the_file_too(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    one, two = draft(name="one"), draft(name="two")
+    evaluation = scored(toy, one, 0.41)
+    score(evaluation, two, 0.9)  # is judged for the first time: not to be looked at yet
+    two.move("judging", confirmed_at=clock.now(), sampled_at=clock.now())
+    rosa = as_user("Rosa")
+    page = page_of(rosa)
+    assert "<b>41.0</b>" in page and "39.0–43.0" in page
+    assert "90.0" not in page and "no score yet" in page
+    assert "Under way 1" in page and "Scored 1" in page
+    assert [
+        row.submission for row in rosa.get(reverse("runs") + "?state=scored").context["rows"]
+    ] == [one]
+    lines = list(csv.DictReader(io.StringIO(rosa.get(reverse("runs-csv")).content.decode())))
+    assert [(line["name"], line["state"], line["estimate"]) for line in lines] == [
+        ("two", "judging", ""),
+        ("one", "scored", "0.41"),
+    ]
+    assert rosa.get(reverse("runs") + "?state=x").status_code == 404
+    assert as_user("Tim").get(reverse("runs") + "?team=patterns").status_code == 404
+    assert as_user("Ada").get(reverse("runs")).status_code == 403
+    assert Client().get(reverse("runs"))["Location"].startswith(reverse("login"))
+
+
+def test_many_runs_cost_no_more_questions_than_few(toy: Toy, as_user: As, draft: Draft) -> None:
+    evaluation = scored(toy, draft(name="run"), 0.4)
+    rosa = as_user("Rosa")
+
+    def questions() -> int:
+        rosa.get(reverse("runs"))
+        with CaptureQueriesContext(connection) as asked:
+            rosa.get(reverse("runs"))
+        return len(asked)
+
+    few = questions()
+    for number in range(12):
+        row = Submission.objects.create(
+            track=toy.track, team=toy.teams["Patterns"], name=f"old {number}", status="scored",
+            file="x", file_name="x", file_size=1, file_digest=str(number),
+            confirmed_at=clock.now(), scored_at=clock.now() - timedelta(days=30),
+        )  # fmt: skip
+        score(evaluation, row, 0.5)
+    assert questions() <= few <= 45, few
+
+
+def test_discards_stand_apart_and_are_deleted_with_their_file(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    refused = draft(name="broken", body=b"\xff\xfe nonsense")
+    kept = draft(name="kept")
+    assert refused.status == "refused"
+    rosa = as_user("Rosa")
+    context = rosa.get(reverse("runs")).context
+    assert list(context["discards"]) == [refused] and not context["rows"]
+    assert refused.reason[:20] in page_of(rosa).replace("&#x27;", "'").replace("&quot;", '"')
+    delete = reverse("runs-delete", args=[refused.pk])
+    assert as_user("Tim").post(delete).status_code == 404
+    assert rosa.post(delete).status_code == 302
+    refused.refresh_from_db()
+    assert refused.deleted_at and not refused.file and not refused.problems.exists()
+    assert rosa.get(reverse("upload-check", args=[refused.pk])).status_code == 404
+    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    by_program = Client(headers={"Authorization": f"Token {secret}"})
+    assert by_program.get(f"/api/submissions/{refused.pk}/").status_code == 404
+    assert by_program.get(f"/api/submissions/{kept.pk}/").status_code == 200
+    assert not rosa.get(reverse("runs")).context["discards"]
+    rosa.post(reverse("runs-delete", args=[kept.pk]))
+    kept.refresh_from_db()
+    assert kept.deleted_at is None and kept.file, "a draft is discarded first, a run is withdrawn"
+
+
+def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> None:
+    first, second, third = draft(name="Graph"), draft(name="graph"), draft(name="Graph")
+    assert [row.name for row in (first, second, third)] == ["Graph", "graph 2", "Graph 3"]
+    assert draft(name="Graph", by="Tim").name == "Graph", "another team's"
+    rosa = as_user("Rosa")
+    taken = rosa.post(
+        reverse("submission-edit", args=[third.pk]), {"name": "GRAPH", "description": ""}
+    )
+    assert taken.status_code == 409 and "a run called GRAPH already" in taken.content.decode()
+    rosa.post(reverse("upload-discard", args=[first.pk]))
+    assert draft(name="Graph").name == "Graph", "a discard gives its name back"
+
+
+def test_duplicates_from_before_keep_apart(toy: Toy) -> None:
+    """The migration's rule, on rows of before: made where the constraint is not there."""
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX name_once_a_team")
+    for number, (team, name) in enumerate(
+        [("Patterns", "x"), ("Patterns", "X"), ("Patterns", "x 2"), ("Neural", "x")]
+    ):
+        Submission.objects.create(
+            track=toy.track, team=toy.teams[team], name=name, status="judging",
+            file="x", file_name="x", file_size=1, file_digest=str(number),
+        )  # fmt: skip
+    migration = import_module("kbpo.submissions.migrations.0004_name_runs_once_a_team")
+    migration.number_duplicates(apps, None)
+    names = Submission.objects.order_by("pk").values_list("name", flat=True)
+    assert list(names) == ["x", "X 3", "x 2", "x"]
+    noted = Audit.objects.get(what="rename")
+    assert (noted.before, noted.after) == ("X", "X 3")
