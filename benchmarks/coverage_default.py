@@ -42,14 +42,14 @@ from estimators.design import Design
 from estimators.features import Features
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.score import default_estimates, scores
-from kbpo.inclusion.combine import Chances, any_of
 from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool as ServicePool
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.base import CLOSE
 from kbpo.sampling.designs.poisson import FIRST, STAGES
 from kbpo.sampling.designs.state import worth
+from scoring.combine import Chances, any_of
+from scoring.score import default_estimates, scores
 
 LEVEL, MARGIN = 0.8, 0.03
 GUARANTEED = "entity_relation"

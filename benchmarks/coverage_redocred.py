@@ -35,14 +35,14 @@ from scipy import sparse  # noqa: E402
 
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
-from kbpo.evaluation.score import Score, default_estimates, scores  # noqa: E402
 from kbpo.inclusion.annotated import Annotated  # noqa: E402
-from kbpo.inclusion.combine import Chances  # noqa: E402
 from kbpo.inclusion.documents import KnownDocuments  # noqa: E402
 from kbpo.inclusion.read import Inclusion  # noqa: E402
 from kbpo.pool.pool import Pool as ServicePool  # noqa: E402
 from kbpo.sampling.guess import guess  # noqa: E402
 from kbpo.tracks.recall import Facts  # noqa: E402
+from scoring.combine import Chances  # noqa: E402
+from scoring.score import Score, default_estimates, scores  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "out"
 LEVELS = {"80": ("low80", "high80"), "95": ("low95", "high95")}

@@ -55,6 +55,8 @@ PIPELINE: dict[str, str] = {
     "call":      "kbpo.accounts.webhooks.tick",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
+    # 12 a closed track -> Release, a file
+    "release":   "kbpo.releases.make.tick",
     # 9d ledger, payments, answers held together
     "books":     "annotation.budget.check_books.tick",
     # 9e what people were divided about, to experts

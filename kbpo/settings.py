@@ -142,6 +142,7 @@ INSTALLED_APPS = [
     "kbpo.scores",
     "kbpo.sampling",
     "kbpo.evaluation",
+    "kbpo.releases",
     "kbpo.web",
     "annotation",
     "annotation.workers",

@@ -16,7 +16,7 @@ from annotation.platforms.registry import PLATFORMS
 from kbpo.tracks.registry import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"estimators", "formats", "kbpo", "annotation", "rehearsal"}
+OURS = {"estimators", "formats", "scoring", "kbpo", "annotation", "rehearsal"}
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "redis"}
 
@@ -32,20 +32,22 @@ _DRAWN = _PAID | {
     "kbpo.sampling",
     "kbpo.sampling.models",
     "kbpo.scores",
+    "scoring",
 }
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "estimators": (set(), {"numpy", "scipy"}),
     "formats": (set(), {"yaml"}),
+    "scoring": ({"estimators"}, {"numpy", "scipy"}),
     "kbpo.clock": (set(), DJANGO),
     "kbpo.queue": (set(), DJANGO),
     "kbpo.accounts": (set(), DJANGO),
     "kbpo.corpus": ({"formats"}, DJANGO),
     "kbpo.instances": ({"kbpo.corpus"}, DJANGO),
-    "kbpo.tracks": ({"kbpo.corpus"}, DJANGO | {"numpy"}),
+    "kbpo.tracks": ({"kbpo.corpus", "scoring"}, DJANGO | {"numpy"}),
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
     "kbpo.submissions": (_NOUNS, DJANGO),
     "kbpo.tracks.content": (
-        _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions"},
+        _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "scoring"},
         DJANGO | {"numpy"},
     ),
     "kbpo.tracks.generation": (
@@ -53,7 +55,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         DJANGO | {"numpy", "scipy", "sacrebleu", "rouge_score", "rapidfuzz"},
     ),
     "kbpo.tracks.kbp": (
-        _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions"},
+        _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions", "scoring"},
         DJANGO | {"numpy"},
     ),
     "kbpo.scores": (_NOUNS | {"formats", "kbpo.submissions"}, DJANGO | {"numpy"}),
@@ -65,16 +67,17 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
             "kbpo.scores",
             "kbpo.submissions",
             "kbpo.tracks",
+            "scoring",
         },
         DJANGO | {"numpy", "scipy"},
     ),
     "kbpo.sampling.models": (_NOUNS | {"kbpo.submissions"}, DJANGO),
     "kbpo.inclusion": (
-        _NOUNS | {"estimators", "kbpo.pool", "kbpo.sampling.models", "kbpo.submissions"},
+        _NOUNS | {"estimators", "kbpo.pool", "kbpo.sampling.models", "kbpo.submissions", "scoring"},
         DJANGO | {"numpy"},
     ),
     "kbpo.sampling": (
-        _PAID | {"estimators", "kbpo.inclusion", "kbpo.pool", "kbpo.sampling.models"},
+        _PAID | {"estimators", "kbpo.inclusion", "kbpo.pool", "kbpo.sampling.models", "scoring"},
         DJANGO | {"numpy", "scipy"},
     ),
     "kbpo.experts": (_DRAWN, DJANGO | {"numpy"}),
@@ -83,9 +86,14 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         _DRAWN | {"kbpo.experts", "kbpo.tracks.generation", "kbpo.tracks.kbp"},
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
+    "kbpo.releases": (
+        _DRAWN | {"annotation", "kbpo.evaluation"},
+        DJANGO | {"numpy", "scipy"},
+    ),
     "kbpo.web": (
         _DRAWN
         | {
+            "kbpo.releases",
             "annotation",
             "formats",
             "kbpo.celery",
@@ -136,10 +144,6 @@ STILL_NAMING: set[str] = {
     "kbpo.evaluation.correction.estimate",
     "kbpo.evaluation.correction.scores",
     "kbpo.evaluation.data",
-    "kbpo.evaluation.default",
-    "kbpo.evaluation.floors",
-    "kbpo.evaluation.published",
-    "kbpo.evaluation.score",
     "kbpo.evaluation.slices.estimate",
     "kbpo.evaluation.slices.rule",
     "kbpo.evaluation.studies.pooling",
@@ -163,6 +167,10 @@ STILL_NAMING: set[str] = {
     "kbpo.web.public.prose",
     "kbpo.web.research.score_tables",
     "kbpo.web.research.teams",
+    "scoring.default",
+    "scoring.floors",
+    "scoring.published",
+    "scoring.score",
 }
 
 
@@ -174,7 +182,7 @@ def room_of(module: str) -> str:
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    for top in ("estimators", "formats", "kbpo", "annotation", "rehearsal"):
+    for top in sorted(OURS):
         for path in sorted((ROOT / top).rglob("*.py")):
             if "migrations" not in path.parts:
                 parts = path.relative_to(ROOT).with_suffix("").parts
@@ -198,7 +206,7 @@ def forbidden(module: str, path: Path) -> Iterator[str]:
     for line, name in imports(path):
         top = name.split(".")[0]
         target = room_of(name)
-        if top in ("kbpo", "annotation", "estimators", "formats", "rehearsal"):
+        if top in OURS:
             if not (target == room or target in ours or target in BELOW):
                 yield f"{path.relative_to(ROOT)}:{line}: {room} may not import {name}"
         elif top not in STANDARD and top not in others:

@@ -201,10 +201,30 @@ class Client:
 
         `what` may be "mentions" for the types of its mentions; `tell` hears of every block's size.
         """
-        path = Path(path)
+        return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
+
+    def releases(self, slug: str) -> list[Json]:
+        """The releases of a track, the latest first, each with its SHA-256."""
+        return list(self._get(f"tracks/{slug}/releases/")["releases"])
+
+    def download_release(
+        self, release: Json, path: str | Path, *, tell: Callable[[int], None] | None = None
+    ) -> Path:
+        """Writes the file of a release, whole and as it was published, or not at all. Raises
+        Refused if it is another.
+        """
+        path = self._save(release["link"], Path(path), tell)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != release["digest"]:
+            path.unlink()
+            raise Refused(f"{path.name} arrived damaged: its SHA-256 is {digest}.", "damaged")
+        return path
+
+    def _save(self, url: str, path: Path, tell: Callable[[int], None] | None) -> Path:
         part = path.with_name(path.name + ".part")
         try:
-            with self._http.stream("GET", f"tracks/{slug}/{what}/") as answer:
+            with self._http.stream("GET", url) as answer:
                 if answer.status_code != 200:
                     answer.read()
                     raise _refusal(answer)

@@ -18,6 +18,8 @@ from kbpo_client import settings
 from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.judging import Judge, JudgeFailed, judge_all
 from kbpo_client.reading import DOCUMENTS, MENTIONS, SCHEMA, Reading, read_run
+from scoring import rescore as rescoring
+from scoring.release import BadRelease, Release
 
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
@@ -144,6 +146,27 @@ def download(service: Service, track: str, to: Path | None) -> None:
     text = json_module.dumps(schema, indent=1, ensure_ascii=False)
     (folder / SCHEMA).write_text(text, encoding="utf-8")
     click.echo(f"The documents and the schema are in {folder}/.")
+
+
+@main.command()
+@click.argument("track")
+@click.option("--number", type=int, help="Which one; else the latest.")
+@click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
+@service_of
+def release(service: Service, track: str, number: int | None, to: Path | None) -> None:
+    """Download a release of TRACK: all that its board rests on, for `kbpo rescore`."""
+    with service.client() as client:
+        known = client.releases(track)
+        wanted = [one for one in known if number in (None, one["number"])]
+        if not wanted:
+            numbers = ", ".join(str(one["number"]) for one in known) or "none yet"
+            end(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
+        folder = to or Path()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / wanted[0]["file"]
+        with click.progressbar(length=wanted[0]["size"], label=path.name) as bar:
+            client.download_release(wanted[0], path, tell=bar.update)
+    click.echo(f"{path}: `kbpo rescore {path}` computes its board.")
 
 
 @main.command()
@@ -365,6 +388,41 @@ def errors(service: Service, number: int, verdict: str, predicate: str, as_json:
         )
         click.echo(f"{claim['document']}  {claim['claim']}\n    {parts}  {claim['votes']}")
     click.echo(f"{len(judged):,} predictions.")
+
+
+@main.command()
+@click.argument("release", type=click.Path(path_type=Path))
+@json_option
+def rescore(release: Path, as_json: bool) -> None:
+    """Compute the board of RELEASE (a directory or its zip file) anew, offline, and compare.
+
+    Ends with 0 if every number agrees to 10 significant digits, with 3 if something differs: it is
+    named.
+    """
+    try:
+        found = rescoring.rescore(Release(release))
+    except BadRelease as bad:
+        end(str(bad), ERRORS_IN_FILE)
+    if as_json:
+        show_json(asdict(found) | {"agrees": found.agrees})
+    else:
+        _tell_rescored(found)
+    if not found.agrees:
+        sys.exit(ERRORS_IN_FILE)
+
+
+def _tell_rescored(found: rescoring.Rescored) -> None:
+    for sentence in found.altered:
+        click.echo(sentence)
+    for difference in found.differences:
+        click.echo(str(difference))
+    for what, rows in found.left_out.items():
+        click.echo(f"Not recomputed: {rows:,} {what}.")
+    agree = found.numbers - len(found.differences)
+    click.echo(
+        f"{found.track}: {agree:,} of {found.numbers:,} recomputed numbers agree to"
+        f" {rescoring.DIGITS} significant digits."
+    )
 
 
 @main.command("import-scores")

@@ -9,17 +9,14 @@ chance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.inclusion.annotated import Annotated, annotated
+from kbpo.inclusion.annotated import annotated
 from kbpo.inclusion.disclosure import Disclosed, aware
 from kbpo.inclusion.documents import KnownDocuments
-from kbpo.inclusion.marks import InDocuments, in_documents
+from kbpo.inclusion.marks import in_documents
 from kbpo.inclusion.own_thresholds import own_thresholds
-from kbpo.inclusion.read import Inclusion
 from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import Pool, read_pool
@@ -27,126 +24,15 @@ from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.guess import Guess, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Noise
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Facts, recall_of
 from kbpo.tracks.registry import kind_of
+from scoring.data import Data as Data
+from scoring.data import Draws
+from scoring.data import Swept as Swept
 
 Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Draws:
-    """All draws of one distribution (design iid), one row a draw: a multiplicity of 3 is three
-    rows.
-    """
-
-    kind: str
-    row: Ids
-    """(n,) index into the pool's instances"""
-    owner: Ids
-    """(n,) column of the submission from whose distribution it was drawn"""
-    P: Floats
-    """(n, m)"""
-    overlap: Floats
-    """(m, m)"""
-
-
-@dataclass(frozen=True)
-class Swept:
-    """The predictions in annotated documents that a sweep covers: all are judged, whatever was
-    drawn.
-    """
-
-    row: Ids
-    """(k,) rows of the pool"""
-    true: Floats
-    """(k,) 1 where the relation holds, 0 where not, NaN where nobody could tell"""
-
-
-@dataclass(frozen=True)
-class Data:
-    """What a track's estimates are functions of. Columns of every (·, m) array are the pool's
-    `systems`: all submissions that were sampled; `shown` marks those that still take part.
-    """
-
-    pool: Pool
-    shown: Bools
-    judged: Ids
-    """(k,) rows of the pool with a verdict: drawn, in an annotated document, or seen by a team
-    before it uploaded"""
-    f: dict[str, Floats]
-    """criterion -> (k, m): 1 right, 0 wrong, NaN missing"""
-    draws: dict[str, Draws]
-    inclusion: Inclusion
-    g: dict[str, Floats] = field(repr=False)
-    """criterion -> (u,) the model's guess"""
-    rho: dict[str, float] = field(repr=False)
-    """criterion -> how much its errors go together in a target"""
-    facts: Facts | None
-    """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
-    documents: Annotated = field(default_factory=lambda: Annotated([], []))
-    """The annotated documents that count, in the order of the facts' codes"""
-    seen: dict[int, Disclosed] = field(default_factory=dict)
-    """column -> what its team could see of the pool when it confirmed, where that is anything;
-    what is judged now in documents that it could know of then is among what counts for itself"""
-    own: dict[int, Inclusion] = field(default_factory=dict)
-    """the same columns -> inclusion with what was asked for it alone, before what its team could
-    see"""
-    fold: KnownDocuments = field(default_factory=KnownDocuments)
-    """What the annotated documents bring in"""
-    swept: Swept | None = None
-    """What is judged in them whatever was drawn; None if no sweep covers them"""
-    in_documents: InDocuments | None = None
-    """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
-    seen_drawn: dict[int, Disclosed] = field(default_factory=dict)
-    """`seen` if documents brought in nothing"""
-    alone: dict[int, Floats] = field(default_factory=dict)
-    """column -> (t,) below which u a target is in the system's own sample and judged; where that
-    is known"""
-    noise: dict[str, Noise] = field(default_factory=dict)
-    """criterion -> what people differ by on the judged rows, where single ratings count"""
-    mean: str = "mean"
-    """What the track's kind calls the weighted mean of verdicts"""
-    error: dict[str, Floats] = field(default_factory=dict, repr=False)
-    """criterion -> (u,) the squared error that is expected of the guess, where single ratings
-    count"""
-    unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
-    """criterion -> the guess without metrics and judges, where they help"""
-
-    @property
-    def systems(self) -> list[int]:
-        """Submission ids in the order of the columns."""
-        return self.pool.systems
-
-    def without_aid(self) -> Data | None:
-        """The same as if no metric and no judge had said anything; None if none helps."""
-        if not self.unaided:
-            return None
-        errors = {name: one.error for name, one in self.unaided.items() if one.error is not None}
-        return replace(
-            self,
-            g={criterion: one.g for criterion, one in self.unaided.items()},
-            rho={criterion: one.rho for criterion, one in self.unaided.items()},
-            error=errors,
-            unaided={},
-        )
-
-    def drawn_alone(self) -> Data:
-        """The same if no sweep brought anything in: what counts because it was drawn."""
-        return self if self.fold.closed or not self.fold.documents else self.without_documents()
-
-    def without_documents(self) -> Data:
-        """The same if no document brought anything in, whatever is known in it."""
-        own = {at: one.without_documents() for at, one in self.own.items()}
-        return replace(
-            self,
-            inclusion=self.inclusion.without_documents(),
-            own=own,
-            seen=self.seen_drawn,
-            fold=KnownDocuments(),
-        )
 
 
 def read(track: Track) -> Data:

@@ -11,11 +11,11 @@ import numpy as np
 
 from kbpo.evaluation.leaderboard import Figure, half_width
 from kbpo.evaluation.models import Estimate
-from kbpo.evaluation.score import DEFAULT
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.score import DEFAULT
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 
 from kbpo import clock
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.score import Score
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Quantity
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.score import Score
 
 OTHER_SORTS = ("name", "labels")
 """What a board can be sorted by besides its columns"""

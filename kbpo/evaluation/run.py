@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -29,10 +29,6 @@ from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.rated import WITH_JUDGES, with_judges_of
-from kbpo.evaluation.saved import ALGORITHM_1, UNAIDED, algorithm_1, best_metric, saved, unaided
-from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
-from kbpo.evaluation.score import rows as score_rows
 from kbpo.evaluation.slices.estimate import SliceScore, slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
@@ -56,6 +52,8 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.saved import beside, best_metric, saved, unaided
+from scoring.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 
 REST = 5
 """A live score is made again only after this many times what the last one took: scoring never
@@ -213,8 +211,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     rows = [
         *scores(data, found, criteria, with_recall, kind.published),
         *better.scores,
-        *_beside(data, alone),
-        *_with_judges(data, found),
+        *beside(data, found, alone),
     ]
     realised = _realised(track, data, found, rows)
     _keep(track, realised, done)
@@ -273,24 +270,6 @@ def _references(track: Track) -> set[int]:
     """What people wrote: it takes no place among systems."""
     rows = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
     return set(rows.values_list("pk", flat=True))
-
-
-def _beside(data: Data, alone: dict[Key, tuple[Found, Design]]) -> Iterator[Score]:
-    """The same numbers without metrics and judges; and, of single ratings, as was published."""
-    for key, (estimate, _) in alone.items():
-        yield from score_rows(data, estimate, *key, UNAIDED)
-        _, criterion, distribution = key
-        published = algorithm_1(data, criterion, distribution) if data.noise else None
-        if published is not None:
-            yield from score_rows(data, published, *key, ALGORITHM_1, own=True)
-
-
-def _with_judges(data: Data, found: dict[Key, tuple[Found, Design]]) -> Iterator[Score]:
-    """The same numbers with those who rate as a second cluster, where that tells."""
-    for key, estimate in with_judges_of(data, found):
-        for row in score_rows(data, estimate, *key, WITH_JUDGES):
-            if not math.isnan(row.value):
-                yield row
 
 
 def _means(

@@ -10,28 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from kbpo.instances.models import Label
-from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
+from scoring.documents import Annotated as Annotated
 
 LEAST = 2
 """Fewer documents than this in a stage have no variance."""
-
-
-@dataclass(frozen=True, eq=False)
-class Annotated:
-    """The documents that count, by ascending number."""
-
-    documents: list[int]
-    first: list[int]
-    """Those that are a uniform sample of the corpus: all of them, or the first of two stages"""
-    inclusion: Floats | None = None
-    """Probability of each, given the first stage; None: a uniform sample, n of D"""
 
 
 def annotated(track: Track) -> Annotated:

@@ -23,7 +23,6 @@ looked at; what is left to others' judgments is only what the team could know no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -32,103 +31,19 @@ from django.db.models import Q
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.fetch import fetch
-from kbpo.inclusion.combine import Bools, Chances, any_of, raised, since
 from kbpo.inclusion.documents import Documents, annotated_by, inside
-from kbpo.inclusion.draws import Draws, History
+from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of, with_label
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Ids
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-
-
-@dataclass(frozen=True)
-class Disclosed:
-    """What the team of one submission could see of a pool's targets when it decided, shape (t,)."""
-
-    exact: Bools
-    """Certainty units: judged (or given up) by then, and stated by the team before"""
-    unjudged: Bools
-    """Stated by the team before, and not judged by then"""
-    threshold: Floats
-    """Design poisson: below this number all u were judged by then (in an open batch: the share that
-    was answered)"""
-    drawn: Floats
-    """Design iid: the probability that a target would have been drawn, for anybody whose draws
-    count, and judged"""
-    inside: Bools
-    """In a document that had been annotated by then"""
-    document: Floats
-    """The probability with which its document had been annotated by then, if the team could know"""
-    history: History | None = None
-    """When it decided, and the state of which targets it could see, whether or not it states them
-    still"""
-    read: tuple[int, ...] = ()
-    """The documents that had been annotated by then, if the team could know"""
-    leaked: bool = False
-    """The run seems to be made from others' answers: whatever it states teaches the model
-    nothing"""
-
-    @property
-    def known(self) -> Bools:
-        """Stated by the team before, or public: it could see whether they were judged."""
-        return self.exact | self.unjudged
-
-    def of(self, targets: Ids) -> Disclosed:
-        """Return the same of some of the targets."""
-        return Disclosed(
-            self.exact[targets],
-            self.unjudged[targets],
-            self.threshold[targets],
-            self.drawn[targets],
-            self.inside[targets],
-            self.document[targets],
-            self.history,
-            self.read,
-            self.leaked,
-        )
-
-    def with_documents(self, by_document: Floats, unasked: Bools) -> Disclosed:
-        """Return the same with what documents that were annotated by then bring in now: that is
-        certain too. Not so the targets of which the submission states something that nobody was
-        asked there.
-
-        A plan must not be made with these: thresholds would depend on which documents were drawn.
-        """
-        certain = self.inside & (by_document > 0) & ~unasked
-        return replace(self, exact=self.exact | certain, unjudged=self.unjudged & ~certain)
-
-    def given(self, now: Chances) -> Chances:
-        """Return the chances of targets that are not certain, each route given that it had not
-        brought them in by then.
-        """
-        asked_then = any_of(self.threshold, self.drawn)
-        return Chances(
-            threshold=self.given_threshold(now.threshold),
-            draw=np.where(self.unjudged, since(now.draw, self.drawn), now.draw),
-            document=self.given_document(now.document),
-            before=np.where(self.unjudged, since(now.before, asked_then), now.before),
-        )
-
-    def given_threshold(self, now: Floats) -> Floats:
-        """Return thresholds given that the unjudged targets lie above those of then; or random
-        numbers, which are uniform again.
-        """
-        return np.where(self.unjudged, since(now, self.threshold), now)
-
-    def given_document(self, now: Floats) -> Floats:
-        """Return the chances of documents given that those of then are known."""
-        return since(now, np.where(now > 0, self.document, 0.0))
-
-    def raised(self, own: Floats, thresholds: Floats) -> Floats:
-        """Return the thresholds that give the submission these probabilities of its own: nowhere
-        below what they are.
-        """
-        base = np.where(self.unjudged, self.threshold, 0.0)
-        return np.where(self.exact, thresholds, np.maximum(thresholds, raised(own, base)))
+from scoring.combine import Bools
+from scoring.inclusion import Disclosed as Disclosed
+from scoring.inclusion import History
 
 
 def decided(submission: Submission) -> datetime:

@@ -9,87 +9,25 @@ lies in, since otherwise the documents that were drawn would decide which target
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 
-from kbpo.inclusion.annotated import LEAST, Annotated
+from kbpo.inclusion.annotated import LEAST
 from kbpo.inclusion.route import Bools, Moment, Route
 from kbpo.instances.models import Label
 from kbpo.pool.pool import Pool
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
 from kbpo.tracks.models import Track
+from scoring.documents import Annotated
+from scoring.documents import KnownDocuments as KnownDocuments
 
 LEAST_ANSWERED = 0.5
 """If less of a follow-up was answered, what is known in the documents is mostly what was marked, and
 true: nothing comes in with them."""
-
-
-@dataclass(frozen=True)
-class KnownDocuments:
-    """The documents that are a route, and what of them is known."""
-
-    documents: list[int] = field(default_factory=list)
-    """All annotated documents that count, or none"""
-    closed: bool = False
-    """What is not marked in them is false: nobody misses anything, and everything has this route"""
-    followed: frozenset[int] | None = None
-    """Submissions all of whose predictions in the annotated documents were asked about, also where
-    documents are no route, since they were drawn with unequal probabilities; None: no follow-up
-    covers the documents"""
-    answered: float = 1.0
-    """The share of what follow-ups asked that got an answer"""
-
-    def stated(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
-        """(u,) the instances of a pool that were asked about wherever they lie in annotated
-        documents: those that submissions of the follow-up state, of columns that are not `aware`.
-        """
-        return _stated_by(pool, self._columns(pool, aware, followed=True))
-
-    def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
-        """The columns of submissions that the follow-up asked for, or of the others."""
-        asked = self.followed or frozenset()
-        found = []
-        for column, system in enumerate(pool.systems):
-            if (system in asked) == followed and column not in aware:
-                found.append(column)
-        return found
-
-    def unasked(self, pool: Pool, column: int) -> Bools:
-        """(t,) the targets of which a column states something that no submission of the
-        follow-up states.
-        """
-        found = np.zeros(pool.target_id.size, dtype=np.bool_)
-        if not self.closed:
-            found[pool.target[_stated_by(pool, [column]) & ~self.stated(pool)]] = True
-        return found
-
-    def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
-        """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
-
-        Everything that is stated of such a target was asked about: if a later submission states
-        another relation of a pair, that is known just where readers marked no other, and so the
-        target has no such route.
-        `aware` are columns whose teams could know, when they decided, which documents were read:
-        what they state makes nothing eligible for others, and nothing ineligible, since it may
-        depend on that.
-        """
-        if self.closed:
-            return np.ones(pool.target_id.size, dtype=np.bool_)
-        asked = self.stated(pool, aware)
-        later = _stated_by(pool, self._columns(pool, aware, followed=False))
-        found = np.zeros(pool.target_id.size, dtype=np.bool_)
-        found[pool.target[asked]] = True
-        found[pool.target[later & ~asked]] = False
-        return found & in_scope
-
-
-def _stated_by(pool: Pool, columns: list[int]) -> Bools:
-    """(u,) whether one of some columns states each instance."""
-    return np.asarray(np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0)
 
 
 def known_documents(track: Track, documents: Annotated) -> KnownDocuments:

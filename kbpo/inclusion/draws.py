@@ -11,28 +11,19 @@ m those that hold what the team had stated before.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 from django.db.models import QuerySet, Sum
 
 from estimators.horvitz_thompson import inclusion_iid
-from kbpo.inclusion.combine import TINY, any_of
 from kbpo.inclusion.route import Bools, Moment, Private, Route
 from kbpo.pool.pool import Pool
 from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.tracks.models import Track
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """The state of which targets a team could see, and when."""
-
-    when: datetime
-    known: Bools
-    """(t,) stated by an earlier submission of the team, or public"""
+from scoring.combine import TINY, any_of
+from scoring.inclusion import History
 
 
 @dataclass(frozen=True, eq=False)

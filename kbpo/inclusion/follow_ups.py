@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from kbpo.inclusion.combine import any_of
 from kbpo.inclusion.documents import inside
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of
@@ -20,6 +19,7 @@ from kbpo.pool.pool import Pool
 from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import Sweep
 from kbpo.tracks.models import Track
+from scoring.combine import any_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,12 @@ asked, or labelled before.
 
 People mark what is true, so that a mark must not make a target known more often than a question
 would have: each has a random number, by which it counts as often as questions beside it got an
-answer (`kbpo.evaluation.default`).
+answer (`scoring.default`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,28 +23,8 @@ from kbpo.pool.probabilities import Floats
 from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.models import SweepTarget
 from kbpo.tracks.models import Track
-
-NO_MARK, NEVER = -1.0, 2.0
-
-
-@dataclass(frozen=True)
-class InDocuments:
-    """Of every target of a pool, shape (t,)."""
-
-    marked: Bools
-    """Readers marked it, in a document where what they did not mark may be true all the same"""
-    mark: Floats
-    """A random number in [0, 1) where only readers judged it; NEVER where somebody had been
-    asked in vain besides; else NO_MARK"""
-    covered: Bools
-    """A settled follow-up that nobody stopped covers it: it was asked, or marked, or labelled before"""
-    asked: Bools
-    """Of these, what was asked by a follow-up"""
-
-    @property
-    def spared(self) -> Bools:
-        """Nobody had to be asked about it."""
-        return (self.mark >= 0) & (self.mark < NEVER)
+from scoring.documents import NEVER as NEVER
+from scoring.documents import NO_MARK, InDocuments
 
 
 def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUps) -> InDocuments:

@@ -7,13 +7,12 @@ answered.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.combine import Chances
 from kbpo.inclusion.disclosure import Disclosed, aware, disclosed, private
 from kbpo.inclusion.documents import Documents, KnownDocuments, known_documents
 from kbpo.inclusion.draws import Draws
@@ -21,41 +20,11 @@ from kbpo.inclusion.follow_ups import FollowUps
 from kbpo.inclusion.route import Bools
 from kbpo.inclusion.thresholds import Thresholds
 from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.pool.probabilities import Floats
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Facts
-
-
-@dataclass(frozen=True)
-class Inclusion:
-    """How the targets of a pool came in, for everybody or for one team, shape (t,)."""
-
-    chances: Chances
-    drawn: Bools
-    """A sample holds it, and its judgment counts now"""
-    counts: Bools
-    """That, or it came in with its document"""
-    cluster: Ids
-    """Position of its document among those that are a route; −1: in none of them, or they are no
-    route for it"""
-    of_document: float
-    """Probability with which each of the documents was annotated"""
-    n_clusters: int
-    threshold: Floats
-    """Highest threshold so far (poisson), answered or not; 0: never considered"""
-    released: float
-    """Share of the open batches that is released: 1 when everything drawn is answered"""
-
-    def without_documents(self) -> Inclusion:
-        """Return the same if no document brought anything in."""
-        return replace(
-            self,
-            chances=self.chances.without_documents(),
-            counts=self.drawn,
-            cluster=np.full(self.drawn.size, -1),
-            of_document=0.0,
-            n_clusters=0,
-        )
+from scoring.combine import Chances
+from scoring.inclusion import Inclusion
 
 
 @dataclass(frozen=True, eq=False)

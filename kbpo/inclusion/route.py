@@ -9,11 +9,10 @@ from datetime import datetime
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbpo.pool.probabilities import Floats, Ids
+from scoring.arrays import Bools as Bools
 
-Bools = NDArray[np.bool_]
 Private: TypeAlias = Mapping[int, Ids]
 """Submission -> targets that it was asked about for itself alone: for others they are no sample,
 since what it asked may depend on judgments that its team was shown."""

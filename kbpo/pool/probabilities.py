@@ -7,15 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from scoring.arrays import Floats as Floats
+from scoring.arrays import Ids as Ids
 
 
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:

@@ -5,7 +5,7 @@ narrows intervals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,26 +20,12 @@ from kbpo.inclusion.disclosure import Disclosed
 from kbpo.pool.pool import Matrix, Pool
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Track as Kind
+from scoring.data import Guess as Guess
 
 VERSION = 5
 FOLDS = 5
 LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
-
-
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """What the model says of a pool, and how far it may be trusted."""
-
-    g: Floats
-    """(u,) in (0, 1)"""
-    rho: float
-    """How much the errors of instances that share a target go together; 1 as long as nobody
-    knows"""
-    labels: int
-    """Labels that it was learnt from; 0: there were too few, and it says ½ of everything"""
-    error: Floats | None = None
-    """(u,) the squared error that is expected of it, where labels are ratings; None: g (1 − g)"""
 
 
 def guess_of(

@@ -19,7 +19,6 @@ from estimators.leaks import ShareTest, document_test, either, holm, share_test
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.inclusion.combine import Bools
 from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
@@ -28,6 +27,7 @@ from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from scoring.combine import Bools
 
 LEVEL = 0.001
 """A run that nobody made from answers is taken for one of those with at most this probability."""

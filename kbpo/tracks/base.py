@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from scoring.data import Noise as Noise
+from scoring.data import SingleRatings as SingleRatings
+
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
 """target -> what somebody said when asked about it: target (itself, its mentions) -> value"""
 
@@ -251,41 +254,6 @@ class Group:
     """What a page calls a value, where it does not call it by its name"""
     strata: bool = False
     """Whether each value is a stratum (`PoolColumns.stratum`): its slice may have recall too"""
-
-
-@dataclass(frozen=True, eq=False)
-class SingleRatings:
-    """k single ratings of n instances, of those people who are known."""
-
-    at: NDArray[np.int64]
-    """(k,) which instance each is of"""
-    judge: NDArray[np.int64]
-    """(k,) a code of who gave it"""
-    value: NDArray[np.float64]
-    """(k,)"""
-
-    def of(self, rows: NDArray[np.int64]) -> SingleRatings:
-        """The ratings of some of the instances, which are counted anew."""
-        place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
-        place[rows] = np.arange(rows.size)
-        kept = place[self.at] >= 0
-        return SingleRatings(place[self.at[kept]], self.judge[kept], self.value[kept])
-
-
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """What people differ by under a criterion whose ratings stay single, over n instances."""
-
-    count: NDArray[np.int64]
-    """(n,) how many ratings each has; 0 where there is none"""
-    variance: float
-    """Of single ratings about one target, σ_a²"""
-    single: SingleRatings
-    """Who gave each rating"""
-
-    def of(self, rows: NDArray[np.int64]) -> Noise:
-        """The same of some of the instances."""
-        return Noise(self.count[rows], self.variance, self.single.of(rows))
 
 
 @dataclass(frozen=True)

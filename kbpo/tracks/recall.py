@@ -8,52 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from kbpo.tracks.base import QuestionDraft, Track
 from kbpo.tracks.registry import kind_of
+from scoring.documents import Facts as Facts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kbpo.corpus.models import Document
     from kbpo.tracks.models import Track as TrackRow
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What recall needs besides the draws."""
-
-    fact: NDArray[np.int64]
-    """(u,) code of the fact that the instance states"""
-    in_scope: NDArray[np.bool_]
-    """(u,) both mentions lie within the track's scope"""
-    pool_weight: NDArray[np.float64]
-    """(u,) 1 / number of instances of the pool that state the same fact"""
-    stated: NDArray[np.bool_]
-    """(u, m) the submission states the fact"""
-    document: NDArray[np.int64]
-    """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
-    predicate: NDArray[np.int64]
-    """(t,) id of its predicate"""
-    found: NDArray[np.bool_]
-    """(t,) some submission states that fact"""
-    n_annotated: int
-    n_documents: int
-    inside: NDArray[np.int64]
-    """(u,) code of the annotated document that the instance lies in; −1: in none"""
-    marked: NDArray[np.bool_]
-    """(u,) annotation of its document found the fact that it states"""
-    code: NDArray[np.int64]
-    """(t,) its code in `fact`; -1 if no instance here states it"""
-    links: NDArray[np.str_]
-    """(t, 2) what people linked its subject and its object to; empty where they did not"""
-    missed: NDArray[np.int64]
-    """(n_annotated,) true instances of each annotated document that annotation found and no
-    submission states: a fact that is marked at three pairs of mentions is three instances"""
 
 
 class TrackWithRecall(Track):

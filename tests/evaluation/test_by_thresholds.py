@@ -12,9 +12,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data, read
-from kbpo.evaluation.default import effective, worth_of_all
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.record import NewLabel, record
@@ -23,6 +21,8 @@ from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import OwnThresholds, Sample, TrackKey
+from scoring.by_thresholds import ByThresholds
+from scoring.default import effective, worth_of_all
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
 

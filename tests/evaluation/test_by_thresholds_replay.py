@@ -12,15 +12,15 @@ import pytest
 from scipy import sparse
 
 from estimators.estimate import Estimate
-from kbpo.evaluation.by_thresholds import ByThresholds, floored
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.score import published_scores
 from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.combine import Chances
 from kbpo.inclusion.documents import KnownDocuments
 from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool
 from kbpo.tracks.recall import Facts
+from scoring.by_thresholds import ByThresholds, floored
+from scoring.combine import Chances
+from scoring.score import published_scores
 
 STATED = (range(220), range(120, 420))
 N, UNSTATED, TRUE, DOCUMENTS, READ, REPEATS = 420, 80, 0.5, 100, 40, 400

@@ -16,8 +16,8 @@ from kbpo.evaluation.compare.overlap import part_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import default_estimates
 from kbpo.submissions.models import Submission
+from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

@@ -19,7 +19,6 @@ from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, state_of
-from kbpo.evaluation.score import default_estimates
 from kbpo.experts.answers import chance_of_check, read_checks, released
 from kbpo.experts.draw import CannotDraw, Outcome, answer, draw_round, end_round, hold, take
 from kbpo.instances.models import Label
@@ -36,6 +35,7 @@ from kbpo.sampling.models import (
     TrackKey,
 )
 from kbpo.submissions.models import Submission
+from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
 

@@ -13,13 +13,13 @@ from kbpo.evaluation.correction.estimate import Corrected
 from kbpo.evaluation.correction.scores import LATE, UNCOVERED, corrections
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
+from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
 from tests.evaluation.test_expert_checks import Crowd, again, as_answered

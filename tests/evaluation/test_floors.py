@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.data import Data, read
-from kbpo.evaluation.default import Centred
-from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.score import CORRECTED, default_estimates
 from kbpo.sampling.documents.draw import settle_documents
+from scoring.default import Centred
+from scoring.floors import Floors
+from scoring.score import CORRECTED, default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

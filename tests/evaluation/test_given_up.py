@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.data import Data, read
-from kbpo.evaluation.default import Centred
-from kbpo.evaluation.score import default_estimates
-from kbpo.inclusion.response import LEAST_ASKED
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents.draw import settle_documents
+from scoring.default import Centred
+from scoring.response import LEAST_ASKED
+from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import BASED, LIVES, WORKS, World
 

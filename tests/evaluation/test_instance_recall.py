@@ -15,7 +15,6 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
@@ -24,6 +23,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

@@ -89,8 +89,8 @@ def test_a_system_that_is_watched_answer_by_answer_is_missed_no_more_often_than_
     """
     from estimators.repeated import critical_value
     from kbpo.evaluation.data import read
-    from kbpo.evaluation.default import Centred
     from kbpo.evaluation.live import LEVELS, _interval, _is_due
+    from scoring.default import Centred
     from tests.evaluation.world import half_asked
 
     row = world.system("whole", lambda one: True)

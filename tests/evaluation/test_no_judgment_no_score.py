@@ -19,12 +19,12 @@ from kbpo.evaluation.leaderboard import figures
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Look
 from kbpo.evaluation.run import COUNTS_NOT, NO_LABEL, evaluate
-from kbpo.evaluation.score import default_estimates
 from kbpo.evaluation.studies.what_if import what_if
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
+from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

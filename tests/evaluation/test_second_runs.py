@@ -12,11 +12,11 @@ import pytest
 from django.db import transaction
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.default import Centred
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import TrackKey
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
-from kbpo.inclusion.combine import Chances
 from kbpo.inclusion.disclosure import Disclosed
 from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool
+from scoring.by_thresholds import ByThresholds
+from scoring.combine import Chances
+from scoring.default import Centred
 
 N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400
 Array = np.ndarray[Any, Any]

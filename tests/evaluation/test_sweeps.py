@@ -14,7 +14,6 @@ from estimators.design import Design
 from estimators.misses import found_share, with_misses
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.default import Centred
 from kbpo.evaluation.run import evaluate, state_of
 from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.instances.models import Target
@@ -23,6 +22,7 @@ from kbpo.sampling.documents.second_stage import draw_second_stage
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked, of_targets
 from tests.evaluation.world import World

@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from annotation.questions import follow_up
 from kbpo.evaluation.data import read
-from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
@@ -29,6 +28,7 @@ from kbpo.sampling.models import (
     TrackKey,
 )
 from kbpo.submissions.models import Submission
+from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
 

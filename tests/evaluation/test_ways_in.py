@@ -17,13 +17,13 @@ import pytest
 from scipy import sparse
 
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
 from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.combine import Chances
 from kbpo.inclusion.documents import KnownDocuments
 from kbpo.inclusion.marks import NEVER, NO_MARK, InDocuments
 from kbpo.inclusion.read import Inclusion
 from kbpo.pool.pool import Pool
+from scoring.combine import Chances
+from scoring.default import Centred
 
 N, DOCUMENTS, READ = 3000, 150, 60
 TRUE, MARKED, STATED_EARLY = (0.75, 0.45), 0.7, 0.7

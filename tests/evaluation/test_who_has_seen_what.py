@@ -13,7 +13,6 @@ import pytest
 from django.utils import timezone
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Estimate
 from kbpo.inclusion.disclosure import disclosed, earlier
 from kbpo.instances.models import Label
@@ -25,6 +24,7 @@ from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.models import Track
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.sampling.ways import by_threshold

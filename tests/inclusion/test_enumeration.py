@@ -18,7 +18,7 @@ import pytest
 
 from estimators.horvitz_thompson import difference
 from kbpo.evaluation.data import Data, read
-from kbpo.evaluation.default import Centred
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.inclusion.chance import Fate, fates
 from tests.inclusion.small_world import Play, SmallWorld

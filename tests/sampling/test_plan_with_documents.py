@@ -13,11 +13,11 @@ from django.utils import timezone
 from estimators.poisson import planned_variance
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, finished
-from kbpo.inclusion.combine import any_of
 from kbpo.sampling import draw
 from kbpo.sampling.designs.state import TOGETHER, State, worth
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
+from scoring.combine import any_of
 from tests.conftest import Toy
 from tests.evaluation.swept import Swept
 from tests.evaluation.world import World

@@ -16,7 +16,6 @@ from annotation.questions import ask
 from estimators.model import expected_error
 from estimators.poisson import planned_variance, water_fill
 from kbpo.evaluation.data import read
-from kbpo.evaluation.default import Centred
 from kbpo.evaluation.run import evaluate, finished
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
@@ -29,6 +28,7 @@ from kbpo.sampling.guess import VERSION, guess
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.plan import narrower
 from kbpo.submissions.models import Submission
+from scoring.default import Centred
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kbpo.inclusion.combine import Chances, Response, combine
 from kbpo.inclusion.disclosure import Disclosed
 from kbpo.inclusion.read import Inclusion
+from scoring.combine import Chances, Response, combine
 
 
 def inclusion(by_threshold: Any, by_draw: Any, by_document: Any = 0.0) -> Inclusion:

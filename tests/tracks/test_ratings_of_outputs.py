@@ -9,7 +9,6 @@ from django.utils import timezone
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.data import read
-from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
@@ -18,6 +17,7 @@ from kbpo.tracks.content.ratings import LARGEST, Rated, noise_of
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
+from scoring.score import default_estimates
 
 
 def test_what_people_differ_by_is_told_by_what_two_of_them_rated() -> None:

@@ -102,7 +102,7 @@ NO_PAGE = {
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-judgments", "api-schema-of-track",
         "api-track", "api-track-judgments",
-        "api-judge", "api-judges", "api-prmse", "api-scores", "api-unscored",
+        "api-judge", "api-judges", "api-prmse", "api-releases", "api-scores", "api-unscored",
         "healthz", "service-metrics",
     },
     "a file": {
@@ -111,7 +111,7 @@ NO_PAGE = {
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
         "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
-        "badge", "runs-csv", "submission-history",
+        "badge", "release", "runs-csv", "submission-history",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip

@@ -11,8 +11,8 @@ import numpy as np
 
 from estimators.horvitz_thompson import hajek
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
 from kbpo.pool.probabilities import Floats, Ids
+from scoring.default import Centred
 
 KEY = "parts"
 """Where the parts of all pairs stand among an evaluation's comparisons."""

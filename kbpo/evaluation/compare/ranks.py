@@ -13,9 +13,9 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.multiple import rank_intervals, simultaneous_intervals, tie_groups
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.score import Key
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Track as Kind
+from scoring.score import Key
 
 LEVEL = 0.95
 """Of all statements about a board together."""

@@ -6,13 +6,13 @@ import numpy as np
 
 from estimators.sums import by_code
 from kbpo.evaluation.data import Bools, Data
-from kbpo.evaluation.default import Centred
 from kbpo.experts.answers import read_checks
 from kbpo.experts.draw import Frame
 from kbpo.inclusion.marks import NEVER
 from kbpo.instances.models import Label
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
+from scoring.default import Centred
 
 
 def frame_of(track: Track, data: Data) -> Frame:

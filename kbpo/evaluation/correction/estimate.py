@@ -23,12 +23,12 @@ from estimators.seen import on_common_design
 from estimators.sums import by_code
 from kbpo.evaluation.correction.checkable import votes_of
 from kbpo.evaluation.data import Bools, Data
-from kbpo.evaluation.default import Centred
 from kbpo.experts.answers import Checks, read_checks
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.default import Centred
 
 LEAST = 10
 """Checked judgments of a system below which its number is not corrected: the correction would be

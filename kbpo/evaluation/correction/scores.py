@@ -20,12 +20,12 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from kbpo.evaluation.correction.estimate import LEAST, Corrected, Repaired
-from kbpo.evaluation.floors import Floors
-from kbpo.evaluation.score import Score, rows
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.floors import Floors
+from scoring.score import Score, rows
 
 METHOD = "expert"
 WIDEST = 0.5

@@ -22,11 +22,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.sample_size import for_half_width
 from kbpo.evaluation.data import Bools, Data, Swept
-from kbpo.evaluation.default import Centred
-from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.models import Slice
-from kbpo.evaluation.rated import with_noise
-from kbpo.evaluation.score import DEFAULT, Score, rows
 from kbpo.evaluation.slices.rule import CONFIDENCE, BadRule, Rule, Table, read
 from kbpo.pool.pool import Matrix, Pool
 from kbpo.pool.probabilities import Floats, Ids
@@ -34,6 +30,10 @@ from kbpo.tracks.base import Group
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Facts, recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.default import Centred
+from scoring.floors import Floors
+from scoring.rated import with_noise
+from scoring.score import DEFAULT, Score, rows
 
 OWN = "own"
 """The group of slices that admins defined"""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.score import DEFAULT, Key, default_estimates, rows
 from kbpo.instances.record import NewLabel, record
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.score import DEFAULT, Key, default_estimates, rows
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.inclusion.combine import any_of, repeated
 from kbpo.inclusion.disclosure import earlier
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.probabilities import Floats, Ids, matrix, support
@@ -32,6 +31,7 @@ from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.combine import any_of, repeated
 
 DRAW_LIMIT = 20_000
 LEAST = 30

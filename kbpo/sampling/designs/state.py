@@ -12,7 +12,6 @@ from django.db.models import Q
 from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.inclusion.annotated import annotated
-from kbpo.inclusion.combine import any_of, besides
 from kbpo.inclusion.disclosure import Disclosed
 from kbpo.inclusion.documents import known_documents
 from kbpo.inclusion.read import Routes
@@ -26,6 +25,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
+from scoring.combine import any_of, besides
 
 BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from kbpo.corpus.export import corpus_lines, gzipped, mention_lines
 from kbpo.corpus.models import Corpus
+from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.web.api.tracks import as_track
 
@@ -56,6 +57,23 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
         "digest": corpus.digest,
         "links": {name: request.build_absolute_uri(link) for name, link in links.items()},
     }
+
+
+class Releases(APIView):
+    """The releases of a track: all that its board rests on, as files, with their SHA-256."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(operation_id="list_releases", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        rows = public_track(slug).releases.filter(status="made").order_by("-number")
+        return Response({"releases": [_release(request, slug, row) for row in rows]})
+
+
+def _release(request: Request, slug: str, row: Release) -> dict[str, Any]:
+    keys = ("number", "made_at", "size", "digest", "rows")
+    link = request.build_absolute_uri(reverse("release", args=[slug, row.number]))
+    return {key: getattr(row, key) for key in keys} | {"file": row.file_name, "link": link}
 
 
 class SchemaDetail(APIView):

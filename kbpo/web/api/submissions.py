@@ -22,7 +22,6 @@ from kbpo.evaluation.extent import extent_of, guaranteed
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import figures
-from kbpo.evaluation.score import DEFAULT
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
@@ -33,6 +32,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.api.errors import Refused
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.submissions import samples_seen
+from scoring.score import DEFAULT
 
 
 class UploadForm(serializers.Serializer[Any]):

@@ -25,6 +25,7 @@ urlpatterns = [
         downloads.SchemaDetail.as_view(),
         name="api-schema-of-track",
     ),
+    path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
     path(
         "tracks/<slug:slug>/mentions/",

@@ -18,6 +18,8 @@ from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
 from kbpo.money.spend import balance
+from kbpo.releases.make import order
+from kbpo.releases.write import CannotRelease
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import (
     MOVES,
@@ -271,6 +273,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "refusal": refusal,
         "money": sums,
         "budgets": Budget.objects.filter(track=track).select_related("team").order_by("scope"),
+        "releases": track.releases.order_by("-number"),
         "prices": Price.objects.filter(track=track),
         "submissions": (
             track.submissions.select_related("team").exclude(confirmed_at=None).order_by("-pk")[:50]
@@ -294,6 +297,8 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
 def _move(track: Track, request: HttpRequest) -> str:
     """Why the track was not moved, as a sentence; nothing if it was."""
     verb = request.POST.get("verb", "")
+    if verb == "release":
+        return _order_release(track, request)
     if verb not in VERBS:
         return "Say whether to open, freeze or close it."
     if verb == "close" and request.POST.get("word", "").strip() != track.slug:
@@ -304,6 +309,16 @@ def _move(track: Track, request: HttpRequest) -> str:
     except CannotMove as refusal:
         return str(refusal)
     messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")
+    return ""
+
+
+def _order_release(track: Track, request: HttpRequest) -> str:
+    """Why no release was ordered, as a sentence; nothing if it was."""
+    try:
+        made = order(track, cast(User, request.user))
+    except CannotRelease as refusal:
+        return str(refusal)
+    messages.success(request, f"Release {made.number} is being made. It will stand on this page.")
     return ""
 
 

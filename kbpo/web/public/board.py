@@ -40,7 +40,6 @@ from kbpo.evaluation.leaderboard import (
     standing_in,
 )
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.saved import UNAIDED
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
@@ -56,6 +55,7 @@ from kbpo.web.csv import csv_response
 from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
+from scoring.saved import UNAIDED
 
 LEVELS = {"80": "80 %", "95": "95 %"}
 log = logging.getLogger(__name__)

@@ -155,6 +155,20 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "file": "baseline.jsonl.gz",
             }
         )
+    for release in track.releases.filter(status="made").order_by("-number"):
+        made = f"{release.made_at:%-d %B %Y}"
+        files.append(
+            {
+                "name": f"Release {release.number}",
+                "what": (
+                    f"All that the board rests on, {made}: draws, labels, answers, estimates."
+                    " `kbpo rescore` computes the board from it"
+                ),
+                "format": "Zip of JSON Lines",
+                "url": reverse("release", args=[track.slug, release.number]),
+                "file": release.file_name,
+            }
+        )
     return files
 
 
@@ -193,9 +207,21 @@ def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     )
 
 
+def release(request: HttpRequest, slug: str, number: int) -> FileResponse:
+    """The file of a release that is made."""
+    row = public_track(slug).releases.filter(number=number, status="made").first()
+    if row is None:
+        raise Http404("There is no such release.")
+    file = FileResponse(row.file.open("rb"), as_attachment=True, filename=row.file_name)
+    file["ETag"] = f'"{row.digest}"'
+    file["Cache-Control"] = "public, max-age=31536000, immutable"
+    return file
+
+
 urlpatterns = [
     path("tracks/", listing, name="tracks"),
     path("tracks/<slug:slug>/about/", show, name="track"),
+    path("tracks/<slug:slug>/releases/<int:number>/", release, name="release"),
     path("tracks/<slug:slug>/baseline.py", baseline, name="baseline"),
     path("tracks/<slug:slug>/baseline.jsonl.gz", baseline_output, name="baseline-output"),
 ]

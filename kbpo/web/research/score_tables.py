@@ -7,7 +7,6 @@ from typing import Any
 
 from kbpo.evaluation.extent import guaranteed
 from kbpo.evaluation.leaderboard import Figure, figures
-from kbpo.evaluation.score import Key
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -17,6 +16,7 @@ from kbpo.web.components import drawing
 from kbpo.web.components.figures import percent_text
 from kbpo.web.public.board import interval
 from kbpo.web.research.slices import watched
+from scoring.score import Key
 
 SCOPES = {
     Track.Scope.SENTENCE: "within one sentence",

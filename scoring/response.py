@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbpo.inclusion.route import Bools
-from kbpo.pool.probabilities import Floats, Ids
+from scoring.arrays import Bools, Floats, Ids
 
 LEAST_ASKED = 20
 """Of fewer questions the share that was answered is not told by themselves."""

@@ -15,9 +15,8 @@ import numpy as np
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.ratings import judge_effect, rating_design, with_judges, with_rating_noise
-from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
-from kbpo.tracks.base import Noise
+from scoring.data import Data, Noise
+from scoring.default import Centred
 
 WITH_JUDGES = "judges"
 """The method of the same estimates with people as a second cluster"""

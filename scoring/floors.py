@@ -16,9 +16,8 @@ from estimators import recall as totals
 from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
 from estimators.estimate import Estimate
 from estimators.misses import with_misses
-from kbpo.evaluation.default import Centred
-from kbpo.pool.pool import Matrix
-from kbpo.pool.probabilities import Floats
+from scoring.arrays import Floats, Matrix
+from scoring.default import Centred
 
 
 @dataclass(frozen=True)

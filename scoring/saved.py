@@ -7,16 +7,18 @@ and V′ without. Where a metric only costs, the share is below 0, and is told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from estimators.control_variates import control_variate_mean
 from estimators.design import Design
 from estimators.estimate import Estimate
-from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
-from kbpo.evaluation.rated import with_noise
-from kbpo.evaluation.score import Key
-from kbpo.pool.probabilities import Floats
+from scoring.arrays import Floats
+from scoring.data import Data
+from scoring.default import Centred
+from scoring.rated import WITH_JUDGES, with_judges_of, with_noise
+from scoring.score import Key, Score, rows
 
 UNAIDED = "unaided"
 """The method of the same estimates without metrics and judges"""
@@ -41,6 +43,26 @@ def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, 
         for kind in data.pool.p
         for criterion in criteria
     }
+
+
+def beside(
+    data: Data,
+    estimates: dict[Key, tuple[Estimate, Design]],
+    alone: dict[Key, tuple[Estimate, Design]],
+) -> Iterator[Score]:
+    """Yields what stands beside the default estimates: the same without metrics and judges; of
+    single ratings as was published, and with those who rate as a second cluster where that tells.
+    """
+    for key, (estimate, _) in alone.items():
+        yield from rows(data, estimate, *key, UNAIDED)
+        _, criterion, distribution = key
+        published = algorithm_1(data, criterion, distribution) if data.noise else None
+        if published is not None:
+            yield from rows(data, published, *key, ALGORITHM_1, own=True)
+    for key, widened in with_judges_of(data, estimates):
+        for score in rows(data, widened, *key, WITH_JUDGES):
+            if not np.isnan(score.value):
+                yield score
 
 
 def saved(

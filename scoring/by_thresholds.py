@@ -20,10 +20,10 @@ from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
 from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
-from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred, effective, worth_of_all
-from kbpo.inclusion.read import Inclusion
-from kbpo.pool.probabilities import Floats
+from scoring.arrays import Floats
+from scoring.data import Data
+from scoring.default import Centred, effective, worth_of_all
+from scoring.inclusion import Inclusion
 
 NOBODY_KNOWS = 0.5
 """A guess that says nothing: with it the centred difference is Hájek's estimator"""

@@ -16,11 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbpo.pool.probabilities import Floats, Ids
+from scoring.arrays import Bools, Floats, Ids
 
-Bools = NDArray[np.bool_]
 TINY = 1e-9
 """A smaller probability is an error of rounding."""
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from estimators.estimate import Estimate
 from estimators.joint import joint_precision, joint_recall, simple_precision
-from kbpo.evaluation.data import Data, Draws
-from kbpo.pool.probabilities import Floats
+from scoring.arrays import Floats
+from scoring.data import Data, Draws
 
 ROUNDING = 1e-12
 """A variance below this is none: sums of equal labels differ in their last digits."""

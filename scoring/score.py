@@ -10,13 +10,13 @@ import numpy as np
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.joint import f1
-from kbpo.evaluation import published
-from kbpo.evaluation.by_thresholds import ByThresholds
-from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred, where_known
-from kbpo.evaluation.floors import Floors
-from kbpo.evaluation.rated import with_noise
-from kbpo.pool.probabilities import Ids
+from scoring import published
+from scoring.arrays import Ids
+from scoring.by_thresholds import ByThresholds
+from scoring.data import Data
+from scoring.default import Centred, where_known
+from scoring.floors import Floors
+from scoring.rated import with_noise
 
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")

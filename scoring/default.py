@@ -24,13 +24,11 @@ from estimators.estimate import Estimate, with_columns
 from estimators.ratings import anticipated_rating_variance
 from estimators.seen import on_common_design
 from estimators.sums import by_code
-from kbpo.evaluation.data import Data, Swept
-from kbpo.inclusion.combine import Response, combine
-from kbpo.inclusion.marks import NEVER, NO_MARK
-from kbpo.inclusion.response import Answers, of_follow_ups, of_samples
-from kbpo.pool.pool import Matrix
-from kbpo.pool.probabilities import Floats, Ids
-from kbpo.tracks.recall import Facts
+from scoring.arrays import Floats, Ids, Matrix
+from scoring.combine import Response, combine
+from scoring.data import Data, Swept
+from scoring.documents import NEVER, NO_MARK, Facts
+from scoring.response import Answers, of_follow_ups, of_samples
 
 SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
 """What does not depend on the criterion."""

@@ -1,0 +1,7 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class ReleasesConfig(AppConfig):
+    name = "kbpo.releases"

@@ -1,0 +1,102 @@
+"""The texts that go with a release: what it is, what it leaves out, how it may be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from kbpo.tracks.models import Track
+
+LICENCE = """\
+Judgments, draws, estimates and the other tables of this release may be used by anybody for any
+purpose under the Creative Commons Attribution 4.0 International licence (CC BY 4.0):
+https://creativecommons.org/licenses/by/4.0/legalcode
+
+The texts that were judged are not part of this release. Their licence is in release.json, under
+"corpus".
+"""
+
+TABLES = {
+    "systems": "the runs; what was withdrawn has no name, and is here since draws rest on it",
+    "targets": "what people are asked about, where it lies, and by which chances it came in",
+    "instances": "what the runs state, with the model's guess, and the fact that it is for recall",
+    "predictions": "which run states what, its confidence, and its probability to be drawn",
+    "labels": "what holds of everything that was judged, under each criterion: 1, 0, or unknown",
+    "draws": "the history of π: what each batch set for each target, and what it drew",
+    "own_samples": "below which number a target would have been asked for a run by itself",
+    "disclosed": "what teams had been shown when they confirmed a run, and what that leaves to chance",
+    "documents": "documents that people read in full, with their probability",
+    "facts": "the true facts that were found in them",
+    "follow_ups": "what was asked about in them besides",
+    "ratings": "single ratings of texts, by codes of those who gave them",
+    "metrics": "what metrics and judges say, where the model learns from them",
+    "answers": "single answers of people, under codes",
+    "estimates": "every number of the board, with its intervals",
+}
+
+
+def datasheet(track: Track, told: dict[str, Any], left_out: Counter[str]) -> str:
+    """The datasheet of a release, as Markdown."""
+    rows, corpus = told["rows"], told["corpus"]
+    listed = [f"| `{name}.jsonl` | {rows[name]:,} | {what} |" for name, what in TABLES.items()]
+    omitted = left_out["answers"]
+    return "\n".join(
+        [
+            f"# {track.name}: a release",
+            "",
+            track.description.strip() or "Its organisers gave no description.",
+            "",
+            "## What it is",
+            "",
+            f"All that the board of this track rests on, as it stood on {told['made_at'][:10]},"
+            f" evaluation {told['board']['evaluation']}, made by version"
+            f" {told['versions']['service']} of the service.",
+            "`kbpo rescore` computes the board from these files, without a connection, and names"
+            " what differs.",
+            "",
+            "| file | rows | what a row is |",
+            "|---|--:|---|",
+            *listed,
+            "",
+            "Every row ends with `check`, the first 16 digits of the SHA-256 of its other fields"
+            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files.",
+            "",
+            "## How it came about",
+            "",
+            "Runs were uploaded one after the other. Of each a random sample was judged by people;"
+            " every judgment counts for all runs, divided by the probability π that it was asked."
+            f" Design: {track.get_design_display()}. Guaranteed was the number under"
+            f" `{track.distribution}`, criterion `{track.criterion}`, to"
+            f" ±{track.target_half_width} at {track.confidence_level:.0%}.",
+            "",
+            "## People",
+            "",
+            "Those who answered were paid for each answer, and had agreed to the terms in"
+            " `consent.md`. They stand here under codes that were drawn for this release alone, in"
+            " no order, and are kept nowhere; an empty code is somebody who has had themselves"
+            " erased since. Of the time of an answer only the day is told, and what people remarked"
+            " is left out."
+            + (
+                f" {omitted:,} answers of people who agreed to no terms are left out;"
+                " what was decided with them is in the labels."
+                if omitted
+                else ""
+            ),
+            "",
+            "## What is not in it",
+            "",
+            f"The texts: {corpus['name']}, {corpus['documents']:,} documents, licence:"
+            f" {corpus['licence'] or 'not stated'}. Places are offsets in characters into the"
+            f" document with that key; the SHA-256 of the loaded file is"
+            f" `{corpus['digest'] or 'unknown'}`.",
+            "The random numbers of targets: other tracks on these texts share them. What stands as"
+            " `u` lies between the same thresholds.",
+            "What experts corrected (method `expert`) and slices are printed in `estimates.jsonl`"
+            " and not recomputed; nor is the model fitted anew: its guesses are as they were. They"
+            " narrow intervals, and bias nothing.",
+            "",
+            "## Licence",
+            "",
+            "CC BY 4.0, see `LICENSE.txt`.",
+        ]
+    )

@@ -1,0 +1,77 @@
+"""Makes the releases that were ordered: a step of the pipeline, so that no request waits for one."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import zipfile
+from pathlib import Path
+
+from django.core.files import File
+from django.db import transaction
+from django.db.models import Max
+
+from kbpo import clock
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.queue import nudge, work
+from kbpo.releases.models import Release
+from kbpo.releases.write import CannotRelease, check, write_release
+from kbpo.tracks.models import Track
+
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the zip: equal tables make equal bytes"""
+
+
+@transaction.atomic
+def order(track: Track, who: User) -> Release:
+    """A release that will be made; the one under way, if there is one. Raises CannotRelease."""
+    locked = Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
+    check(locked)
+    waiting = locked.releases.filter(status=Release.Status.ORDERED).first()
+    if waiting is not None:
+        return waiting
+    last = locked.releases.aggregate(last=Max("number"))["last"] or 0
+    made = Release.objects.create(track=locked, number=last + 1, ordered_by=who, status="ordered")
+    note("order release", f"track:{track.slug}", who=who, after=str(made.number), track=track.slug)
+    nudge("release")
+    return made
+
+
+def tick() -> int:
+    """How many releases were made or refused."""
+    return work(Release, Release.Status.ORDERED, _make)
+
+
+def _make(row: Release) -> None:
+    with tempfile.TemporaryDirectory(prefix="kbpo-release-") as place:
+        directory = Path(place) / "release"
+        try:
+            told = write_release(row.track, directory)
+        except CannotRelease as refusal:
+            row.move(Release.Status.REFUSED, str(refusal))
+            return
+        packed = Path(place) / row.file_name
+        pack(directory, packed)
+        with packed.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            row.file.save(row.file_name, File(file), save=False)
+    row.move(
+        Release.Status.MADE,
+        file=row.file.name,
+        size=row.file.size,
+        digest=digest,
+        rows=told["rows"],
+        made_at=clock.now(),
+    )
+
+
+def pack(directory: Path, path: Path) -> None:
+    """Nothing; the zip file holds the directory's files."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(directory.iterdir()):
+            entry = zipfile.ZipInfo(file.name, LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with file.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
+                while block := source.read(1 << 20):
+                    target.write(block)

@@ -1,0 +1,49 @@
+"""Releases of tracks, from their order to the file that everybody may download."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from kbpo import clock
+from kbpo.accounts.models import User
+from kbpo.queue import Moving
+from kbpo.tracks.models import Track
+
+
+class Release(Moving):
+    """One release of a track. It is never changed: a later one is another."""
+
+    class Status(models.TextChoices):
+        ORDERED = "ordered", "Being made"
+        MADE = "made", "Made"
+        REFUSED = "refused", "Refused"  # `reason` says why
+        FAILED = "failed", "Given up"
+
+    track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="releases")
+    number = models.PositiveIntegerField(help_text="Counts from 1 within the track")
+    ordered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    ordered_at = models.DateTimeField(default=clock.now)
+    made_at = models.DateTimeField(null=True)
+    file = models.FileField(upload_to="releases/", blank=True, max_length=300)
+    size = models.BigIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the file")
+    rows = models.JSONField(default=dict, help_text="Table -> how many rows it has")
+
+    class Meta:
+        db_table_comment = "Releases of tracks: all that a board rests on, as a file"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "number"], name="release_number_once"),
+            models.UniqueConstraint(
+                fields=["track"],
+                condition=models.Q(status="ordered"),
+                name="one_release_at_a_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"release {self.number} of {self.track_id}"
+
+    @property
+    def file_name(self) -> str:
+        """What it is called where it is downloaded."""
+        return f"{self.track.slug}-release-{self.number}.zip"

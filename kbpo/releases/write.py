@@ -1,0 +1,337 @@
+"""Writes the release of a closed track into a directory, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import random
+import secrets
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy
+import scipy
+from django.conf import settings
+from django.db import transaction
+
+from annotation.labels.export import ANSWERS, answers
+from annotation.models import Worker
+from annotation.workers.consent import version
+from annotation.workers.models import Consent
+from kbpo import clock
+from kbpo.corpus.fetch import fetch
+from kbpo.evaluation.data import read
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.run import evaluate
+from kbpo.inclusion.moment import with_label
+from kbpo.releases.datasheet import LICENCE, datasheet
+from kbpo.sampling.guess import VERSION as MODEL
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
+from kbpo.tracks.registry import kind_of
+from scoring.data import Data
+from scoring.release import ABOUT, FORMAT, SUMS, Release, Row, about, checked, tables
+from scoring.rescore import COUNTS, REALS, rescore
+
+COLUMNS = [
+    name
+    for name in ANSWERS
+    if name not in ("worker", "platform", "why_not", "gold", "sent_at", "words")
+]
+"""What is published of an answer, as `manage.py export` names it"""
+
+
+class CannotRelease(Exception):
+    """A track of which no release can be made now; the text is a sentence."""
+
+
+def write_release(track: Track, directory: Path) -> Row:
+    """Write a release into a directory that is not there yet; returns what `release.json` says.
+    Raises CannotRelease, and then nothing is written.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise CannotRelease(f"{directory} is there already, and is not empty.")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".release-", dir=directory.parent))
+    try:
+        told = _write(track, work)
+        found = rescore(Release(work))
+        if not found.agrees:
+            said = [*found.altered, *map(str, found.differences)]
+            raise CannotRelease(f"The release does not rescore to the board: {said[0]}.")
+        if directory.exists():
+            directory.rmdir()
+        work.chmod(0o755)
+        work.rename(directory)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return told
+
+
+@transaction.atomic
+def _write(track: Track, place: Path) -> Row:
+    check(track)
+    evaluation = evaluate(track)
+    data = read(track)
+    _check_public(data)
+    codes = _Codes(track)
+    written = {
+        "systems": _systems(data),
+        **tables(data),
+        "draws": _draws(track, data),
+        "estimates": _estimates(evaluation),
+        "answers": _answers(track, codes),
+    }
+    written["targets"] = _placed(written["targets"])
+    written["instances"] = _said(written["instances"])
+    rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
+    told = _about(track, data, evaluation, rows)
+    _text(place / ABOUT, json.dumps(told, ensure_ascii=False, indent=2))
+    _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
+    _text(place / "datasheet.md", datasheet(track, told, codes.left_out))
+    _text(place / "LICENSE.txt", LICENCE)
+    _text(place / "consent.md", _consent(codes.versions))
+    files = sorted(file.name for file in place.iterdir())
+    sums = [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}" for name in files]
+    _text(place / SUMS, "\n".join(sums))
+    return told
+
+
+def check(track: Track) -> None:
+    """Nothing. Raises CannotRelease while something of the track is not public."""
+    if track.status != Track.Status.CLOSED:
+        raise CannotRelease(
+            f"The track {track.name} is {track.status}. Close it first: until then its judgments"
+            " are shown to nobody but the teams that they are about."
+        )
+    taking_part = Submission.objects.filter(track=track).confirmed()
+    waiting = taking_part.exclude(pk__in=Submission.objects.on_board()).count()
+    if waiting:
+        raise CannotRelease(
+            f"{waiting} confirmed runs of {track.name} do not stand on the board: they are still"
+            " judged, or not public. Wait until they are scored, or withdraw them."
+        )
+
+
+def _check_public(data: Data) -> None:
+    """Nothing. Raises CannotRelease if the numbers rest on judgments that are not public."""
+    now = clock.now()
+    public = with_label(data.pool, "public_at <= %s", now)
+    labelled = with_label(data.pool, "true")
+    rows = data.judged[~numpy.isnan(next(iter(data.f.values()))).all(axis=1)]
+    withheld = numpy.unique(data.pool.target[rows][(labelled & ~public)[data.pool.target[rows]]])
+    if withheld.size:
+        raise CannotRelease(
+            f"Judgments of {withheld.size} targets are still embargoed, since another track on the"
+            " same texts asked about them. Close that one first."
+        )
+
+
+def _table(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """How many rows were written."""
+    n = 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(checked(_plain(row)), ensure_ascii=False, allow_nan=False) + "\n")
+            n += 1
+    return n
+
+
+def _plain(row: Mapping[str, Any]) -> Row:
+    """The row as it is read back: JSON has no dates."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }
+
+
+def _text(path: Path, text: str) -> None:
+    path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def _about(track: Track, data: Data, evaluation: Evaluation, rows: dict[str, int]) -> Row:
+    corpus, kind = track.corpus, kind_of(track)
+    return {
+        "format": FORMAT,
+        "made_at": clock.now().isoformat(),
+        "track": {
+            "name": track.name,
+            "slug": track.slug,
+            "kind": track.kind,
+            "design": track.design,
+            "distribution": track.distribution,
+            "criterion": track.criterion,
+            "scope": track.scope,
+            "closed_at": track.closed_at.isoformat() if track.closed_at else None,
+        },
+        "corpus": {
+            "name": corpus.name,
+            "licence": corpus.licence,
+            "documents": corpus.n_documents,
+            "digest": corpus.digest,
+        },
+        "board": {
+            "evaluation": evaluation.number,
+            "criteria": list(kind.criterion_names()),
+            "recall_criteria": list(recall_criteria(track)),
+            "published": list(kind.published),
+        },
+        "versions": {
+            "service": settings.VERSION,
+            "model": MODEL,
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "scipy": scipy.__version__,
+        },
+        "rows": rows,
+        "data": about(data),
+    }
+
+
+def _systems(data: Data) -> Iterator[Row]:
+    """Yields the runs in the order of columns: by name those that stand on the board."""
+    runs = Submission.objects.select_related("team").in_bulk(data.systems)
+    public = set(
+        Submission.objects.filter(pk__in=data.systems).on_board().values_list("pk", flat=1)
+    )
+    for pk, takes_part in zip(data.systems, data.shown.tolist(), strict=True):
+        run = runs[pk]
+        if pk in public:
+            named = {"name": run.name, "team": run.team.name, "description": run.description}
+        else:
+            named = {"name": f"withdrawn run {pk}", "team": "", "description": ""}
+        yield {"system": pk, **named, "takes_part": takes_part}
+
+
+def _placed(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yields targets with where they lie: a document by its key, and spans of characters."""
+    for part in _parts(rows):
+        places = {
+            row[0]: row[1:]
+            for row in fetch(
+                "SELECT t.id, t.key::text, t.kind, d.key, t.a_begin, t.a_end, t.b_begin, t.b_end"
+                " FROM instances_target t LEFT JOIN corpus_document d ON d.id = t.document_id"
+                " WHERE t.id = ANY(%s)",
+                [[row["target"] for row in part]],
+            )
+        }
+        for row in part:
+            key, kind, document, *spans = places[row["target"]]
+            yield row | {"key": key, "kind": kind, "document_key": document, "spans": spans}
+
+
+def _said(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yields instances with what they say: a predicate between two spans, where they have one."""
+    for part in _parts(rows):
+        said = {
+            row[0]: row[1:]
+            for row in fetch(
+                "SELECT i.id, p.name, i.subject_begin, i.subject_end, i.object_begin, i.object_end"
+                " FROM instances_instance i LEFT JOIN corpus_predicate p ON p.id = i.predicate_id"
+                " WHERE i.id = ANY(%s)",
+                [[row["instance"] for row in part]],
+            )
+        }
+        for row in part:
+            predicate, *ends = said[row["instance"]]
+            if predicate is not None:
+                row |= {"predicate": predicate, "subject": ends[:2], "object": ends[2:]}
+            yield row
+
+
+def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
+    part: list[Row] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _draws(track: Track, data: Data) -> Iterator[Row]:
+    """Yields the history of π: of every batch what it set for each target, and what it drew."""
+    names = (
+        "batch", "system", "distribution", "design", "stage", "drawn_at", "settled_at",
+        "target", "instance", "times", "probability", "is_threshold",
+    )  # fmt: skip
+    rows = fetch(
+        """
+        WITH batches AS (
+            SELECT b.id, b.submission_id, d.kind, b.design, b.stage, b.drawn_at, b.settled_at
+            FROM sampling_samplebatch b JOIN sampling_samplingdistribution d ON d.id = b.distribution_id
+            JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = %(track)s)
+        SELECT b.*, x.target_id, x.instance_id, x.multiplicity, x.probability, false
+        FROM batches b JOIN sampling_sample x ON x.batch_id = b.id
+        UNION ALL
+        SELECT b.*, h.target_id, NULL, NULL, h.pi, true
+        FROM batches b JOIN sampling_threshold h ON h.batch_id = b.id
+        ORDER BY 1, 12, 9, 8
+        """,
+        {"track": track.pk},
+    )
+    for row in rows:
+        yield dict(zip(names, row, strict=True))
+
+
+def _estimates(evaluation: Evaluation) -> Iterator[Row]:
+    names = ("quantity", "criterion", "distribution", "method", "slice", *REALS, *COUNTS)
+    for one in evaluation.estimates.order_by("pk").iterator():
+        yield {"system": one.submission_id, **{name: getattr(one, name) for name in names}}
+
+
+class _Codes:
+    """Codes of the people who answered, in no order, drawn anew for this release."""
+
+    def __init__(self, track: Track) -> None:
+        rows = Worker.objects.filter(assignments__responses__question__track=track).distinct()
+        everybody = list(rows.values_list("pk", "platform", "handle"))
+        agreed = Consent.objects.filter(worker__in=[pk for pk, _, _ in everybody])
+        self.versions = sorted(set(agreed.values_list("version", flat=True)))
+        # Whoever was erased had agreed that answers stay, linked to nobody.
+        willing = set(agreed.values_list("worker", flat=True))
+        erased = set(rows.filter(leaving__erased_at__isnull=False).values_list("pk", flat=True))
+        kept = [one for one in everybody if one[0] in willing | erased]
+        random.Random(secrets.token_bytes(32)).shuffle(kept)
+        self.code = {
+            (platform_, handle): "" if pk in erased else f"w{number:03}"
+            for number, (pk, platform_, handle) in enumerate(kept, 1)
+        }
+        self.left_out: Counter[str] = Counter()
+
+
+def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
+    """Yields single answers under codes, with the day on which they came; without those of people
+    who agreed to no terms.
+    """
+    for values in answers(track):
+        row = dict(zip(ANSWERS, values, strict=True))
+        code = codes.code.get((row["platform"], row["worker"]))
+        if code is None:
+            codes.left_out["answers"] += 1
+            continue
+        day = row["sent_at"].date().isoformat() if row["sent_at"] else None
+        yield {"worker": code, "day": day, **{name: _safe(row[name]) for name in COLUMNS}}
+
+
+def _safe(value: Any) -> Any:
+    """A value as JSON has it."""
+    return value if isinstance(value, dict | list | int | float | str | None) else str(value)
+
+
+def _consent(versions: list[int]) -> str:
+    """The terms that those who answered had agreed to."""
+    parts = ["# What those who answered had agreed to"]
+    for number in versions:
+        text = version(number)
+        if text is not None:
+            parts.append(f"## Version {number}\n\n{text.text.strip()}")
+    return "\n\n".join(parts)

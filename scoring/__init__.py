@@ -1,0 +1,1 @@
+"""The numbers of a board, as functions of arrays: what the service prints and `kbpo rescore` repeats."""

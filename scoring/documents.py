@@ -1,0 +1,142 @@
+"""The documents that people annotated whole: which count, what they bring in, the facts in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.arrays import Bools, Floats
+from scoring.pool import Pool
+
+NO_MARK, NEVER = -1.0, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Annotated:
+    """The documents that count, by ascending number."""
+
+    documents: list[int]
+    first: list[int]
+    """Those that are a uniform sample of the corpus: all of them, or the first of two stages"""
+    inclusion: Floats | None = None
+    """Probability of each, given the first stage; None: a uniform sample, n of D"""
+
+
+@dataclass(frozen=True)
+class KnownDocuments:
+    """The documents that are a route, and what of them is known."""
+
+    documents: list[int] = field(default_factory=list)
+    """All annotated documents that count, or none"""
+    closed: bool = False
+    """What is not marked in them is false: nobody misses anything, and everything has this route"""
+    followed: frozenset[int] | None = None
+    """Submissions all of whose predictions in the annotated documents were asked about, also where
+    documents are no route, since they were drawn with unequal probabilities; None: no follow-up
+    covers the documents"""
+    answered: float = 1.0
+    """The share of what follow-ups asked that got an answer"""
+
+    def stated(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
+        """(u,) the instances of a pool that were asked about wherever they lie in annotated
+        documents: those that submissions of the follow-up state, of columns that are not `aware`.
+        """
+        return _stated_by(pool, self._columns(pool, aware, followed=True))
+
+    def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
+        """The columns of submissions that the follow-up asked for, or of the others."""
+        asked = self.followed or frozenset()
+        found = []
+        for column, system in enumerate(pool.systems):
+            if (system in asked) == followed and column not in aware:
+                found.append(column)
+        return found
+
+    def unasked(self, pool: Pool, column: int) -> Bools:
+        """(t,) the targets of which a column states something that no submission of the
+        follow-up states.
+        """
+        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        if not self.closed:
+            found[pool.target[_stated_by(pool, [column]) & ~self.stated(pool)]] = True
+        return found
+
+    def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
+        """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
+
+        Everything that is stated of such a target was asked about: if a later submission states
+        another relation of a pair, that is known just where readers marked no other, and so the
+        target has no such route.
+        `aware` are columns whose teams could know, when they decided, which documents were read:
+        what they state makes nothing eligible for others, and nothing ineligible, since it may
+        depend on that.
+        """
+        if self.closed:
+            return np.ones(pool.target_id.size, dtype=np.bool_)
+        asked = self.stated(pool, aware)
+        later = _stated_by(pool, self._columns(pool, aware, followed=False))
+        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        found[pool.target[asked]] = True
+        found[pool.target[later & ~asked]] = False
+        return found & in_scope
+
+
+def _stated_by(pool: Pool, columns: list[int]) -> Bools:
+    """(u,) whether one of some columns states each instance."""
+    return np.asarray(np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0)
+
+
+@dataclass(frozen=True)
+class InDocuments:
+    """Of every target of a pool, shape (t,)."""
+
+    marked: Bools
+    """Readers marked it, in a document where what they did not mark may be true all the same"""
+    mark: Floats
+    """A random number in [0, 1) where only readers judged it; NEVER where somebody had been
+    asked in vain besides; else NO_MARK"""
+    covered: Bools
+    """A settled follow-up that nobody stopped covers it: it was asked, or marked, or labelled before"""
+    asked: Bools
+    """Of these, what was asked by a follow-up"""
+
+    @property
+    def spared(self) -> Bools:
+        """Nobody had to be asked about it."""
+        return (self.mark >= 0) & (self.mark < NEVER)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What recall needs besides the draws."""
+
+    fact: NDArray[np.int64]
+    """(u,) code of the fact that the instance states"""
+    in_scope: NDArray[np.bool_]
+    """(u,) both mentions lie within the track's scope"""
+    pool_weight: NDArray[np.float64]
+    """(u,) 1 / number of instances of the pool that state the same fact"""
+    stated: NDArray[np.bool_]
+    """(u, m) the submission states the fact"""
+    document: NDArray[np.int64]
+    """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
+    predicate: NDArray[np.int64]
+    """(t,) id of its predicate"""
+    found: NDArray[np.bool_]
+    """(t,) some submission states that fact"""
+    n_annotated: int
+    n_documents: int
+    inside: NDArray[np.int64]
+    """(u,) code of the annotated document that the instance lies in; −1: in none"""
+    marked: NDArray[np.bool_]
+    """(u,) annotation of its document found the fact that it states"""
+    code: NDArray[np.int64]
+    """(t,) its code in `fact`; -1 if no instance here states it"""
+    links: NDArray[np.str_]
+    """(t, 2) what people linked its subject and its object to; empty where they did not"""
+    missed: NDArray[np.int64]
+    """(n_annotated,) true instances of each annotated document that annotation found and no
+    submission states: a fact that is marked at three pairs of mentions is three instances"""

@@ -1,0 +1,82 @@
+"""The pool: everything that the sampled submissions of a track state, as sparse arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from scoring.arrays import Floats, Ids, Matrix
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The union of what some submissions state: u instances on t targets, m submissions."""
+
+    systems: list[int]
+    teams: list[int]
+    """Team of every submission."""
+    instance: Ids
+    """(u,) instance ids, ascending"""
+    target: Ids
+    """(u,) code of the target, an index into `target_id`"""
+    target_id: Ids
+    """(t,)"""
+    u: Floats
+    """(t,) the targets' random numbers"""
+    document: Ids
+    """(u,) document ids; 0 where a kind has none"""
+    predicate: Ids
+    """(u,) the stratum of each: of relations the predicate's id"""
+    types: NDArray[np.str_]
+    """(u,) types of subject and object, as the first submission says that states it"""
+    subject: Ids
+    """(u,) code of the subject's entity within its document: its canonical mention, as that
+    submission says"""
+    object: Ids
+    """(u,) the same of the object; the codes are those of subjects"""
+    p: dict[str, Matrix]
+    """kind -> (u, m) probabilities; columns sum to 1"""
+    confidence: Matrix
+    """(u, m) confidences; 1 where the system gives none"""
+    features: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(u, k) what else a kind tells the model of each; empty if that is nothing"""
+    scorers: list[int] = field(default_factory=list)
+    """Metrics and judges in use that say anything of what is in the pool"""
+    scores: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(u, scorers) what they say; NaN where one says nothing"""
+    input: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """(u,) code of what each was made for"""
+    text: Matrix | None = None
+    """(u, words) the weights of words in each, where the model is to see which say the same"""
+
+    @cached_property
+    def member(self) -> Matrix:
+        """(u, m): 1 where the submission states the instance: gives it any weight. A stored zero is
+        none.
+        """
+        first, *others = (_positive(one) for one in self.p.values())
+        for one in others:
+            first = first + one
+        return sparse.csr_array(first, dtype=np.float64)
+
+    def by_target(self, kind: str) -> Matrix:
+        """(t, m): Σ_{x∈τ} p_i(x)."""
+        shape = (self.target_id.size, self.instance.size)
+        chooser = sparse.csr_array(
+            (np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape
+        )
+        return sparse.csr_array(chooser @ self.p[kind])
+
+
+def _positive(p: Matrix) -> Matrix:
+    """Where the entries of a matrix are positive. A copy: what is done to it in place must not
+    reach the other.
+    """
+    found = sparse.csr_array(p, copy=True)
+    found.data = found.data > 0
+    found.eliminate_zeros()
+    return found

@@ -1,0 +1,153 @@
+"""Holds a release against itself: is it what was published, and do its numbers follow from it?"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from scoring.rated import WITH_JUDGES
+from scoring.release import SUMS, BadRelease, Release, is_altered, read_data
+from scoring.saved import ALGORITHM_1, UNAIDED, beside, unaided
+from scoring.score import DEFAULT, Score, default_estimates, scores
+
+DIGITS = 10
+"""Significant digits to which numbers must agree"""
+REALS = ("value", "variance", "low80", "high80", "low95", "high95")
+COUNTS = ("n_labels", "n_missing", "n_documents")
+Key = tuple[int, str, str, str, str]
+"""System, quantity, criterion, distribution, method"""
+METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES)
+"""The methods that are recomputed here; what experts corrected is not"""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number of the board that does not follow from the release."""
+
+    system: int
+    name: str
+    quantity: str
+    criterion: str
+    distribution: str
+    method: str
+    figure: str
+    printed: float | None
+    recomputed: float | None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.quantity} ({self.criterion}, {self.distribution}, {self.method}),"
+            f" {self.figure} is printed as {self.printed!r} and comes to {self.recomputed!r}"
+        )
+
+
+@dataclass
+class Rescored:
+    """What rescoring a release found."""
+
+    track: str
+    altered: list[str] = field(default_factory=list)
+    """Files and rows that are not what was published, each in a sentence"""
+    differences: list[Difference] = field(default_factory=list)
+    numbers: int = 0
+    """Rows of the board that were recomputed"""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """What was not recomputed -> how many rows"""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing was altered and every recomputed number is the printed one."""
+        return not self.altered and not self.differences
+
+
+def rescore(release: Release) -> Rescored:
+    """The board of a release, computed anew and compared. Raises BadRelease if it cannot be."""
+    found = Rescored(str(release.about["track"]["name"]), list(altered(release)))
+    names = {row["system"]: row["name"] for _, row in release.lines("systems")}
+    computed = dict(recomputed(release))
+    printed: set[Key] = set()
+    left_out: Counter[str] = Counter()
+    for _, row in release.lines("estimates"):
+        key = _key(row)
+        if row["slice"]:
+            left_out["figures of slices"] += 1
+        elif row["method"] not in METHODS:
+            left_out[f"figures of method {row['method']}"] += 1
+        else:
+            printed.add(key)
+            found.numbers += 1
+            found.differences += _compare(key, names, row, computed.get(key))
+    for key, score in computed.items():
+        if key not in printed and not math.isnan(score.value):
+            found.differences.append(
+                Difference(key[0], names[key[0]], *key[1:], "value", None, score.value)
+            )
+    found.left_out = dict(left_out)
+    return found
+
+
+def altered(release: Release) -> Iterator[str]:
+    """Yields what is not as it was published: each altered row, else the file. Raises BadRelease."""
+    for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
+        digest, _, name = text.partition("  ")
+        if not name:
+            raise BadRelease(f"{SUMS} has a line that is no checksum: {text[:80]!r}.")
+        is_same = hashlib.sha256(release.bytes(name)).hexdigest() == digest
+        named = list(_altered_rows(release, name)) if name.endswith(".jsonl") else []
+        yield from named
+        if not is_same and not named:
+            yield f"{name} is not the file that was published: its checksum differs."
+
+
+def _altered_rows(release: Release, name: str) -> Iterator[str]:
+    for line, row in release.lines(name.removesuffix(".jsonl")):
+        if is_altered(row):
+            said = [f"{key} {row[key]}" for key in ("system", "instance", "target") if key in row]
+            yield f"{name}, line {line} ({', '.join(said)}): this row was altered."
+
+
+def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
+    """Yields every score of the board, from the tables alone."""
+    told = release.about["board"]
+    criteria, with_recall = tuple(told["criteria"]), tuple(told["recall_criteria"])
+    data = read_data(release)
+    estimates = default_estimates(data, criteria, with_recall) if data.judged.size else {}
+    made = scores(data, estimates, criteria, with_recall, tuple(told["published"]))
+    for score in chain(made, beside(data, estimates, unaided(data, criteria))):
+        if data.shown[score.column]:
+            yield _key(vars(score) | {"system": data.systems[score.column]}), score
+
+
+def _key(row: dict[str, Any]) -> Key:
+    return (
+        row["system"],
+        row["quantity"],
+        row["criterion"],
+        row["distribution"],
+        row["method"],
+    )
+
+
+def _compare(
+    key: Key, names: dict[int, str], row: dict[str, Any], score: Score | None
+) -> Iterator[Difference]:
+    """Yields the first figure of a row that differs: the others follow from the same cause."""
+    for figure in (*REALS, *COUNTS):
+        was = row[figure]
+        now = None if score is None else getattr(score, figure)
+        now = None if now is None or math.isnan(now) else now
+        if not same(was, now):
+            yield Difference(key[0], names[key[0]], *key[1:], figure, was, now)
+            return
+
+
+def same(a: float | None, b: float | None) -> bool:
+    """Whether two numbers agree in all digits that count; what both do not know they agree on."""
+    if a is None or b is None:
+        return a is b
+    return math.isclose(a, b, rel_tol=0.5 * 10.0**-DIGITS, abs_tol=1e-14)

@@ -1,0 +1,155 @@
+"""A release computes its own board: offline, without Django, to ten digits; what was altered is named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbpo.instances.models import Target
+from kbpo.releases.write import CannotRelease, write_release
+from kbpo.sampling.open_track import close_track
+from kbpo.submissions.models import Submission
+from scoring.release import BadRelease, Release, checked
+from scoring.rescore import Rescored, rescore
+from tests.golden.fixed_world import FixedWorld
+from tests.golden.worlds import by_draws, by_thresholds, second_runs_followed_up
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _at_once(settings: Any) -> None:
+    settings.DEBOUNCE_SECONDS = 0
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def finished(world: FixedWorld) -> FixedWorld:
+    """The world once everything that was asked has been answered."""
+    for _ in range(30):
+        if not Submission.objects.filter(status__in=["confirmed", "judging"]).exists():
+            return world
+        world.answer()
+        world.tick()
+    raise AssertionError("something is never scored")
+
+
+def closed_and_released(world: FixedWorld, place: Path) -> Release:
+    close_track(finished(world).track)
+    world.track.refresh_from_db()
+    write_release(world.track, place)
+    return Release(place)
+
+
+def altered(
+    release: Release, table: str, change: Callable[[dict[str, Any]], bool], check: bool
+) -> int:
+    """The line of the first row that `change` changes; with `check`, so that it seems untouched."""
+    path = release.path / f"{table}.jsonl"
+    lines = path.read_text().splitlines()
+    for at, line in enumerate(lines):
+        row = json.loads(line)
+        if change(row):
+            if check:
+                del row["check"]
+                row = checked(row)
+            lines[at] = json.dumps(row)
+            path.write_text("\n".join(lines) + "\n")
+            return at + 1
+    raise AssertionError("nothing was changed")
+
+
+def flip(row: dict[str, Any]) -> bool:
+    if row["relation"] != 1.0:
+        return False
+    row["relation"] = 0.0
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [by_draws, by_thresholds])
+def test_a_board_is_recomputed_from_its_release(
+    make: Callable[[Path], FixedWorld], tmp_path: Path
+) -> None:
+    found = rescore(closed_and_released(make(tmp_path), tmp_path / "release"))
+    assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
+    assert found.numbers > 60
+
+
+def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
+    """Second runs, documents followed up, experts' checks: all that a release can hold."""
+    world = second_runs_followed_up(tmp_path)
+    with pytest.raises(CannotRelease, match="Close it first"):
+        write_release(world.track, tmp_path / "release")
+    release = closed_and_released(world, tmp_path / "release")
+    found = rescore(release)
+    assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
+    assert found.numbers > 60
+    assert found.left_out["figures of method expert"] > 0
+    assert set(release.about["data"]["disclosed"]), "nobody had seen anything: a weak test"
+    _tells_no_secrets(release, world)
+    _is_read_without_django(release, tmp_path)
+
+    before = (release.path / "labels.jsonl").read_text()
+    line = altered(release, "labels", flip, check=False)
+    found = rescore(Release(release.path))
+    assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
+    assert _names_numbers(found)
+
+    # Whoever also mends the row's check is told by the file's; and the numbers tell.
+    (release.path / "labels.jsonl").write_text(before)
+    altered(release, "labels", flip, check=True)
+    found = rescore(Release(release.path))
+    assert found.altered == [
+        "labels.jsonl is not the file that was published: its checksum differs."
+    ]
+    assert _names_numbers(found)
+
+    (release.path / "labels.jsonl").write_text(before[: len(before) // 2])
+    with pytest.raises(BadRelease, match=r"labels.jsonl, line \d+"):
+        rescore(Release(release.path))
+
+
+def _names_numbers(found: Rescored) -> bool:
+    said = [str(one) for one in found.differences]
+    return any("precision" in one and "is printed as" in one for one in said)
+
+
+def _tells_no_secrets(release: Release, world: FixedWorld) -> None:
+    everything = "".join(path.read_text() for path in release.path.iterdir())
+    world.corpus.refresh_from_db()
+    for secret in (world.corpus.hash_key, "golden track", "golden-admin"):
+        assert secret not in everything
+    kept = {row["target"]: row["u"] for _, row in release.lines("targets")}
+    own = dict(Target.objects.filter(pk__in=kept).values_list("pk", "u"))
+    assert not [pk for pk, u in kept.items() if u == own[pk]]
+
+
+def _is_read_without_django(release: Release, place: Path) -> None:
+    packed = place / "release.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in release.path.iterdir():
+            archive.write(path, path.name)
+    script = (
+        "import sys; from kbpo_client.commands import main;"
+        f"main(['rescore', {str(packed)!r}], standalone_mode=False);"
+        "bad = {name.split('.')[0] for name in sys.modules} & {'django', 'kbpo', 'psycopg2'};"
+        "assert not bad, bad"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": f"{ROOT / 'client'}:{ROOT}", "PATH": "/usr/bin:/bin"},
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    assert "recomputed numbers agree to 10 significant digits" in told.stdout
