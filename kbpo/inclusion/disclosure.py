@@ -41,7 +41,7 @@ from kbpo.pool.probabilities import Ids
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.combine import Bools
+from scoring.arrays import Bools
 from scoring.inclusion import Disclosed as Disclosed
 from scoring.inclusion import History
 

@@ -199,7 +199,7 @@ def _systems(data: Data) -> Iterator[Row]:
     """Yields the runs in the order of columns: by name those that stand on the board."""
     runs = Submission.objects.select_related("team").in_bulk(data.systems)
     public = set(
-        Submission.objects.filter(pk__in=data.systems).on_board().values_list("pk", flat=1)
+        Submission.objects.filter(pk__in=data.systems).on_board().values_list("pk", flat=True)
     )
     for pk, takes_part in zip(data.systems, data.shown.tolist(), strict=True):
         run = runs[pk]

@@ -27,7 +27,7 @@ from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.combine import Bools
+from scoring.arrays import Bools
 
 LEVEL = 0.001
 """A run that nobody made from answers is taken for one of those with at most this probability."""
