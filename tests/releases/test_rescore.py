@@ -74,7 +74,7 @@ def flip(row: dict[str, Any]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [by_draws, by_thresholds])
+@pytest.mark.parametrize("make", [by_draws, pytest.param(by_thresholds, marks=pytest.mark.soak)])
 def test_a_board_is_recomputed_from_its_release(
     make: Callable[[Path], FixedWorld], tmp_path: Path
 ) -> None:
@@ -83,6 +83,7 @@ def test_a_board_is_recomputed_from_its_release(
     assert found.numbers > 60
 
 
+@pytest.mark.slow
 def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     """Second runs, documents followed up, experts' checks: all that a release can hold."""
     world = second_runs_followed_up(tmp_path)
