@@ -43,6 +43,10 @@ class Release(Moving):
     def __str__(self) -> str:
         return f"release {self.number} of {self.track_id}"
 
+    def get_status_display(self) -> str:
+        """Its status, in words."""
+        return str(self.Status(self.status).label)
+
     @property
     def file_name(self) -> str:
         """What it is called where it is downloaded."""

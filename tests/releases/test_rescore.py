@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from kbpo.instances.models import Target
+from kbpo import clock
+from kbpo.instances.models import Label, Target
 from kbpo.releases.write import CannotRelease, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
@@ -20,9 +21,11 @@ from scoring.release import BadRelease, Release, checked
 from scoring.rescore import Rescored, rescore
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds, second_runs_followed_up
+from tests.scores.conftest import World, studied, world
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.django_db
+__all__ = ["studied", "world"]
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +119,21 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     (release.path / "labels.jsonl").write_text(before[: len(before) // 2])
     with pytest.raises(BadRelease, match=r"labels.jsonl, line \d+"):
         rescore(Release(release.path))
+
+
+def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_path: Path) -> None:
+    """Single ratings, a judge that the model learns from, and the same without it."""
+    now = clock.now()
+    studied.track.closed_at = now
+    studied.track.status = "closed"
+    studied.track.save()
+    Submission.objects.update(status="scored", confirmed_at=now, sampled_at=now, scored_at=now)
+    Label.objects.update(public_at=now)
+    write_release(studied.track, tmp_path / "release")
+    found = rescore(Release(tmp_path / "release"))
+    assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
+    methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
+    assert {"centred", "unaided"} <= methods and found.numbers >= 8
 
 
 def _names_numbers(found: Rescored) -> bool:
