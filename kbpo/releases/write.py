@@ -204,7 +204,11 @@ def _systems(data: Data) -> Iterator[Row]:
     for pk, takes_part in zip(data.systems, data.shown.tolist(), strict=True):
         run = runs[pk]
         if pk in public:
-            named = {"name": run.name, "team": run.team.name, "description": run.description}
+            named = {
+                "name": run.public_name,
+                "team": run.public_team,
+                "description": run.public_description,
+            }
         else:
             named = {"name": f"withdrawn run {pk}", "team": "", "description": ""}
         yield {"system": pk, **named, "takes_part": takes_part}
