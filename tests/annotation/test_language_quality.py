@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.workers import teach
 from kbpo.money.models import Price
+from kbpo.tracks.generation import edits
 from kbpo.tracks.generation.track import FACETS, GenerationTrack, _field
 
 TEXT = "The team have win three matches."
@@ -49,6 +51,28 @@ def test_a_text_that_is_best_everywhere_needs_no_mending_and_pays_the_reward_alo
     assert [found[name]["value"] for name in ("fluency", "redundancy", "overall")] == [1, 1, 1]
     assert (found["edit"]["value"], found["edit"]["changed"]) == (0.0, 0)
     assert extra(said()) == 0
+
+
+def test_a_text_of_200_000_characters_is_shown_and_its_mending_compared_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = ("The team have win three matches. " * 7000)[:200_000].rstrip()
+    page = PAGE.render(question(text))
+    assert page["mended"] == text and page["most"] > 2 * len(text)
+    compared: list[type] = []
+    distance = edits.Levenshtein.distance
+
+    def counted(one: Any, other: Any) -> int:
+        compared.append(type(one))
+        return distance(one, other)
+
+    monkeypatch.setattr(edits, "Levenshtein", SimpleNamespace(distance=counted))
+    mended = text.replace("have win", "has won", 1)
+    found = values(said("2", edit=[mended]), text)["edit"]
+    assert found["changed"] == 3 and found["value"] == pytest.approx(3 / len(text))
+    assert compared.count(str) == 1, "each time takes seconds where much was changed"
+    with pytest.raises(BadAnswer, match="nothing has to be added"):
+        PAGE.parse(question(text), said("2", edit=[text * 3]))
 
 
 def test_what_was_changed_is_counted_here_whatever_the_browser_says() -> None:

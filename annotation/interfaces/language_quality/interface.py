@@ -64,9 +64,10 @@ class LanguageQuality(Form):
         text = question.payload["text"]
         best = all(one.value["value"] == _best(question, one.criterion) for one in judgments)
         mended = text if best else _mended(text, text_of(raw, EDIT))
+        changed = characters_changed(text, mended)
         edit = {
-            "value": edit_share(text, mended),
-            "changed": characters_changed(text, mended),
+            "value": edit_share(text, mended, changed),
+            "changed": changed,
             "words": word_edit_rate(text, mended),
             "text": "" if best else mended,
         }
@@ -134,6 +135,6 @@ def _mended(text: str, sent: str) -> str:
             f"The mended text has {len(mended):,} characters, and the text only {len(text):,}. Mend"
             " what is there; nothing has to be added."
         )
-    if not characters_changed(text, mended):
+    if mended == text:
         raise BadAnswer(UNTOUCHED)
     return mended
