@@ -43,14 +43,14 @@ PASSWORD = "harbour-wire-demo"
 NAME = "Harbour Wire"
 """Of the demo's own corpus and track."""
 ANNOTATORS = 9
-RATERS = 4
-"""Of texts: two for each kind, since some texts are rated twice"""
+RATERS = {"generation": 4, "answers": 2}
+"""Simulated annotators for each kind of texts: two at least, since some texts are rated twice"""
 CROWD = "simulated"
 """Login of the first simulated annotator; the login `annotator` is left to whoever looks at the
 demo."""
 RATER = "simulated-rater"
 """Login of the first simulated annotator who rates texts"""
-JUDGE = Name("Simulated judge", "1", "1")
+JUDGE = Name("Simulated judge", "1")
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
@@ -190,7 +190,7 @@ class Demo:
         for texts in study.texts:
             self._prepare_texts(texts)
         every = [*study.systems, *(one for texts in study.texts for one in texts.systems)]
-        people(every, study.annotators, raters=RATERS if study.texts else 0)
+        people(every, study.annotators, raters=len(self._rated_by()))
 
     def _prepare_texts(self, texts: TextStudy) -> None:
         """The inputs and the track of a study of texts."""
@@ -295,11 +295,13 @@ class Demo:
         if not self._is_judged(first):
             self.say(f"{self.study.annotators} simulated annotators come")
             with self._processes("annotators", *(["raters"] if self.study.texts else [])):
-                texts = [self._submit_texts(one) for one in self.study.texts]
+                runs = [self._upload_texts(one) for one in self.study.texts]
+                for one, uploaded in zip(self.study.texts, runs, strict=True):
+                    self._confirm_texts(one, uploaded)
                 self.submit_all(first)
                 self.finish_reading()
-                for submitted in texts:
-                    self._finish(submitted)
+                for uploaded in runs:
+                    self._finish(uploaded)
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
             self._submit_to_people(systems[len(first) :])
@@ -340,10 +342,8 @@ class Demo:
             self._confirm(token, submission, f"{system['team']} {name}")
             self._finish([(system["team"], submission, f"{system['team']} {name}")])
 
-    def _submit_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
-        """Uploads what the systems of a study wrote, brings the judge's scores of it, and confirms
-        every plan; team, number and title of each.
-        """
+    def _upload_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
+        """Uploads what the systems of a study wrote; team, number and title of each."""
         track = Track.objects.get(name=texts.name)
         submitted = []
         for system in texts.systems:
@@ -351,12 +351,16 @@ class Demo:
             pk = self._upload(token, system, name, track)
             set_role(Submission.objects.get(pk=pk), system["role"])
             submitted.append((system["team"], pk, f"{system['team']} {name}"))
+        return submitted
+
+    def _confirm_texts(self, texts: TextStudy, submitted: list[tuple[str, int, str]]) -> None:
+        """Brings the judge's scores of what was uploaded, and confirms every plan."""
+        track = Track.objects.get(name=texts.name)
         for team, pk, _ in submitted:
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
         take_file(track, texts.scores, JUDGE, User.objects.get(username="admin"))
         for team, pk, title in submitted:
             self._confirm(_token(team), pk, title)
-        return submitted
 
     def _finish(self, submitted: Iterable[tuple[str, int, str]]) -> None:
         """Waits until submissions are scored, each given by team, number and title."""
@@ -508,9 +512,9 @@ class Demo:
                 self.url,
                 *(self._thinks() if study.texts else []),
                 "--kind",
-                *(class_of(texts.kind).asking[0].interface for texts in study.texts),
+                *self._rated_by(),
                 "--workers",
-                str(RATERS),
+                str(len(self._rated_by())),
                 "--user",
                 RATER,
                 "--password",
@@ -521,6 +525,14 @@ class Demo:
                 str(study.seed),
             ],
         }
+
+    def _rated_by(self) -> list[str]:
+        """The interface that each of those who rate texts wants questions of."""
+        return [
+            class_of(texts.kind).asking[0].interface
+            for texts in self.study.texts
+            for _ in range(RATERS[texts.kind])
+        ]
 
     def _thinks(self) -> list[str]:
         """What the simulated annotators are told of texts."""

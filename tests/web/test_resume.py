@@ -19,7 +19,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal import resume
-from rehearsal.demonstrate import ANNOTATORS, NAME, Demo, DemoFailed, demo_study, people
+from rehearsal.demonstrate import ANNOTATORS, NAME, RATERS, Demo, DemoFailed, demo_study, people
 
 pytestmark = pytest.mark.django_db
 
@@ -154,13 +154,17 @@ def test_the_demo_leaves_questions_to_people(
         monkeypatch.setattr(demo, "_processes", crowd)
         monkeypatch.setattr(demo, "submit_all", note("judged"))
         monkeypatch.setattr(demo, "_submit_to_people", note("left"))
-        monkeypatch.setattr(demo, "_submit_texts", lambda one: done.append(one.kind))
+        monkeypatch.setattr(demo, "_upload_texts", lambda one: done.append(f"{one.kind} comes"))
+        monkeypatch.setattr(
+            demo, "_confirm_texts", lambda one, runs: done.append(f"{one.kind} is confirmed")
+        )
         monkeypatch.setattr(demo, "_finish", lambda submitted: None)
         monkeypatch.setattr(demo, "_order_reading", lambda: done.append("documents"))
         demo.judge_all()
         return done
 
-    come = ["('annotators', 'raters') come", "generation", "answers"]
+    come = ["('annotators', 'raters') come"]
+    come += [f"{kind} {what}" for what in ("comes", "is confirmed") for kind in RATERS]
     assert told(systems=3) == [*come, "judged [0, 1]", "they leave", "left [2]", "documents"]
     assert told(systems=3, annotators=0) == ["left [0, 1, 2]"]
     assert told(systems=1) == [*come, "judged [0]", "they leave"]
