@@ -101,6 +101,10 @@ def test_an_anonymous_run_has_a_number_for_a_name(
     secret.is_anonymous = True
     secret.save()
     assert leaks(as_user(who), secret, SECRETS) == []
+    compared = {"a": Submission.objects.get(name="run 2").pk, "b": secret.pk}
+    page = as_user(who).get(reverse("compare-track", args=["toy"]), compared)
+    assert page.status_code == 200 and page.context["rows"]
+    assert not any(word in page.content.decode() for word in SECRETS)
     alias = f"Anonymous run {secret.pk}"
     for address in (reverse("board", args=["toy"]), reverse("submission", args=[secret.pk])):
         assert alias in as_user(who).get(address).content.decode()

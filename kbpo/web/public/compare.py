@@ -260,9 +260,9 @@ def overlap(
     return [
         {"key": key, "tone": tone, "name": name} | words | _told(part, everything)
         for key, tone, name, part in (
-            ("a", "a", f"only {a.name}", first),
+            ("a", "a", f"only {a.full_name}", first),
             ("both", "quiet", "both say it", both),
-            ("b", "b", f"only {b.name}", second),
+            ("b", "b", f"only {b.full_name}", second),
         )
     ]
 
