@@ -19,6 +19,7 @@ from kbpo.corpus.models import Mention
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.web.scored import make_board
 
@@ -148,10 +149,43 @@ def test_what_is_left_stands_beside_the_button(as_user: AsUser, toy: Toy) -> Non
     assert "2 runs left for Patterns" in page(as_user("Rosa"))
 
 
+def terms_of(track: Track) -> dict[str, str]:
+    """What the form of a track's terms sends if nothing is changed in it."""
+    return {
+        "terms-distribution": track.distribution,
+        "terms-criterion": track.criterion,
+        "terms-target_half_width": "0.030",
+        "terms-design": track.design,
+        "terms-scope": track.scope,
+        "terms-workers_per_question": str(track.workers_per_question),
+    }
+
+
+def test_what_samples_rest_on_is_edited_until_a_run_comes_and_then_says_why_not(
+    as_user: AsUser, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
+    words = terms_of(toy.track) | {"track-name": "Harbour"}
+    refused = admin.post(address, words | {"terms-workers_per_question": "99"})
+    assert refused.status_code == 422
+    admin.post(address, words | {"terms-target_half_width": "0.050", "terms-design": "poisson"})
+    toy.track.refresh_from_db()
+    assert (toy.track.name, toy.track.slug, toy.track.design) == ("Harbour", "toy", "poisson")
+    assert str(toy.track.target_half_width) == "0.050"
+    draft()
+    text = admin.get(address).content.decode()
+    assert "Fixed: plans and samples of runs rest on it." in text
+    sent = words | {"terms-design": "iid", "track-who_pays": "The university"}
+    assert admin.post(address, sent).status_code == 302
+    toy.track.refresh_from_db()
+    assert (toy.track.design, toy.track.who_pays) == ("poisson", "The university")
+
+
 def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> None:
     address = reverse("desk-track-describe", args=["toy"])
     assert as_user("Rosa").get(address).status_code == 403
-    words = {
+    words = terms_of(toy.track) | {
+        "track-name": "Toy track",
         "track-description": "News of a harbour",
         "track-rules": "No peeking.\nNo pooling.",
         "track-who_pays": "",

@@ -1,4 +1,6 @@
-"""The admins' page on which a track's public page is written: at any time, whatever is drawn."""
+"""The admins' page on which a track is edited: what everybody reads of it at any time, what draws rest
+on until the first run or document came.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,8 +17,13 @@ from django.urls import path
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
+from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import TrackWithRecall
+from kbpo.tracks.registry import class_of
 from kbpo.web.access import for_admins
+
+MOST_PEOPLE = 15
 
 
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
@@ -24,6 +32,7 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Track
         fields = (
+            "name",
             "description",
             "closes_on",
             "rules",
@@ -36,6 +45,59 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
             "rules": forms.Textarea(attrs={"rows": 4}),
             "closes_on": forms.DateInput(attrs={"type": "date"}),
         }
+
+
+class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
+    """What draws and their guarantee rest on; each field is fixed, and says so, once there are some."""
+
+    class Meta:
+        model = Track
+        fields = (
+            "distribution",
+            "criterion",
+            "target_half_width",
+            "design",
+            "scope",
+            "workers_per_question",
+            "ends_when_ranked",
+        )
+        labels = {
+            "distribution": "What counts the same",
+            "criterion": "What is judged",
+            "target_half_width": "Target half-width",
+            "design": "How the sample is drawn",
+            "workers_per_question": "People per question",
+            "ends_when_ranked": "End when ranked",
+        }
+
+    def __init__(self, *args: Any, instance: Track, **kwargs: Any) -> None:
+        super().__init__(*args, instance=instance, **kwargs)
+        kind = class_of(instance.kind)
+        shown = [(name, kind.distributions[name].label) for name in instance.distributions]
+        criteria = [(one.name, one.label) for one in kind.criteria]
+        self.fields["distribution"] = forms.ChoiceField(choices=shown, label="What counts the same")
+        self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
+        if not issubclass(kind, TrackWithRecall):
+            del self.fields["scope"]
+        self.fields["workers_per_question"].validators += [
+            MinValueValidator(1),
+            MaxValueValidator(MOST_PEOPLE),
+        ]
+        why = frozen_by(instance)
+        for field in self.fields.values():
+            field.disabled = bool(why)  # whatever is sent, it stays
+            field.help_text = why or field.help_text
+
+
+def frozen_by(track: Track) -> str:
+    """Why what draws rest on is fixed, as a sentence; empty while nothing was read or drawn."""
+    if track.status == Track.Status.CLOSED:
+        return "Fixed: the track is closed."
+    if track.submissions.exists():
+        return "Fixed: plans and samples of runs rest on it."
+    if DocumentSample.objects.filter(track=track).exists():
+        return "Fixed: documents were drawn by it."
+    return ""
 
 
 class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
@@ -58,6 +120,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     given = request.POST or None
     forms_ = (
         TrackWords(given, instance=track, prefix="track"),
+        TrackTerms(given, instance=track, prefix="terms"),
         CorpusWords(given, instance=track.corpus, prefix="corpus"),
     )
     valid = [form.is_valid() for form in forms_]  # both, so that both show their errors
