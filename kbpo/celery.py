@@ -18,6 +18,8 @@ PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
     # 0  file -> Corpus, Document: tried, then loaded
     "load":      "kbpo.corpus.upload.tick",
+    # 0b files -> labels of whole documents: tried, then loaded
+    "annotate":  "kbpo.sampling.documents.upload.tick",
     # 2  file -> Instance, Prediction, Problem
     "ingest":    "kbpo.submissions.ingest.tick",
     # 3a Predictions -> Scores of metrics

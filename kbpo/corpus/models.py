@@ -55,8 +55,8 @@ class Corpus(models.Model):
         return documents / self.n_documents if self.n_documents else 0.0
 
 
-class CorpusUpload(Moving):
-    """A corpus on its way from an admin's browser: received, tried, wanted, loaded; or failed."""
+class Upload(Moving):
+    """Files on their way from an admin's browser: received, tried, wanted, loaded; or failed."""
 
     DEADLINES: ClassVar = {
         "received": (
@@ -70,15 +70,28 @@ class CorpusUpload(Moving):
             "It was not loaded within six hours. Send it again.",
         ),
     }
+    FILES: ClassVar[tuple[tuple[str, str], ...]]
+    """Its fields with files, each with the field that has the file's name where it came from"""
+
+    found = models.JSONField(default=dict, help_text="What a trial counted")
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        abstract = True
+
+
+class CorpusUpload(Upload):
+    """A corpus that an admin uploaded, with its schema."""
+
+    FILES = (("file", "file_name"), ("schema_file", "schema_name"))
 
     name = models.CharField(max_length=120)
     file = models.FileField(upload_to="corpora/%Y/%m/", max_length=300)
     file_name = models.CharField(max_length=255, help_text="As it was called where it came from")
     schema = models.CharField(max_length=80, blank=True, help_text="A schema that ships with us")
     schema_file = models.FileField(upload_to="corpora/%Y/%m/", max_length=300, blank=True)
-    found = models.JSONField(default=dict, help_text="What a trial counted")
+    schema_name = models.CharField(max_length=255, blank=True)
     corpus = models.ForeignKey(Corpus, null=True, on_delete=models.SET_NULL, related_name="+")
-    made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Corpora that admins uploaded, and what became of them"

@@ -1,18 +1,24 @@
-"""Corpora that come through the browser: read as a trial first, which keeps nothing, then loaded by
-a click; both in the pipeline, whatever their size.
+"""Files that come through the browser: read as a trial first, which keeps nothing, then loaded by a
+click; both in the pipeline, whatever their size. Corpora here; annotations of documents are loaded by
+`kbpo.sampling.documents.upload`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from django.db import transaction
 
 from formats.messages import FormatError
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.load import CannotLoad, find_schema, load_corpus
-from kbpo.corpus.models import Corpus, CorpusUpload
+from kbpo.corpus.models import CorpusUpload, Upload
 from kbpo.queue import OwnersFault, nudge, work
+
+Found = dict[str, int]
+Row = TypeVar("Row", bound=Upload)
 
 
 class _TakenBack(Exception):
@@ -25,76 +31,86 @@ def shipped() -> list[str]:
 
 
 def tick() -> int:
-    """Return how many uploads were tried or loaded."""
-    tried = work(CorpusUpload, "received", _try)
-    return tried + work(CorpusUpload, "wanted", _load)
+    """Return how many corpora were tried or loaded."""
+    return move_on(CorpusUpload, _load)
 
 
-def _try(row: CorpusUpload) -> None:
-    """Loads the corpus and takes it back; keeps what was found."""
-    found: dict[str, int] = {}
+def move_on(model: type[Row], load: Callable[[Row], Found]) -> int:
+    """Return how many uploads were tried or loaded. `load` loads one, and says what it counted."""
+
+    def attempt(row: Row) -> None:
+        found: Found = {}
+        try:
+            with transaction.atomic():
+                found = _told(row, load)
+                raise _TakenBack
+        except _TakenBack:
+            row.move("tried", found=found)
+
+    def keep(row: Row) -> None:
+        row.move("loaded", found=_told(row, load))
+        transaction.on_commit(lambda: forget(row))
+
+    return work(model, "received", attempt) + work(model, "wanted", keep)
+
+
+def _told(row: Row, load: Callable[[Row], Found]) -> Found:
+    """Return what was counted. Raises OwnersFault with what is wrong in which line of which file, by
+    the names that its owner knows.
+    """
     try:
-        with transaction.atomic():
-            corpus = _loaded(row)
-            found = {
-                "documents": corpus.n_documents,
-                "predicates": len(corpus.schema.get("predicates", ())),
-                "entity_types": len(corpus.schema.get("entity_types", ())),
-            }
-            raise _TakenBack
-    except _TakenBack:
-        row.move("tried", found=found)
-
-
-def _load(row: CorpusUpload) -> None:
-    corpus = _loaded(row)
-    row.move("loaded", corpus=corpus)
-    transaction.on_commit(lambda: forget(row))
-
-
-def _loaded(row: CorpusUpload) -> Corpus:
-    """Return the corpus. Raises OwnersFault with what is wrong in which line."""
-    try:
-        return load_corpus(row.name, Path(row.file.path), _schema(row))
+        return load(row)
     except (CannotLoad, FormatError) as problem:
-        names = {Path(row.file.name).name: row.file_name}
-        if row.schema_file:
-            names[Path(row.schema_file.name).name] = "the schema"
         said = str(problem).replace("or say --replace", "or remove that one on the server")
-        for kept, given in names.items():
-            said = said.replace(kept, given)
+        for field, name in row.FILES:
+            if getattr(row, field):
+                said = said.replace(Path(getattr(row, field).name).name, getattr(row, name))
         raise OwnersFault(said) from None
     except OSError:
         raise OwnersFault("The file is not kept any more: send it again.") from None
 
 
-def _schema(row: CorpusUpload) -> Schema:
-    return load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
+def _load(row: CorpusUpload) -> Found:
+    schema: Schema = (
+        load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
+    )
+    row.corpus = load_corpus(row.name, Path(row.file.path), schema)
+    if row.status == "wanted":
+        row.save(update_fields=["corpus"])
+    return {
+        "documents": row.corpus.n_documents,
+        "relations": len(schema.predicates),
+        "entity types": len(schema.as_dict()["entity_types"]),
+    }
 
 
 @transaction.atomic
-def want(pk: int) -> CorpusUpload | None:
+def want(model: type[Row], pk: int) -> Row | None:
     """Return the upload, to be loaded now; None if its trial is not done, or somebody was quicker."""
-    row = CorpusUpload.objects.select_for_update().filter(pk=pk, status="tried").first()
+    row = (
+        model._default_manager.select_for_update(of=("self",)).filter(pk=pk, status="tried").first()
+    )
     if row is not None:
         row.move("wanted")
         nudge("load")
+        nudge("annotate")
     return row
 
 
 @transaction.atomic
-def discard(pk: int) -> CorpusUpload | None:
+def discard(model: type[Row], pk: int) -> Row | None:
     """Return the upload, which is dropped with its files; None if it is being loaded or is loaded."""
-    rows = CorpusUpload.objects.select_for_update().exclude(status__in=["wanted", "loaded"])
-    row = rows.filter(pk=pk).first()
+    rows = model._default_manager.select_for_update(of=("self",)).filter(pk=pk)
+    row = rows.exclude(status__in=["wanted", "loaded"]).first()
     if row is not None:
         row.delete()
         transaction.on_commit(lambda: forget(row))
     return row
 
 
-def forget(row: CorpusUpload) -> None:
+def forget(row: Upload) -> None:
     """Nothing; the files of an upload are deleted, which nobody needs any more."""
-    for file in (row.file, row.schema_file):
+    for field, _ in row.FILES:
+        file = getattr(row, field)
         if file:
             file.storage.delete(file.name)

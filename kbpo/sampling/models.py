@@ -9,7 +9,7 @@ from django.db import models
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Document, new_key
+from kbpo.corpus.models import Document, Upload, new_key
 from kbpo.instances.models import Instance, Target
 from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
@@ -295,6 +295,35 @@ class DocumentBatch(models.Model):
 
     def __str__(self) -> str:
         return f"documents {self.pk}, stage {self.stage}"
+
+
+class AnnotationUpload(Upload):
+    """Annotations of whole documents that an admin uploaded, and of which documents they are."""
+
+    FILES = (("file", "file_name"), ("mentions", "mentions_name"))
+
+    class Which(models.TextChoices):
+        DRAWN = "drawn", "the documents that were drawn and are not annotated"
+        SAMPLE = "sample", "documents that are drawn now, uniformly"
+        ALL = "all", "every document of the corpus"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="annotation_uploads")
+    file = models.FileField(upload_to="annotations/%Y/%m/", max_length=300)
+    file_name = models.CharField(max_length=255)
+    mentions = models.FileField(upload_to="annotations/%Y/%m/", max_length=300)
+    mentions_name = models.CharField(max_length=255)
+    which = models.CharField(max_length=8, choices=Which.choices)
+    size = models.PositiveIntegerField(null=True, help_text="How many documents are drawn now")
+    seed = models.BigIntegerField(help_text="Of that draw: a trial draws what is loaded later")
+    closed = models.BooleanField(
+        default=False, help_text="What is not marked is false, not only missing"
+    )
+
+    class Meta:
+        db_table_comment = "Annotations that admins uploaded, and what became of them"
+
+    def __str__(self) -> str:
+        return f"Annotations of {self.track.name}"
 
 
 class DocumentSample(models.Model):

@@ -14,7 +14,14 @@ from kbpo.web.errors import page
 MEGABYTE = 1 << 20
 BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
-UPLOADS = ("submit", "desk-corpora", "desk-scores", "api-submissions", "api-judges")
+UPLOADS = (
+    "submit",
+    "desk-annotations",
+    "desk-corpora",
+    "desk-scores",
+    "api-submissions",
+    "api-judges",
+)
 """Names of the pages that take files"""
 
 

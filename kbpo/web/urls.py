@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kbpo.web.desk import (
+    annotations,
     batches,
     corpora,
     define,
@@ -62,6 +63,7 @@ urlpatterns = [
     *money.urlpatterns,
     *tracks.urlpatterns,
     *corpora.urlpatterns,
+    *annotations.urlpatterns,
     *judgments.urlpatterns,
     *define.urlpatterns,
     *describe.urlpatterns,

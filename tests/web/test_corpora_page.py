@@ -70,7 +70,7 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     assert not Corpus.objects.filter(name="News").exists(), "a trial keeps nothing"
     assert not Document.objects.filter(key="n1").exists()
     page = admin.get(reverse("desk-corpora")).content.decode()
-    assert "2 documents" in page and "1 relation and" in page and "Load it" in page
+    assert "documents: 2, relations: 1, entity types: 1" in page and "Load it" in page
     for _ in range(2):  # a second click
         admin.post(change, {"verb": "load"})
     assert upload.tick() == 1 and upload.tick() == 0

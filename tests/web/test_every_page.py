@@ -80,7 +80,7 @@ NO_PAGE = {
         "desk-answer-request", "desk-reset-link",
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
-        "desk-corpus-upload", "desk-dismiss", "desk-intake", "desk-keep-all", "desk-leak",
+        "desk-annotation-upload", "desk-corpus-upload", "desk-dismiss", "desk-intake", "desk-keep-all", "desk-leak",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
         "desk-platforms-kill",
         "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",
@@ -367,6 +367,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     )
     by_track = (
         "desk-track",
+        "desk-annotations",
         "desk-track-describe",
         "desk-track-judgments",
         "desk-track-quality",

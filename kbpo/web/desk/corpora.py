@@ -88,6 +88,7 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
         file_name=str(said["file"].name)[:255],
         schema=said["schema"] or upload.shipped()[-1],
         schema_file=said["schema_file"] or "",
+        schema_name=str(said["schema_file"].name)[:255] if said["schema_file"] else "",
     )
     note("upload corpus", f"corpus upload:{row.pk}", who=admin_of(request), after=row.name)
     nudge("load")
@@ -98,7 +99,7 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Loads an upload that was tried, or drops one."""
     verb = request.POST.get("verb")
-    row = upload.want(pk) if verb == "load" else upload.discard(pk)
+    row = (upload.want if verb == "load" else upload.discard)(CorpusUpload, pk)
     if row is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:

@@ -1,0 +1,51 @@
+"""Loads annotations of whole documents that came through the browser, as trial and for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kbpo.corpus.load import CannotLoad
+from kbpo.corpus.models import Document
+from kbpo.corpus.upload import Found, move_on
+from kbpo.queue import OwnersFault
+from kbpo.sampling.documents.draw import CannotDraw, draw_documents, waiting_documents
+from kbpo.sampling.documents.import_annotations import import_annotations
+from kbpo.sampling.models import AnnotationUpload
+
+
+def tick() -> int:
+    """Return how many uploads were tried or loaded."""
+    return move_on(AnnotationUpload, _load)
+
+
+def _load(row: AnnotationUpload) -> Found:
+    """Return what was counted. Raises CannotLoad, or OwnersFault where no document can be meant."""
+    try:
+        done = import_annotations(
+            row.track,
+            Path(row.file.path),
+            Path(row.mentions.path),
+            _documents(row),
+            closed=row.closed,
+            seed=row.seed if row.which == AnnotationUpload.Which.SAMPLE else None,
+        )
+    except CannotDraw as refusal:
+        raise OwnersFault(str(refusal)) from None
+    return {
+        "documents": done.documents,
+        "mentions": done.mentions,
+        "pairs": done.pairs,
+        "annotated in all": done.annotated,
+    }
+
+
+def _documents(row: AnnotationUpload) -> list[int]:
+    """Return the documents that are annotated. Raises CannotDraw, CannotLoad."""
+    if row.which == AnnotationUpload.Which.SAMPLE:
+        return draw_documents(row.track, row.size or 0, row.seed)
+    if row.which == AnnotationUpload.Which.ALL:
+        rows = Document.objects.filter(corpus=row.track.corpus)
+        return list(rows.order_by("pk").values_list("pk", flat=True))
+    if waiting := waiting_documents(row.track):
+        return waiting
+    raise CannotLoad("No document was drawn and waits: draw some first.")

@@ -1,0 +1,114 @@
+"""The admins' page on which annotations of whole documents are uploaded to a track: tried first, then
+loaded.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.audit import note
+from kbpo.corpus.upload import discard, want
+from kbpo.queue import nudge
+from kbpo.sampling.models import AnnotationUpload
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.web.access import admin_of, for_admins
+
+LISTED = 20
+
+
+class AnnotationForm(forms.Form):
+    """Relations and mentions of some documents."""
+
+    file = forms.FileField(label="Relations that hold (gold.tsv)", help_text="May be gzipped.")
+    mentions = forms.FileField(label="Mentions with their canonical mentions (mentions.tsv)")
+    which = forms.ChoiceField(choices=AnnotationUpload.Which.choices, label="They are of")
+    size = forms.IntegerField(
+        min_value=1,
+        required=False,
+        label="How many are drawn now",
+        help_text="Of the second choice.",
+    )
+    closed = forms.BooleanField(
+        required=False, label="What is not marked is false, not only missing"
+    )
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        if said.get("which") == AnnotationUpload.Which.SAMPLE and not said.get("size"):
+            self.add_error("size", ValidationError("Say how many documents are drawn."))
+        return said
+
+
+@for_admins
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form and the latest uploads. A POST keeps the files; the pipeline tries them."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    form = AnnotationForm(request.POST or None, request.FILES or None)
+    refusal = "" if recall_of(track) else "Nobody reads documents in full on this kind of track."
+    if request.method == "POST" and not refusal and form.is_valid():
+        _keep(track, form.cleaned_data, request)
+        messages.success(request, "The files are here. They are tried now; nothing is loaded yet.")
+        return redirect("desk-annotations", slug=slug)
+    rows = AnnotationUpload.objects.filter(track=track).select_related("track").order_by("-pk")
+    rows = rows[:LISTED]
+    context = {
+        "track": track,
+        "form": form,
+        "rows": rows,
+        "refusal": refusal,
+        "moving": any(row.status in ("received", "wanted") for row in rows),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "desk/annotations.html", context, status=status)
+
+
+@transaction.atomic
+def _keep(track: Track, said: dict[str, Any], request: HttpRequest) -> None:
+    row = AnnotationUpload.objects.create(
+        status="received",
+        track=track,
+        file=said["file"],
+        file_name=str(said["file"].name)[:255],
+        mentions=said["mentions"],
+        mentions_name=str(said["mentions"].name)[:255],
+        which=said["which"],
+        size=said["size"],
+        seed=secrets.randbits(62),
+        closed=said["closed"],
+    )
+    about = f"annotation upload:{row.pk}"
+    note("upload annotations", about, who=admin_of(request), after=row.which, track=track.slug)
+    nudge("annotate")
+
+
+@for_admins
+@require_POST
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Loads an upload that was tried, or drops one."""
+    known = get_object_or_404(AnnotationUpload.objects.select_related("track"), pk=pk)
+    verb = "load" if request.POST.get("verb") == "load" else "drop"
+    if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:
+        messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
+    else:
+        about = f"annotation upload:{pk}"
+        note(f"{verb} annotations", about, who=admin_of(request), track=known.track.slug)
+        done = "are loaded now" if verb == "load" else "are dropped"
+        messages.success(request, f"The annotations {done}.")
+    return redirect("desk-annotations", slug=known.track.slug)
+
+
+urlpatterns = [
+    path("desk/tracks/<slug:slug>/annotations/", show, name="desk-annotations"),
+    path("desk/annotations/<int:pk>/", change, name="desk-annotation-upload"),
+]
