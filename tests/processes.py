@@ -30,7 +30,8 @@ from django.db import connections
 DATABASE = "kbpo_processes"
 REDIS_NUMBER = 9
 TESTS = Path(__file__).resolve().parent
-PATIENCE = 300.0
+PATIENCE = float(os.environ.get("PATIENCE", "300"))
+"""Seconds that anything may take; a machine that is busy with other things needs more"""
 
 
 @dataclass
