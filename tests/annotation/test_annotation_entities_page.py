@@ -312,7 +312,11 @@ PEOPLE = [
 
 def crowded(question: Question) -> None:
     """A document about twelve people, one a sentence; the first is named last as "She"."""
-    lines = [f"then {name} left ." for name in PEOPLE] + ["She stayed ."]
+    rewritten(question, *(f"then {name} left ." for name in PEOPLE), "She stayed .")
+
+
+def rewritten(question: Question, *lines: str) -> None:
+    """A document of these sentences, a word between every two spaces."""
     words, ends, at = [], [], 0
     for line in lines:
         ends.append([at, at + len(line)])
@@ -322,6 +326,29 @@ def crowded(question: Question) -> None:
     text = " ".join(lines)
     question.payload |= {"text": text, "tokens": words, "sentences": ends}
     question.save()
+
+
+def test_whole_dates_and_longer_names_are_offered_and_a_shared_surname_makes_nobody_the_same(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    lines = (
+        "then Ada Hale left .",
+        "then Hale sold Hale Line on May 3 , 1990 .",
+        "then Ben Hale left .",
+    )
+    rewritten(ordered, *lines)
+    page = start(browser, live_server)
+    chosen = page.locator(".t.sel")
+    offered = []
+    for kind in ("p", "p", "o", "t", "p"):
+        press(page, "j")
+        offered.append(" ".join(chosen.all_inner_texts()))
+        press(page, kind)
+    assert offered == ["Ada Hale", "Hale", "Hale Line", "May 3 , 1990", "Ben Hale"]
+    people = page.locator(".entity-list .words")
+    expect(people.filter(has_text="Ben Hale")).to_have_count(1)
+    expect(people.filter(has_text="Ada Hale")).to_have_count(1)
+    assert page.faults == []  # type: ignore[attr-defined]
 
 
 def mark_all(page: Page) -> None:

@@ -78,7 +78,10 @@ export class Marks {
     for (const one of this.entities().values()) {
       const others = one.mentions.filter((other) => other.id !== mention.id);
       if (!others.length || one.type !== mention.type) continue;
-      const likeness = Math.max(...others.map((other) => this.likeness(own, this.textOf(other).toLowerCase())));
+      const names = others.map((other) => this.textOf(other).toLowerCase());
+      const like = Math.max(...names.map((name) => this.likeness(own, name)));
+      const fullest = names.reduce((best, name) => (name.length > best.length ? name : best)); // “Ada Hale”, also called “Hale”, is no “Ben Hale”
+      const likeness = like === 3 || this.likeness(own, fullest) ? like : 0;
       const apart = Math.min(...others.map((other) => Math.abs(other.first - mention.first)));
       rated.push({ id: one.id, name: this.textOf(one.name), likeness, apart, where: this.where(mention, others) });
     }
@@ -140,9 +143,10 @@ export class Marks {
     for (let step = 0; step < this.words.length; step += 1) {
       const at = (from + step) % this.words.length;
       if (marked[at]) continue;
-      if (again.has(at)) return [at, again.get(at)];
+      const end = () => this.dateEnd(at, marked) || this.endOf(at, marked, (word) => /^\p{Lu}/u.test(word), "of");
+      if (again.has(at)) return [at, Math.max(again.get(at), this.looksNamed(at) ? end() : 0)]; // “Osted”, then “Osted Line”
       const inside = at > 0 && step > 0 && !marked[at - 1] && this.sentenceOf[at - 1] === this.sentenceOf[at];
-      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [at, this.endOf(at, marked, (word) => /^\p{Lu}/u.test(word), "of")];
+      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [at, end()];
       if (this.isCue(at) && !(inside && this.isCue(at - 1))) return this.around(at, marked);
     }
     return null;
@@ -161,6 +165,16 @@ export class Marks {
       }
     }
     return found;
+  }
+
+  /** Where “October 25, 1942” ends that begins at a word; 0 if no date does. */
+  dateEnd(at, marked) {
+    if (!this.dateType) return 0;
+    for (let last = Math.min(at + 4, this.words.length); last > at + 1; last -= 1) {
+      const free = !marked.subarray(at, last).some(Boolean) && this.sentenceOf[last - 1] === this.sentenceOf[at];
+      if (free && /\d$/.test(this.words[last - 1]) && normalDate(this.text(at, last))) return last;
+    }
+    return 0;
   }
 
   endOf(at, marked, goesOn, through = null) {
