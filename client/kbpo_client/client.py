@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
@@ -94,11 +95,31 @@ class Client:
         """Yields what the reader noticed in a submission's file."""
         return self._pages(f"submissions/{number}/problems/")
 
+    def predictions(self, number: int, **filters: str) -> Iterator[Json]:
+        """Yields a submission's predictions with what people said of each, as far as you may see.
+
+        Filters are those of the page: `verdict` (right, wrong, judged, unjudged, turned), `part`,
+        `votes="split"`, `who="alone"`, `relation`, `type`, `confidence`, `q` (words of the text),
+        `document`, `sort`.
+        """
+        after = ""
+        while True:
+            asked = {"limit": 500, "after": after, **filters}
+            page = self._get(
+                f"submissions/{number}/predictions/",
+                **{name: value for name, value in asked.items() if value},
+            )
+            yield from page["results"]
+            if not page["next"]:
+                return
+            after = parse_qs(urlsplit(page["next"]).query)["after"][0]
+
     def judgments(
         self, number: int, *, verdict: str = "all", predicate: str = ""
     ) -> Iterator[Json]:
         """Yields a submission's judged predictions: all of them, the right or the wrong ones."""
-        return self._pages(f"submissions/{number}/judgments/", verdict=verdict, predicate=predicate)
+        verdict = "judged" if verdict == "all" else verdict
+        return self.predictions(number, verdict=verdict, relation=predicate)
 
     def submit(
         self,

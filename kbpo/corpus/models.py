@@ -10,10 +10,18 @@ from functools import cached_property
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
+from django.db.models.functions import Left
 
 from kbpo import clock
 from kbpo.queue import Moving
+
+SEARCHED = 250_000
+"""Characters of a text that can be searched: PostgreSQL indexes no megabytes of words"""
+WORDS = SearchVector("title", Left("text", SEARCHED), config="simple")
+"""The words of a document, as they stand there"""
 
 
 def new_key() -> str:
@@ -120,6 +128,13 @@ class Predicate(models.Model):
         return self.name
 
 
+class DocumentQuerySet(models.QuerySet["Document"]):
+    def with_words(self, words: str) -> DocumentQuerySet:
+        """Documents that hold all of some words; "in quotes" one after the other, -without."""
+        query = SearchQuery(words.replace("\0", ""), config="simple", search_type="websearch")
+        return self.alias(words=WORDS).filter(words=query)
+
+
 class Document(models.Model):
     """One document: text with token and sentence offsets (characters, half-open)."""
 
@@ -133,8 +148,11 @@ class Document(models.Model):
     sentence_begin = ArrayField(models.IntegerField())
     sentence_end = ArrayField(models.IntegerField())
 
+    objects = DocumentQuerySet.as_manager()
+
     class Meta:
         db_table_comment = "Documents with token and sentence offsets"
+        indexes = [GinIndex(WORDS, name="document_words")]
         constraints = [
             models.UniqueConstraint(fields=["corpus", "key"], name="document_once_a_corpus")
         ]

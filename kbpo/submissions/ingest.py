@@ -12,6 +12,7 @@ from kbpo.submissions.discard import discard_ended, forget_reading
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.orphans import put_away_now_and_then
 from kbpo.submissions.progress import teller
+from kbpo.submissions.tally import count
 from kbpo.tracks.base import Unusable
 from kbpo.tracks.registry import kind_of
 
@@ -32,6 +33,7 @@ def _read(submission: Submission) -> None:
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable
             claims = track.read(submission.file.path, report, teller(submission.pk))
             counts = track.store(submission.pk, claims, report)
+            count(submission).save()
     except Unusable as fault:
         _note(submission, report)
         submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Lower
+from django.db.models.functions import Coalesce, Lower
 
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
 from kbpo.accounts.notices import tell
+from kbpo.corpus.models import Predicate
 from kbpo.instances.models import Instance
 from kbpo.queue import Moving, MovingQuerySet
 from kbpo.submissions.progress import progress_of
@@ -330,6 +331,15 @@ class Prediction(models.Model):
         Submission, on_delete=models.CASCADE, related_name="predictions", db_index=False
     )
     instance = models.ForeignKey(Instance, on_delete=models.PROTECT, related_name="predictions")
+    predicate = models.ForeignKey(
+        Predicate,
+        null=True,
+        on_delete=models.DO_NOTHING,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+        help_text="The instance's, so that a run can be listed by it",
+    )
     confidence = models.FloatField(null=True)
     subject_type = models.CharField(max_length=40, blank=True)
     object_type = models.CharField(max_length=40, blank=True)
@@ -363,9 +373,36 @@ class Prediction(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["submission", "instance"], name="prediction_once")
         ]
+        indexes = [
+            models.Index(fields=["submission", "predicate", "id"], name="prediction_by_predicate"),
+            models.Index(
+                "submission", Coalesce("confidence", -1.0), "id", name="prediction_by_confidence"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"prediction {self.pk}"
+
+
+class Tally(models.Model):
+    """How many predictions of a submission share each combination of what they are listed by.
+
+    They never change once the file is read, so that no page has to count a million of them.
+    """
+
+    submission = models.OneToOneField(
+        Submission, primary_key=True, on_delete=models.CASCADE, related_name="tally"
+    )
+    cells = models.JSONField(
+        help_text="[value of each facet of the kind of track …, band of confidence, how many]"
+    )
+    first = models.BigIntegerField(help_text="Its first prediction; 0 without any")
+
+    class Meta:
+        db_table_comment = "Counts of what submissions claim, by what it is listed by"
+
+    def __str__(self) -> str:
+        return f"tally of submission {self.pk}"
 
 
 class Problem(models.Model):

@@ -208,6 +208,8 @@ class Pages:
     """A prediction in a line: the context has `one`, a Judged"""
     judged: str = "tracks/judged.html"
     """The same with what was shown and said"""
+    parts: str = ""
+    """In a line: which parts of it are right"""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,17 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Facet:
+    """Something that the explorer filters predictions by, judged or not."""
+
+    name: str
+    """In addresses and in the API"""
+    label: str
+    column: str
+    """Of a prediction, that holds its value"""
+
+
+@dataclass(frozen=True)
 class Metric:
     """What is computed of each thing that systems say: its name, what pages call it, its version
     (of the library, its settings and our treatment). Another version is another metric.
@@ -274,8 +287,19 @@ class Verdicts:
     prediction: list[int]
     value: NDArray[np.float64]
     """(n,) the verdict, in [0, 1]; NaN where a part of it is missing"""
-    group: list[str]
-    """What the explorer can be filtered by"""
+    split: NDArray[np.bool_]
+    """(n,) whether those who judged it were not of one mind"""
+    parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """The same of each part that a prediction consists of, by its name; NaN where it is not known"""
+
+    def of(self, mask: NDArray[np.bool_]) -> Verdicts:
+        """Those of some predictions."""
+        return Verdicts(
+            [one for one, is_in in zip(self.prediction, mask, strict=True) if is_in],
+            self.value[mask],
+            self.split[mask],
+            {name: values[mask] for name, values in self.parts.items()},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,6 +360,12 @@ class Track(ABC):
     pool: ClassVar[PoolColumns] = PoolColumns()
     groups: ClassVar[dict[str, Group]] = {}
     """What scores are always cut by"""
+    facets: ClassVar[tuple[Facet, ...]] = ()
+    """What the explorer filters predictions by"""
+    searchable: ClassVar[bool] = False
+    """Whether predictions can be found by words of their text (`search`)"""
+    parts: ClassVar[Mapping[str, str]] = {}
+    """Each part of a prediction that can be wrong, and what pages call it"""
     plotted: ClassVar[tuple[str, str] | None] = None
     """Two columns of the board that are drawn against each other"""
     can_be_checked: ClassVar[bool] = False
@@ -563,6 +593,22 @@ class Track(ABC):
         """Yields the lines that the script would write for this track's corpus."""
         return iter(())
 
+    def facet_words(self, facet: str) -> Mapping[Any, tuple[str, str]]:
+        """What each value of a facet is called in addresses and on pages, where that is not the
+        value itself.
+        """
+        return {}
+
+    def search(self, submission_id: int, words: str, most: int) -> tuple[list[int], bool]:
+        """The predictions of a submission whose text has these words, and whether these are all;
+        those of at most so many inputs.
+        """
+        return [], True
+
+    def within(self, submission_id: int, key: str) -> list[int]:
+        """The predictions of a submission about one input, by the input's key."""
+        return []
+
     @abstractmethod
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         """What people said (publicly) of a submission's predictions, in the order in which the
@@ -571,6 +617,17 @@ class Track(ABC):
 
     @abstractmethod
     def describe(
-        self, submission_id: int, predictions: Sequence[int], *, public: bool
+        self,
+        submission_id: int,
+        predictions: Sequence[int],
+        *,
+        public: bool,
+        unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        """Judged predictions of a submission, in this order, for the explorer."""
+        """Predictions of a submission, in this order, for the explorer. Of those that are named
+        unjudged nothing is told that people said, whether or not they did.
+        """
+
+    def explain(self, judged: Judged, *, public: bool) -> Any:
+        """What `Pages.judged` shows of one prediction besides, as `more`."""
+        return None

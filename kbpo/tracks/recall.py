@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 
     from kbpo.corpus.models import Document
     from kbpo.tracks.models import Track as TrackRow
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something true that readers of a whole document found."""
+
+    document: int
+    key: str
+    title: str
+    claim: list[tuple[str, str]]
+    """As a sentence, in pieces: (role, text)"""
+    record: dict[str, Any]
+    """The same for programs, as files of runs call things"""
 
 
 class TrackWithRecall(Track):
@@ -37,6 +51,14 @@ class TrackWithRecall(Track):
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
         """Those of some targets whose relations recall asks for."""
+
+    @abstractmethod
+    def found_by(
+        self, documents: list[int], systems: list[int], *, public: bool
+    ) -> list[tuple[Found, set[int]]]:
+        """What is true in documents that were read in full, in the order of the texts, each with
+        the systems that state it; by what is public alone if asked.
+        """
 
     @abstractmethod
     def mentions_question(self, document: Document) -> QuestionDraft:

@@ -34,7 +34,10 @@ from kbpo.web.public import (
     prose,
     track,
 )
-from kbpo.web.research import cited, order, runs, submissions, upload
+from kbpo.web.public import (
+    documents as corpus,
+)
+from kbpo.web.research import cited, explore, order, runs, submissions, upload
 
 urlpatterns = [
     *health.urlpatterns,
@@ -43,6 +46,7 @@ urlpatterns = [
     *runs.urlpatterns,
     *submissions.urlpatterns,
     *cited.urlpatterns,
+    *explore.urlpatterns,
     *order.urlpatterns,
     *upload.urlpatterns,
     *prose.urlpatterns,
@@ -74,6 +78,7 @@ urlpatterns = [
     *pooling.urlpatterns,
     *checks.urlpatterns,
     *compare.urlpatterns,
+    *corpus.urlpatterns,
     *metrics.urlpatterns,
     *prmse.urlpatterns,
     *gallery.urlpatterns,

@@ -67,10 +67,10 @@ def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
     assert Audit.objects.filter(what="verdicts turned").count() == 1, "told once"
     page = as_user(toy, "Rosa").get(reverse("submission", args=[row.pk])).content.decode()
     assert "turned since" in page and "verdict=turned" in page
-    address = reverse("submission-judged", args=[row.pk]) + "?verdict=turned"
+    address = reverse("submission-explore", args=[row.pk]) + "?verdict=turned"
     listing = as_user(toy, "Rosa").get(address).content.decode()
     assert listing.count("turned from right to wrong") == 1
-    assert listing.count('class="card judged"') == 1
+    assert listing.count('class="x-claim"') == 1
     strangers = as_user(toy, "Tim").get(reverse("submission", args=[row.pk])).content.decode()
     assert "turned since" not in strangers
 

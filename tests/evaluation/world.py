@@ -161,6 +161,7 @@ class World:
             Prediction(
                 submission=row,
                 instance=one,
+                predicate=one.predicate,
                 confidence=confidence(one),
                 subject_type=types[one.predicate.name][0],
                 object_type=types[one.predicate.name][1],

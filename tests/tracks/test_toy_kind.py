@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from formats.messages import Report
 from kbpo.accounts.models import Team, Token, User
@@ -169,5 +170,12 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     rows = urllib.request.urlopen(f"{live_server.url}/tracks/questions/board.csv").read().decode()
     head = "team,system,rank_best,rank_worst,labels,answers,agreement,kappa,gold_answers"
     assert rows.splitlines()[0].startswith(head)
+    mine = Client()
+    mine.force_login(User.objects.get(username="of one"))
+    explored = mine.get(f"/submissions/{pk}/explore/?verdict=judged")
+    judged = [one.text for one in explored.context["rows"]]
+    assert judged and set(judged) <= set(TEXTS) and "people" in explored.content.decode()
+    listed = call(f"{live_server.url}/api/submissions/{pk}/predictions/?sort=sure", first)
+    assert listed["count"] == len(listed["results"]) == len(TEXTS)
     addresses = (f"/submissions/{pk}/", "/tracks/questions/compare/")
     assert all(Browser(live_server.url).get(address).status == 200 for address in addresses)

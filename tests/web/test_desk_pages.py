@@ -342,11 +342,11 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
 
 
 def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user: As) -> None:
-    page = as_user("Rosa").get(reverse("submission-judged", args=[judged.pk])).content.decode()
+    page = as_user("Rosa").get(reverse("submission-explore", args=[judged.pk])).content.decode()
     assert "I think this judgment is wrong" in page
     assert (
         "I think this judgment is wrong"
-        not in as_user("Tim").get(reverse("submission-judged", args=[judged.pk])).content.decode()
+        not in as_user("Tim").get(reverse("submission-explore", args=[judged.pk])).content.decode()
     )
     prediction = judged.predictions.order_by("pk")[0]
     address = reverse("submission-dispute", args=[judged.pk, prediction.pk])
@@ -381,7 +381,7 @@ def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user
     shown = admin.get(trail).content.decode()
     assert note in shown and "says otherwise" in shown
     admin.post(trail, {"remark": "The text says “near”."})
-    page = as_user("Rosa").get(reverse("submission-judged", args=[judged.pk])).content.decode()
+    page = as_user("Rosa").get(reverse("submission-explore", args=[judged.pk])).content.decode()
     assert "says otherwise" in page and "The text says “near”." in page
 
 
@@ -403,7 +403,7 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
         origin="question:99",
         value={"shown": [part], "holds": [part], "votes": {part: 2}},
     )
-    listing = reverse("submission-judged", args=[row.pk])
+    listing = reverse("submission-explore", args=[row.pk])
     page = as_user("Rosa").get(listing).content.decode()
     assert "I think this judgment is wrong" in page
     address = reverse("submission-dispute", args=[row.pk, prediction.pk])

@@ -91,7 +91,8 @@ NO_PAGE = {
         "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
-        "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "try",
+        "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "explore",
+        "submission-judged", "try",
         "try-it",
     },
     "read by a script": {
@@ -100,7 +101,7 @@ NO_PAGE = {
         "submission-live", "task_draft", "task_keys", "task_notify", "task_titles", "upload-live", "api-board",
         "api-confirm",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
-        "api-tracks", "api-withdraw", "api-compare", "api-judgments", "api-schema-of-track",
+        "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",
         "api-track", "api-track-judgments",
         "api-judge", "api-judges", "api-prmse", "api-releases", "api-scores", "api-unscored",
         "healthz", "service-metrics",
@@ -112,6 +113,8 @@ NO_PAGE = {
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
         "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
         "badge", "release", "runs-csv", "submission-history",
+        "submission-explore-csv", "submission-explore-jsonl",
+        "submission-missed-csv", "submission-missed-jsonl",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip
@@ -165,6 +168,8 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
     return found | {
         "board": [("", reverse("board", args=["toy"]))],
         "track": [("", reverse("track", args=["toy"])), ("Rosa", reverse("track", args=["toy"]))],
+        "track-documents": [("", reverse("track-documents", args=["toy"]) + "?q=Berg")],
+        "track-document": [("Rosa", reverse("track-document", args=["toy", "d1"]))],
         "compare-track": [("", reverse("compare-track", args=["toy"]))],
         "metrics": [("", reverse("metrics", args=["toy"]))],
         "join": [("", reverse("join", args=[invited.code]))],
@@ -276,7 +281,13 @@ def _being_learned(toy: Toy) -> list[Page]:
 
 
 def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dict[str, list[Page]]:
-    names = ("submission", "submission-problems", "submission-judged", "submission-edit")
+    names = (
+        "submission",
+        "submission-problems",
+        "submission-explore",
+        "submission-missed",
+        "submission-edit",
+    )
     found: dict[str, list[Page]] = {
         name: [("Rosa", reverse(name, args=[row.pk]))] for name in names
     }

@@ -85,7 +85,9 @@ def test_help_tells_annotators_of_the_terms_and_the_tutorial_before_judging(clie
 def test_help_sends_who_doubts_a_judgment_to_the_button_that_exists(client: Client) -> None:
     button = "I think this judgment is wrong"
     assert button in text_of(client, "help")
-    assert f"<summary>{button}</summary>" in (EXAMPLES.parents[1] / "predictions.html").read_text()
+    assert (
+        f"<summary>{button}</summary>" in (EXAMPLES.parents[1] / "explore_dispute.html").read_text()
+    )
 
 
 def test_every_state_is_explained() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -23,6 +24,7 @@ from tests.web.scored import judge_all, score
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
+EXPLORED = ("submission-explore", "submission-explore-csv", "submission-explore-jsonl")
 OPEN = ["submission", "submission-live"]
 OWN = ["submission-problems", "submission-problems-tsv", "submission-edit"]
 
@@ -47,7 +49,7 @@ def scored(toy: Toy, row: Submission) -> Submission:
 
 def sees(client: Client, row: Submission) -> bool:
     """Whether judgments can be read by any page of the submission."""
-    page = client.get(reverse("submission-judged", args=[row.pk]))
+    page = client.get(reverse("submission-explore", args=[row.pk]), {"verdict": "judged"})
     told = (
         page.status_code == 200
         and "verdict" in page.content.decode()
@@ -116,7 +118,7 @@ def test_another_teams_judged_page_is_not_there_even_when_it_is_scored(
 ) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     judge_all(row)
-    assert as_user("Tim").get(reverse("submission-judged", args=[row.pk])).status_code == 404
+    assert as_user("Tim").get(reverse("submission-explore", args=[row.pk])).status_code == 404
     assert not sees(as_user("Tim"), row) and not sees(as_user(""), row)
 
 
@@ -164,14 +166,21 @@ def test_a_closed_track_shows_everybody_what_is_public_and_no_more(
     label = Label.objects.first()
     assert label is not None
     make_public([label.target_id], label.created_at)
-    page = as_user("").get(reverse("submission-judged", args=[row.pk]))
+    cache.clear()  # nothing but the closing itself makes labels public
+    page = as_user("").get(reverse("submission-explore", args=[row.pk]), {"verdict": "judged"})
     assert [one.prediction.instance.target_id for one in page.context["rows"]] == [label.target_id]
 
 
 def test_guessing_numbers_finds_nothing(as_user: As, draft: Draft) -> None:
     row = draft()
     for client in (as_user("Tim"), as_user("")):
-        for name in (*OPEN, "submission-problems", "submission-problems-tsv", "submission-judged"):
+        for name in (
+            *OPEN,
+            "submission-problems",
+            "submission-problems-tsv",
+            "submission-judged",
+            *EXPLORED,
+        ):
             for pk in (row.pk, row.pk + 1, 0, 2**62):
                 assert client.get(reverse(name, args=[pk])).status_code == 404
 

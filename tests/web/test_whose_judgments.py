@@ -27,12 +27,14 @@ def ask(row: Submission, name: str) -> Any:
     """What the API answers the one who uploaded a run."""
     assert row.user is not None
     headers = {"Authorization": f"Token {Token.issue(row.user, 'test')[1]}"}
-    return Client().get(reverse(name, args=[row.pk]), {"limit": 1000}, headers=headers)
+    return Client().get(
+        reverse(name, args=[row.pk]), {"limit": 500, "verdict": "judged"}, headers=headers
+    )
 
 
 def listed(row: Submission) -> set[int]:
     """The predictions whose judgments the API tells; none where it refuses."""
-    answer = ask(row, "api-judgments")
+    answer = ask(row, "api-predictions")
     if answer.status_code == 404:
         return set()
     assert answer.status_code == 200
@@ -41,8 +43,15 @@ def listed(row: Submission) -> set[int]:
 
 def on_page(client: Client, row: Submission) -> int:
     """How many judged predictions its page counts."""
-    answer = client.get(reverse("submission-judged", args=[row.pk]))
-    return answer.context["counts"]["all"] if answer.status_code == 200 else 0
+    answer = client.get(reverse("submission-explore", args=[row.pk]))
+    return judged_of(answer) if answer.status_code == 200 else 0
+
+
+def judged_of(answer: Any) -> int:
+    """The number beside the filter “Judged”."""
+    [verdict] = [one for one in answer.context["filters"] if one["label"] == "Verdict"]
+    [n] = [one["n"] for one in verdict["options"] if one["text"] == "Judged"]
+    return int(n)
 
 
 def predictions(row: Submission, world: Replay, targets: Any) -> set[int]:

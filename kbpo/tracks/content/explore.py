@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,13 @@ def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts
     )
     said = rated([target for _, target in rows], public=public)
     values = np.array([said[target].value(criterion) for _, target in rows], dtype=np.float64)
-    return Verdicts([prediction for prediction, _ in rows], values, [""] * len(rows))
+    split = [_is_split(said[target]) for _, target in rows]
+    return Verdicts([prediction for prediction, _ in rows], values, np.array(split, dtype=np.bool_))
+
+
+def _is_split(said: Rated) -> bool:
+    """Whether two people rated a text differently."""
+    return any(len(set(ratings)) > 1 for ratings in said.ratings.values())
 
 
 def describe(
@@ -70,22 +76,25 @@ def describe(
     predictions: Sequence[int],
     *,
     public: bool,
+    unjudged: Collection[int] = (),
 ) -> list[base.Judged]:
-    """The judged predictions with these ids, in order, with their texts and ratings."""
+    """The predictions with these ids, in order, with their texts and ratings; without these
+    where they are named unjudged.
+    """
     rows = Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
     targets = [rows[pk].instance.target_id for pk in predictions]
     texts, said = text_of(targets), rated(targets, public=public)
     sources = _sources(targets, public=public)
     judged: list[base.Judged] = []
     for pk, target in zip(predictions, targets, strict=True):
-        known = said.get(target, NOTHING)
+        known = NOTHING if pk in unjudged else said.get(target, NOTHING)
         first = known.value(criteria[0])
         judged.append(
             Judged(
                 prediction=rows[pk],
                 right=bool(first) if first in (0.0, 1.0) and len(criteria) == 1 else None,
                 votes=_people(known),
-                source=sources.get(target, ""),
+                source="" if pk in unjudged else sources.get(target, ""),
                 text=texts.get(target, ""),
                 said=[_said(known, criterion) for criterion in criteria],
             )

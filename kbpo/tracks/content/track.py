@@ -176,6 +176,13 @@ class ContentTrack(Track):
         return explore.verdicts(self.criterion(self.track.criterion), submission_id, public=public)
 
     def describe(
-        self, submission_id: int, predictions: Sequence[int], *, public: bool
+        self,
+        submission_id: int,
+        predictions: Sequence[int],
+        *,
+        public: bool,
+        unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return explore.describe(self.criteria, self.shown_text, predictions, public=public)
+        return explore.describe(
+            self.criteria, self.shown_text, predictions, public=public, unjudged=unjudged
+        )

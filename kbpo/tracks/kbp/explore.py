@@ -5,22 +5,23 @@ right.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Document
-from kbpo.instances.merge import PUBLIC, RANK
-from kbpo.instances.models import Label
+from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.instances.merge import PUBLIC, RANK, values_inside
+from kbpo.instances.models import Label, Target
 from kbpo.submissions.models import Prediction
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
-from kbpo.tracks.kbp.judge import holds, judge
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, judge
 from kbpo.tracks.kbp.judgments import rows_of
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Found
 
 Mark = tuple[int, int, str]
 """Begin and end in the document's text, and what is marked: subject, object, provenance"""
@@ -34,6 +35,8 @@ class Judged(base.Judged):
 
     document: Document
     predicate: str
+    label: str
+    """What pages call the predicate"""
     claim: list[tuple[str, str]]
     """The claim as a sentence, in pieces: (role, text); a role is subject, object, or empty"""
     window: tuple[int, int]
@@ -41,12 +44,14 @@ class Judged(base.Judged):
     relation: bool | None
     subject: bool | None
     object: bool | None
+    row: JudgedRow
 
     def as_json(self) -> dict[str, Any]:
         """With the offsets and the document id of the file that stated it."""
         instance = self.prediction.instance
         return {
             "prediction": self.prediction.pk,
+            "line": self.prediction.line,
             "document": self.document.key,
             "subject": [instance.subject_begin, instance.subject_end],
             "predicate": self.predicate,
@@ -64,29 +69,85 @@ class Judged(base.Judged):
 
 def verdicts(submission: int, *, public: bool) -> Verdicts:
     """Predictions with a judgment (with a public one), whether each is right in all
-    its parts (NaN: some are missing), and their predicates.
+    its parts (NaN: some are missing), and in each of them.
 
     The judgments of a closed track are public, those that another track has on the same corpus are
     not: of a target that both asked about, only what is public says what is right.
     """
     known = PUBLIC if public else ""
     rows = fetch(
-        "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p JOIN instances_instance"
-        " i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE"
-        " p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id ="
-        f" i.target_id AND l.value <> '{{}}'::jsonb{known}) ORDER BY i.document_id,"
-        " i.subject_begin, p.id",
+        "SELECT p.id, p.instance_id, l.n FROM (SELECT l.target_id, max(l.n) AS n FROM"
+        f" instances_label l WHERE l.value <> '{{}}'::jsonb{known} GROUP BY 1) l JOIN"
+        " instances_instance i ON i.target_id = l.target_id JOIN submissions_prediction p ON"
+        " p.instance_id = i.id WHERE p.submission_id = %s AND i.predicate_id IS NOT NULL ORDER BY"
+        " i.document_id, i.subject_begin, p.id",
         [submission],
     )
     said = rows_of([row[1] for row in rows], submission, public=public)
-    return Verdicts([row[0] for row in rows], judge(said)["correct"], [row[2] for row in rows])
+    right = judge(said)
+    ends = {"subject": [_subject(row) for row in said], "object": [_object(row) for row in said]}
+    votes = [_vote(row, n) for row, (_, _, n) in zip(said, rows, strict=True)]
+    split = [0 < yes < asked for yes, asked in votes]
+    return Verdicts(
+        [row[0] for row in rows],
+        right["correct"],
+        np.array(split, dtype=np.bool_),
+        {"relation": right["relation"]} | {name: np.array(end) for name, end in ends.items()},
+    )
+
+
+def _subject(row: JudgedRow) -> float:
+    return row.clusters.refers(row.subject, row.subject_canonical)
+
+
+def _object(row: JudgedRow) -> float:
+    return row.clusters.refers(row.object, row.object_canonical)
+
+
+def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
+    """The number of each predicate -> its name, and what pages call it."""
+    labels = {one["name"]: one.get("label") for one in corpus.schema.get("predicates", ())}
+    rows = Predicate.objects.filter(corpus=corpus).order_by("position").values_list("pk", "name")
+    return {pk: (name, labels.get(name) or name) for pk, name in rows}
+
+
+def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list[int], bool]:
+    """The predictions of a submission in documents with these words (in so many of them at most),
+    and whether there are no more such documents.
+    """
+    documents = list(
+        Document.objects.filter(corpus=corpus)
+        .with_words(words)
+        .values_list("pk", flat=True)[: most + 1]
+    )
+    return _inside(submission, documents[:most]), len(documents) <= most
+
+
+def within(corpus: Corpus, submission: int, key: str) -> list[int]:
+    """The predictions of a submission in the document of that key."""
+    rows = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
+    return _inside(submission, list(rows))
+
+
+def _inside(submission: int, documents: Sequence[int]) -> list[int]:
+    rows = fetch(
+        "SELECT p.id FROM instances_instance i JOIN submissions_prediction p ON p.instance_id ="
+        " i.id AND p.submission_id = %s WHERE i.document_id = ANY(%s)",
+        [submission, list(documents)],
+    )
+    return [pk for (pk,) in rows]
 
 
 def describe(
-    track: Track, submission: int, predictions: Sequence[int], *, public: bool
+    track: Track,
+    submission: int,
+    predictions: Sequence[int],
+    *,
+    public: bool,
+    unjudged: Collection[int] = (),
 ) -> list[base.Judged]:
-    """The judged predictions with these ids, in order, ready for the page; by their public
-    judgments alone if asked.
+    """The predictions with these ids, in order, ready for the page; by their public judgments alone
+    if asked, and those that are named unjudged by none at all.
     """
     by_id = Prediction.objects.filter(pk__in=predictions).select_related(
         "instance__document", "instance__predicate"
@@ -94,39 +155,37 @@ def describe(
     by_key = by_id.in_bulk()
     chosen = [by_key[pk] for pk in predictions]
     rows = rows_of([one.instance_id for one in chosen], submission, public=public)
+    told = [one.instance.target_id for one in chosen if one.pk not in unjudged]
     labels: dict[int, Label] = {}
-    known = Label.objects.filter(target__in=[one.instance.target_id for one in chosen])
+    known = Label.objects.filter(target__in=told)
     for label in sorted(known, key=lambda one: (-RANK[one.source], one.created_at, one.pk)):
         if label.is_public or not public:
             labels[label.target_id] = label
-    templates = {
-        one["name"]: one.get("template") or "{subject} " + one["name"] + " {object}"
-        for one in track.corpus.schema["predicates"]
-    }
-    return [
-        _describe(
-            one,
-            row,
-            labels.get(one.instance.target_id),
-            templates.get(row.predicate, "{subject} – {object}"),
-        )
-        for one, row in zip(chosen, rows, strict=True)
-    ]
+    schema = {one["name"]: one for one in track.corpus.schema.get("predicates", ())}
+    found: list[base.Judged] = []
+    for one, row in zip(chosen, rows, strict=True):
+        if one.pk in unjudged:
+            row = replace(row, value={}, clusters=Clusters(row.clusters.text, {}), closed=False)
+        label = labels.get(one.instance.target_id)
+        found.append(_describe(one, row, label, schema.get(row.predicate, {})))
+    return found
 
 
-def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> Judged:
+def _describe(
+    one: Prediction, row: JudgedRow, label: Label | None, predicate: Mapping[str, Any]
+) -> Judged:
     document = one.instance.document
     assert document is not None, one
-    subject = row.clusters.refers(row.subject, row.subject_canonical)
-    object_ = row.clusters.refers(row.object, row.object_canonical)
-    parts = (_truth(holds(row)), _truth(subject), _truth(object_))
+    parts = (_truth(holds(row)), _truth(_subject(row)), _truth(_object(row)))
     begin = document.sentences[document.sentence_of(min(row.subject[0], row.object[0]))][0]
     end = document.sentences[document.sentence_of(max(row.subject[0], row.object[0]))][1]
+    template = predicate.get("template") or f"{{subject}} {row.predicate} {{object}}"
     return Judged(
         prediction=one,
         document=document,
         predicate=row.predicate,
-        claim=_claim(
+        label=predicate.get("label") or row.predicate,
+        claim=claim_of(
             template,
             {"subject": document.gloss(*row.subject), "object": document.gloss(*row.object)},
         ),
@@ -139,13 +198,14 @@ def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> 
         relation=parts[0],
         subject=parts[1],
         object=parts[2],
+        row=row,
         right=None if None in parts else all(parts),
         votes=_votes(row, label),
         source=label.source if label is not None else "",
     )
 
 
-def _claim(template: str, texts: dict[str, str]) -> list[tuple[str, str]]:
+def claim_of(template: str, texts: dict[str, str]) -> list[tuple[str, str]]:
     """The template's pieces in order, with the mentions' texts in place."""
     pieces = re.split(r"\{(subject|object)\}", template)
     return [
@@ -157,14 +217,143 @@ def _truth(value: float) -> bool | None:
     return None if np.isnan(value) else bool(value)
 
 
-def _votes(row: Any, label: Label | None) -> str:
-    """“3 of 3 said so”, for the prediction's own relation."""
+def _votes(row: JudgedRow, label: Label | None) -> str:
+    """“3 of 3”: how many were of the opinion that counts about the prediction's own relation."""
     if label is None or not label.n or label.source != "crowd":
         return {"import": "from the gold standard", "expert": "by an expert"}.get(
             label.source if label else "", ""
         )
-    part = row.predicate + (">" if row.forward else "<")
-    n = row.value.get("asked", {}).get(part, label.n)
-    yes = row.value.get("votes", {}).get(part, 0)
-    agree = yes if part in row.value.get("holds", ()) else n - yes
-    return f"{agree} of {n}"
+    yes, n = _vote(row, label.n)
+    is_right = directed(row.predicate, row.forward) in row.value.get("holds", ())
+    return f"{yes if is_right else n - yes} of {n}"
+
+
+def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
+    """How many said that the prediction's own relation holds, of how many who were asked."""
+    part = directed(row.predicate, row.forward)
+    return row.value.get("votes", {}).get(part, 0), row.value.get("asked", {}).get(part, n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """One mention of a relation: what the system says that it is, beside what people said."""
+
+    role: str
+    text: str
+    span: Span
+    right: bool | None
+    canonical: str
+    """What the system says it refers to, in the words of the text"""
+    canonical_span: Span
+    link: str
+    people: str
+    """What people say it refers to; empty where they did not say, or were divided"""
+    people_link: str | None
+    """None where nobody was asked"""
+    votes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What is shown of one relation besides."""
+
+    ends: list[End]
+    holds: list[list[tuple[str, str]]]
+    """What people say holds of the two mentions, as sentences"""
+    asked: int
+    """How many relations they were offered"""
+    around: tuple[int, int]
+    """The sentences about it, with one before and one after"""
+    spans: list[Mark]
+
+
+def explain(corpus: Corpus, judged: Judged, *, public: bool) -> Explained:
+    """My claim beside what people answered, and the text with the names that stand in it."""
+    row, document, prediction = judged.row, judged.document, judged.prediction
+    said: dict[Span, Mapping[str, Any]] = {}
+    if judged.source:
+        labelled = values_inside([document.pk], Target.Kind.MENTION, public=public)
+        said = {span: value for _, span, value in labelled}
+    ends = [
+        _end("subject", row.subject, row.subject_canonical, prediction.subject_link, judged, said),
+        _end("object", row.object, row.object_canonical, prediction.object_link, judged, said),
+    ]
+    first = max(0, document.sentence_of(judged.window[0]) - 1)
+    last = min(len(document.sentences) - 1, document.sentence_of(judged.window[1] - 1) + 1)
+    return Explained(
+        ends=ends,
+        holds=_held(corpus, judged),
+        asked=len(row.value.get("shown", ())),
+        around=(document.sentences[first][0], document.sentences[last][1]),
+        spans=judged.spans + _others(judged),
+    )
+
+
+def _end(
+    role: str,
+    span: Span,
+    canonical: Span,
+    link: str,
+    judged: Judged,
+    said: Mapping[Span, Mapping[str, Any]],
+) -> End:
+    clusters, value = judged.row.clusters, said.get(span, {})
+    settled = clusters.root(span)
+    votes = value.get("votes", {})
+    most = max(votes.values(), default=0)
+    return End(
+        role=role,
+        text=judged.document.gloss(*span),
+        span=span,
+        right=getattr(judged, role),
+        canonical=judged.document.gloss(*canonical),
+        canonical_span=canonical,
+        link=link,
+        people=judged.document.gloss(*settled) if settled else "",
+        people_link=value.get("link"),
+        votes=f"{most} of {sum(votes.values())}" if votes else "",
+    )
+
+
+def _held(corpus: Corpus, judged: Judged) -> list[list[tuple[str, str]]]:
+    """The sentences of the relations that hold of the prediction's two mentions."""
+    row = judged.row
+    first, second = sorted((row.subject, row.object))
+    templates = {one["name"]: one.get("template") for one in corpus.schema.get("predicates", ())}
+    sentences = []
+    for part in row.value.get("holds", ()):
+        subject, object_ = (first, second) if part.endswith(">") else (second, first)
+        template = templates.get(part[:-1]) or f"{{subject}} {part[:-1]} {{object}}"
+        texts = {
+            "subject": judged.document.gloss(*subject),
+            "object": judged.document.gloss(*object_),
+        }
+        sentences.append(claim_of(template, texts))
+    return sentences
+
+
+def _others(judged: Judged) -> list[Mark]:
+    """The names that came with the document, but for the two that the claim is about."""
+    taken = {judged.row.subject, judged.row.object}
+    rows = Mention.objects.filter(document=judged.document).values_list("begin", "end")
+    return [(begin, end, "other") for begin, end in rows if (begin, end) not in taken]
+
+
+def told(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:
+    """Relations that readers marked, as sentences."""
+    documents = Document.objects.in_bulk({mark[0] for mark in marks})
+    templates = {one["name"]: one.get("template") for one in corpus.schema.get("predicates", ())}
+    found = []
+    for pk, predicate, subject, object_ in marks:
+        document = documents[pk]
+        texts = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
+        claim = claim_of(templates.get(predicate) or f"{{subject}} {predicate} {{object}}", texts)
+        record = {
+            "document": document.key,
+            "subject": list(subject),
+            "predicate": predicate,
+            "object": list(object_),
+            "claim": "".join(text for _, text in claim),
+        }
+        found.append(Found(pk, document.key, document.title, claim, record))
+    return found

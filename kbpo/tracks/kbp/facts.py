@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
-from kbpo.instances.merge import IN_PLACE, values_inside, values_of
+from kbpo.instances.merge import IN_PLACE, PUBLIC, values_inside, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
@@ -103,6 +103,26 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     )
 
 
+def found_by(
+    track: Track, documents: list[int], systems: list[int], *, public: bool
+) -> dict[Mark, set[int]]:
+    """The true facts of documents that were read in full, each as one of its marks -> the systems
+    that state it; by public labels alone if asked.
+    """
+    sentences = _Sentences(set(documents), REACH[track.scope])
+    names = _Names(set(documents), public=public)
+    stated = _statements([], documents, systems)
+    names.learn(stated)
+    by_fact: dict[Fact, set[int]] = defaultdict(set)
+    for one in stated:
+        fact = names.fact(one.document, one.predicate, one.subject, one.object)
+        by_fact[fact].add(one.submission)
+    marks: dict[Fact, Mark] = {}
+    for mark in sorted(_true_marks(documents, sentences, public=public)):
+        marks.setdefault(names.fact(*mark), mark)
+    return {mark: by_fact.get(fact, set()) for fact, mark in marks.items()}
+
+
 def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> NDArray[np.str_]:
     """(t, 2) the title that people linked most mentions of the subject's and of the object's
     cluster to.
@@ -153,8 +173,8 @@ class _Names:
     claim.
     """
 
-    def __init__(self, documents: set[int]) -> None:
-        self.clusters: dict[int, Clusters] = clusters_of(documents)
+    def __init__(self, documents: set[int], *, public: bool = False) -> None:
+        self.clusters: dict[int, Clusters] = clusters_of(documents, public=public)
         self.overlapping = {document: _Overlapping(one) for document, one in self.clusters.items()}
         self.claimed: dict[tuple[int, Span], Counter[Span]] = defaultdict(Counter)
 
@@ -242,21 +262,24 @@ def _statements(
     ]
 
 
-def _true_marks(annotated: list[int], sentences: _Sentences) -> Iterator[Mark]:
-    """Relations in scope that annotation of whole documents marked, as long as no better judgment
-    says otherwise.
+def _true_marks(
+    annotated: list[int], sentences: _Sentences, *, public: bool = False
+) -> Iterator[Mark]:
+    """Relations in scope that annotation of whole documents marked (publicly), as long as no better
+    judgment says otherwise.
     """
     rows = fetch(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds'"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
-        f" = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s) AND {IN_PLACE}",
+        f" = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s) AND {IN_PLACE}"
+        f"{PUBLIC if public else ''}",
         [annotated, list(Label.OF_DOCUMENTS)],
     )
     places = {row[0]: (row[1], (row[2], row[3]), (row[4], row[5])) for row in rows}
     marked: dict[int, set[str]] = defaultdict(set)
     for row in rows:
         marked[row[0]].update(json.loads(row[6] or "[]"))
-    for target, value, _ in values_of(marked):
+    for target, value, _ in values_of(marked, public=public):
         document, a, b = places[target]
         if sentences.near(document, a, b):
             for part in marked[target] & set(value.get("holds", ())):

@@ -176,9 +176,9 @@ def self_claims(submissions: Sequence[int], types: Sequence[str]) -> dict[int, f
     return dict(shares)
 
 
-def clusters_of(documents: set[int]) -> dict[int, Clusters]:
-    """The settled clusters of documents, from the labels of their mentions."""
-    return _World(set(), documents).clusters
+def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clusters]:
+    """The settled clusters of documents, from the (public) labels of their mentions."""
+    return _World(set(), documents, public=public).clusters
 
 
 def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:

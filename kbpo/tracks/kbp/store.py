@@ -2,7 +2,8 @@
 statement a table.
 
 New targets and instances are inserted in the order of their unique keys: two files that share some
-wait for each other, and never block each other.
+wait for each other, and never block each other. Predictions are inserted in the order of the
+text, so that their numbers are an order to list them in.
 """
 
 from __future__ import annotations
@@ -90,11 +91,11 @@ _PREDICTIONS = """
         GROUP BY subject_entity, predicate_id, object_entity),
     of_subject AS (SELECT subject_entity, sum(n) AS n, count(*) AS facts FROM facts GROUP BY 1)
     INSERT INTO submissions_prediction
-        (submission_id, instance_id, confidence, subject_type, object_type, subject_canonical_begin,
+        (submission_id, instance_id, predicate_id, confidence, subject_type, object_type, subject_canonical_begin,
          subject_canonical_end, object_canonical_begin, object_canonical_end, subject_link,
              object_link, provenance,
          subject_entity, object_entity, same_predicate, same_subject, subject_facts, line)
-    SELECT %(submission)s, i.id, c.confidence, c.subject_type, c.object_type,
+    SELECT %(submission)s, i.id, c.predicate_id, c.confidence, c.subject_type, c.object_type,
         c.subject_canonical_begin,
            c.subject_canonical_end, c.object_canonical_begin, c.object_canonical_end,
                c.subject_link, c.object_link,
@@ -103,7 +104,7 @@ _PREDICTIONS = """
     JOIN instances_instance i USING (document_id, subject_begin, object_begin, subject_end,
         object_end, predicate_id)
     JOIN of_predicate r USING (predicate_id) JOIN of_subject s USING (subject_entity)
-    ORDER BY i.id
+    ORDER BY c.document_id, c.subject_begin, c.object_begin, i.id
 """
 _COUNTS = """
     SELECT count(DISTINCT line), count(DISTINCT document_id),

@@ -30,13 +30,13 @@ from kbpo.tracks.kbp.columns import (
     WITH_RECALL,
 )
 from kbpo.tracks.kbp.example import example_lines
-from kbpo.tracks.kbp.facts import read_facts, targets_in_scope
+from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
 from kbpo.tracks.kbp.traits import read_traits
-from kbpo.tracks.kbp.words import GROUPS, PAGES, WORDS
-from kbpo.tracks.recall import Facts, TrackWithRecall
+from kbpo.tracks.kbp.words import FACETS, GROUPS, PAGES, PARTS, WORDS
+from kbpo.tracks.recall import Facts, Found, TrackWithRecall
 
 Ids = NDArray[np.int64]
 
@@ -58,6 +58,9 @@ class KbpTrack(TrackWithRecall):
     pages: ClassVar = PAGES
     pool: ClassVar = POOL
     groups: ClassVar = GROUPS
+    facets: ClassVar = FACETS
+    parts: ClassVar = PARTS
+    searchable: ClassVar[bool] = True
     published: ClassVar[tuple[str, ...]] = ("simple", "joint")
     plotted: ClassVar = ("recall", "precision")
     can_be_checked: ClassVar[bool] = True
@@ -138,12 +141,38 @@ class KbpTrack(TrackWithRecall):
         return explore.verdicts(submission_id, public=public)
 
     def describe(
-        self, submission_id: int, predictions: Sequence[int], *, public: bool
+        self,
+        submission_id: int,
+        predictions: Sequence[int],
+        *,
+        public: bool,
+        unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return explore.describe(self.track, submission_id, predictions, public=public)
+        return explore.describe(
+            self.track, submission_id, predictions, public=public, unjudged=unjudged
+        )
+
+    def explain(self, judged: Judged, *, public: bool) -> explore.Explained:
+        assert isinstance(judged, explore.Judged)
+        return explore.explain(self.corpus, judged, public=public)
+
+    def facet_words(self, facet: str) -> Mapping[Any, tuple[str, str]]:
+        return explore.predicate_words(self.corpus) if facet == "relation" else {}
+
+    def search(self, submission_id: int, words: str, most: int) -> tuple[list[int], bool]:
+        return explore.search(self.corpus, submission_id, words, most)
+
+    def within(self, submission_id: int, key: str) -> list[int]:
+        return explore.within(self.corpus, submission_id, key)
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts:
         return read_facts(self.track, instances, submissions, annotated)
+
+    def found_by(
+        self, documents: list[int], systems: list[int], *, public: bool
+    ) -> list[tuple[Found, set[int]]]:
+        marks = found_by(self.track, documents, systems, public=public)
+        return list(zip(explore.told(self.corpus, list(marks)), marks.values(), strict=True))
 
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
         return targets_in_scope(self.track, target_ids)

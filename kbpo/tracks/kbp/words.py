@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kbpo.corpus.frequency import FREQUENCIES
-from kbpo.tracks.base import Group, Pages, Words
+from kbpo.tracks.base import Facet, Group, Pages, Words
 
 WORDS = Words(
     item="relation",
@@ -45,6 +45,7 @@ PAGES = Pages(
     about="tracks/kbp/about.html",
     claim="tracks/kbp/claim.html",
     judged="tracks/kbp/judged.html",
+    parts="tracks/kbp/parts.html",
 )
 
 GROUPS = {
@@ -67,3 +68,9 @@ GROUPS = {
         {"same": "Both names in one sentence", "across": "Names in different sentences"},
     ),
 }
+
+FACETS = (
+    Facet("relation", "Relation", "predicate_id"),
+    Facet("type", "Entity type", "subject_type"),
+)
+PARTS = {"relation": "Relation", "subject": "Subject", "object": "Object"}

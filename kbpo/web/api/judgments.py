@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,55 +13,75 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kbpo.web.api.submissions import find, page_of
-from kbpo.web.research.judged import (
-    VERDICTS,
-    describe,
-    may_see,
-    only_public,
-    verdicts,
-)
+from kbpo.submissions.tally import BANDS
+from kbpo.tracks.registry import KINDS, class_of
+from kbpo.web.api.submissions import find
+from kbpo.web.research.explore import as_record, rows_of
+from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Explorer, Unreadable, read_choice
+from kbpo.web.research.judged import may_see, only_public
 
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
 )
+DEFAULT, MOST = 100, 500
+FILTERS = [
+    OpenApiParameter("verdict", str, enum=list(VERDICTS)),
+    OpenApiParameter("part", str, description="Which part is wrong, as the kind of track calls it"),
+    OpenApiParameter("votes", str, enum=["split"], description="Those who judged were divided"),
+    OpenApiParameter(
+        "who", str, enum=["alone"], description="No other system on the board says so"
+    ),
+    *(
+        OpenApiParameter(facet.name, str, description=f"{facet.label}, on tracks of kind {kind}")
+        for kind in KINDS
+        for facet in class_of(kind).facets
+    ),
+    OpenApiParameter("confidence", str, enum=list(BANDS)),
+    OpenApiParameter("q", str, description="Words of the text"),
+    OpenApiParameter("document", str, description="Key of a document"),
+    OpenApiParameter("sort", str, enum=list(SORTS)),
+    OpenApiParameter("limit", int, description=f"{DEFAULT}; at most {MOST}"),
+    OpenApiParameter("after", int, description="The page begins after this prediction"),
+]
 
 
-class Judgments(APIView):
-    """The judged predictions of a submission of yours, each part right or wrong, in pages. Before
-    its own sample is answered these are the ones that were asked for it.
+class Predictions(APIView):
+    """The predictions of a submission of yours, each part right, wrong or not judged, in pages: as
+    long as `next` is not null there are more. Before its own sample is answered only what was asked
+    for it is told.
     """
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        operation_id="list_judgments",
-        parameters=[
-            OpenApiParameter("verdict", str, enum=list(VERDICTS)),
-            OpenApiParameter("predicate", str),
-            OpenApiParameter("limit", int),
-            OpenApiParameter("offset", int),
-        ],
-        responses=OpenApiTypes.OBJECT,
+        operation_id="list_predictions", parameters=FILTERS, responses=OpenApiTypes.OBJECT
     )
     def get(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
         if not may_see(request.user, submission):
             raise Http404(NOT_YET)
-        verdict = request.query_params.get("verdict", "all")
-        if verdict not in VERDICTS:
-            raise ValidationError(
-                {"verdict": [f"{verdict[:40]!r} is not one of {', '.join(VERDICTS)}."]}
-            )
-        predicate = request.query_params.get("predicate", "")
-        public = only_public(request.user, submission)
-        said = verdicts(submission, public=public)
-        chosen = [
-            prediction
-            for prediction, right, name in zip(said.prediction, said.value, said.group, strict=True)
-            if (not predicate or name == predicate)
-            and (verdict == "all" or right == float(verdict == "right"))
-        ]
-        pages, page = page_of(chosen, request, self)
-        judged = describe(submission, page, public=public)
-        return pages.get_paginated_response([judgment.as_json() for judgment in judged])
+        explorer = Explorer(submission, public=only_public(request.user, submission))
+        try:
+            choice = read_choice(request.query_params.dict(), submission)
+        except Unreadable as wrong:
+            raise ValidationError({wrong.field: [str(wrong)]}) from wrong
+        page, counts = explorer.list(choice, _limit(request))
+        count = page.n
+        if count is None and not choice["who"]:
+            count = counts["verdict"].get(choice["verdict"], 0)
+        following = _next(request, choice, page.after) if page.after else None
+        rows = [as_record(row) for row in rows_of(explorer, page.ids)]
+        return Response({"count": count, "next": following, "results": rows})
+
+
+def _limit(request: Request) -> int:
+    said: Any = request.query_params.get("limit", str(DEFAULT))
+    if not (said.isascii() and said.isdecimal() and 0 < int(said) <= MOST):
+        raise ValidationError({"limit": [f"{said[:40]!r} is not a number from 1 to {MOST}."]})
+    return int(said)
+
+
+def _next(request: Request, choice: Choice, after: int) -> str:
+    limit = request.query_params.get("limit", "")
+    query = choice.query(after=after, limit=limit)
+    return request.build_absolute_uri(request.path + query)

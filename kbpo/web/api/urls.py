@@ -49,6 +49,10 @@ urlpatterns = [
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
     path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
-    path("submissions/<int:pk>/judgments/", judgments.Judgments.as_view(), name="api-judgments"),
+    path(
+        "submissions/<int:pk>/predictions/",
+        judgments.Predictions.as_view(),
+        name="api-predictions",
+    ),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
 ]

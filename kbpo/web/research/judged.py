@@ -8,7 +8,7 @@ people's answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged, Verdicts
 from kbpo.tracks.registry import kind_of
 
-VERDICTS = ("all", "right", "wrong", "turned")
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
@@ -70,19 +69,21 @@ def verdicts(submission: Submission, *, public: bool) -> Verdicts:
     shown = Prediction.objects.filter(
         submission=submission, instance__target__in=asked_for(submission)
     )
-    own = np.isin(said.prediction, list(shown.values_list("pk", flat=True)))
-    return Verdicts(
-        [one for one, is_own in zip(said.prediction, own, strict=True) if is_own],
-        said.value[own],
-        [one for one, is_own in zip(said.group, own, strict=True) if is_own],
-    )
+    return said.of(np.isin(said.prediction, list(shown.values_list("pk", flat=True))))
 
 
-def describe(submission: Submission, ids: Sequence[int], *, public: bool) -> list[Judged]:
-    """The judged predictions with these ids, in order, ready for the page; by their public
-    judgments alone if asked.
+def describe(
+    submission: Submission,
+    ids: Sequence[int],
+    *,
+    public: bool,
+    unjudged: Collection[int] = (),
+) -> list[Judged]:
+    """The predictions with these ids, in order, ready for the page; by their public judgments alone
+    if asked. Of those without a judgment that may be seen nothing is told that people said.
     """
-    return kind_of(submission.track).describe(submission.pk, ids, public=public)
+    kind = kind_of(submission.track)
+    return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
 
 
 def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list[Judged]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import reverse
-
 from kbpo.evaluation.leaderboard import FEW, Figure
 from kbpo.evaluation.models import Estimate, Look
 from kbpo.evaluation.slices.estimate import OWN, would_do
@@ -20,8 +18,9 @@ DEFINED = "Defined here"
 """What the page calls the group of slices that admins defined"""
 
 
-def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any]:
-    """The table of one group of slices, and the switch between the groups that there are.
+def by_slice(submission: Submission, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
+    """The table of one group of slices, and the switch between the groups that there are, on the
+    page at that address.
 
     Others than its team see no thin ones while the track is open: a slice of few judgments would
     tell what they were.
@@ -56,7 +55,6 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
         others = []
         for row in rows:
             row["criteria"] = []
-    address = reverse("submission", args=[submission.pk])
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),

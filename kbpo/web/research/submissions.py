@@ -36,20 +36,11 @@ from kbpo.web.csv import csv_stream
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about
-from kbpo.web.research.judged import (
-    VERDICTS,
-    describe,
-    may_see,
-    only_public,
-    verdicts,
-    with_disputes,
-)
+from kbpo.web.research.judged import describe, may_see, verdicts
 from kbpo.web.research.order import more
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
-
-PAGE = 25
 
 ENDED = {
     "target": (
@@ -100,8 +91,18 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    told = context(request, submission) | about(request, submission)
-    told["slices"] = by_slice(submission, request.GET.get("by", ""), own=own)
+    told = (
+        context(request, submission)
+        | about(request, submission)
+        | {
+            "slices": by_slice(
+                submission,
+                request.GET.get("by", ""),
+                own=own,
+                address=reverse("submission", args=[pk]),
+            )
+        }
+    )
     return render(request, "submission.html", told)
 
 
@@ -312,63 +313,6 @@ def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     return csv_stream(f"problems-{submission.pk}.tsv", header, lines, tabs=True)
 
 
-def predictions(request: HttpRequest, pk: int) -> HttpResponse:
-    """Judged predictions in their sentences, filtered by verdict and predicate."""
-    submission = find(request, pk)
-    if not may_see(request.user, submission):
-        raise Http404(
-            "Judgments are shown to the submission's own team, and to everybody once the track is"
-            " closed."
-        )
-    said = verdicts(submission, public=only_public(request.user, submission))
-    ids, right, names = said.prediction, said.value, said.group
-    own = not only_public(request.user, submission)
-    verdict = request.GET.get("verdict", "all")
-    verdict = verdict if verdict in VERDICTS else "all"
-    predicate = request.GET.get("predicate", "")
-    flipped = flipped_predictions(submission) if own else set()
-    of_verdict = {
-        "all": np.ones(len(ids), dtype=np.bool_),
-        "right": right == 1,
-        "wrong": right == 0,
-        "turned": np.isin(ids, sorted(flipped)),
-    }
-    chosen = []
-    for pk_, is_chosen, name in zip(ids, of_verdict[verdict], names, strict=True):
-        if is_chosen and predicate in ("", name):
-            chosen.append(pk_)
-    page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
-    counts = {name: int(np.sum(which)) for name, which in of_verdict.items()}
-    return render(
-        request,
-        "predictions.html",
-        {
-            "submission": submission,
-            "name": name_for(submission, own),
-            "page": page,
-            "rows": with_disputes(
-                submission, describe(submission, list(page), public=not own), own
-            ),
-            "own": own,
-            "waits": own and not is_answered(submission),
-            "shows_turned": counts["turned"] > 0,
-            "verdict": verdict,
-            "predicate": predicate,
-            "counts": counts,
-            "predicates": sorted(Counter(names).items(), key=lambda one: -one[1]),
-            "n_predictions": submission.n_items or 0,
-            "words": kind_of(submission.track).words,
-            "pages": kind_of(submission.track).pages,
-        },
-    )
-
-
-def flipped_predictions(submission: Submission) -> set[int]:
-    """The predictions of a submission whose verdict turned since it was first told."""
-    rows = submission.predictions.filter(instance__in=list(flips_of(submission)))
-    return set(rows.values_list("pk", flat=True))
-
-
 class RunForm(forms.Form):
     """What a team says of its run; an admin says, too, what it is on the board."""
 
@@ -491,7 +435,6 @@ urlpatterns = [
     path("submissions/<int:pk>/live/", live, name="submission-live"),
     path("submissions/<int:pk>/problems/", problems, name="submission-problems"),
     path("submissions/<int:pk>/problems.tsv", problems_tsv, name="submission-problems-tsv"),
-    path("submissions/<int:pk>/judged/", predictions, name="submission-judged"),
     path("submissions/<int:pk>/edit/", edit, name="submission-edit"),
     path("submissions/<int:pk>/withdraw/", take_back, name="submission-withdraw"),
     path("submissions/<int:pk>/retry/", retry, name="submission-retry"),

@@ -162,7 +162,7 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
         )
     except CannotAsk as refusal:
         messages.error(request, str(refusal))
-    return redirect(reverse("submission-judged", args=[pk]) + f"#p{prediction}")
+    return redirect(reverse("submission-explore", args=[pk]) + f"?p={prediction}")
 
 
 urlpatterns = [

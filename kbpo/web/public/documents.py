@@ -1,0 +1,175 @@
+"""The corpus of a track: every document with the names in it, what systems state of it, what readers
+found, and who found what; as far as whoever asks may see.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Document, Mention
+from kbpo.inclusion.annotated import annotated
+from kbpo.pool.visibility import asked_for, is_answered
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.base import Judged
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.api.downloads import ASK, public_track
+from kbpo.web.components.viewer import Span
+from kbpo.web.research.judged import describe, may_see, only_public
+
+PAGE = 50
+MOST_FOUND = 500
+"""Documents that a search lists"""
+
+
+def readable(request: HttpRequest, slug: str) -> Track:
+    """The track whose documents are read. Raises Http404 where there are none, or they may not be
+    shown.
+    """
+    track = public_track(slug)
+    if not track.corpus.n_documents:
+        raise Http404("This track has no documents.")
+    if not (track.corpus.may_be_downloaded or _is_staff(request)):
+        raise Http404(ASK)
+    return track
+
+
+def _is_staff(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_staff
+
+
+def listing(request: HttpRequest, slug: str) -> HttpResponse:
+    """The documents, in the order in which they were loaded, or those that have some words."""
+    track = readable(request, slug)
+    words = request.GET.get("q", "").replace("\0", "").strip()[:200]
+    after = request.GET.get("after", "")
+    if not (after.isascii() and after.isdecimal() and len(after) < 18):
+        after = "0"
+    rows = Document.objects.filter(corpus=track.corpus)
+    all_found = True
+    if words:
+        found = list(rows.with_words(words).values_list("pk", flat=True)[: MOST_FOUND + 1])
+        all_found = len(found) <= MOST_FOUND
+        rows = rows.filter(pk__in=found[:MOST_FOUND])
+    page = list(
+        rows.filter(pk__gt=int(after)).order_by("pk").only("key", "title", "text")[: PAGE + 1]
+    )
+    context = {
+        "track": track,
+        "q": words,
+        "rows": page[:PAGE],
+        "after": page[PAGE - 1].pk if len(page) > PAGE else 0,
+        "n": len(found[:MOST_FOUND]) if words else None,
+        "all_found": all_found,
+    }
+    return render(request, "documents.html", context)
+
+
+def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """One document."""
+    track = readable(request, slug)
+    document = get_object_or_404(Document, corpus=track.corpus, key=key)
+    systems = _visible(request, track)
+    neighbours = Document.objects.filter(corpus=track.corpus).only("key")
+    return render(
+        request,
+        "document.html",
+        {
+            "track": track,
+            "pages": kind_of(track).pages,
+            "document": document,
+            "spans": _names(document),
+            "claims": _claims(request, document, systems),
+            "found": _found(request, track, document),
+            "n_systems": len(systems),
+            "closed": track.status == Track.Status.CLOSED,
+            "earlier": neighbours.filter(pk__lt=document.pk).order_by("-pk").first(),
+            "following": neighbours.filter(pk__gt=document.pk).order_by("pk").first(),
+        },
+    )
+
+
+def _visible(request: HttpRequest, track: Track) -> list[Submission]:
+    """The runs whose predictions whoever asks may see: their own, and those on the board of a
+    closed track; all of them for admins.
+    """
+    rows = Submission.objects.filter(track=track, sampled_at__isnull=False)
+    rows = rows.select_related("team", "track__corpus").order_by("pk")
+    return [
+        row
+        for row in rows
+        if may_see(request.user, row) and (row.is_on_board or not only_public(request.user, row))
+    ]
+
+
+def _claims(
+    request: HttpRequest, document: Document, systems: list[Submission]
+) -> list[tuple[Judged, list[Submission]]]:
+    """What these runs state of a document, each with the runs that do. Of what nobody may see
+    judged nothing is told.
+    """
+    by_instance: dict[int, list[Submission]] = {}
+    told: dict[int, Judged] = {}
+    by_pk = {row.pk: row for row in systems}
+    stated = Prediction.objects.filter(
+        instance__document=document, submission__in=systems
+    ).values_list("submission_id", "instance_id", "pk", "instance__target_id")
+    new: dict[int, list[tuple[int, int, int]]] = {}
+    for submission, instance, pk, target in stated:
+        if instance not in by_instance:
+            new.setdefault(submission, []).append((pk, instance, target))
+        by_instance.setdefault(instance, []).append(by_pk[submission])
+    for submission, rows in new.items():
+        row = by_pk[submission]
+        public = only_public(request.user, row)
+        hidden: set[int] = set()
+        if not public and not is_answered(row):
+            asked = asked_for(row)
+            hidden = {pk for pk, _, target in rows if target not in asked}
+        judged = describe(row, [pk for pk, _, _ in rows], public=public, unjudged=hidden)
+        told |= {instance: one for (_, instance, _), one in zip(rows, judged, strict=True)}
+    claims = [(told[instance], runs) for instance, runs in by_instance.items()]
+    return sorted(claims, key=lambda claim: claim[0].prediction.instance.subject_begin or 0)
+
+
+def _found(request: HttpRequest, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
+    """What readers of the whole document found, each with the runs on the board that state it."""
+    kind = recall_of(track)
+    if kind is None or not shows_readers(request, track):
+        return []
+    if document.pk not in annotated(track).documents:
+        return []
+    runs = Submission.objects.filter(track=track).on_board().select_related("team")
+    board = {row.pk: row for row in runs}
+    facts = kind.found_by([document.pk], list(board), public=not _is_staff(request))
+    return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
+
+
+def shows_readers(request: HttpRequest, track: Track) -> bool:
+    """Whether whoever asks may know which documents were read, and what was found there."""
+    return track.status == Track.Status.CLOSED or _is_staff(request)
+
+
+def _names(document: Document) -> list[Span]:
+    """The names that came with the document, numbered by what they stand for."""
+    numbers: dict[tuple[int, int], int] = {}
+    spans = []
+    for one in Mention.objects.filter(document=document).order_by("begin"):
+        canonical = (one.begin, one.end)
+        if one.canonical_begin is not None and one.canonical_end is not None:
+            canonical = (one.canonical_begin, one.canonical_end)
+        number = numbers.setdefault(canonical, len(numbers) + 1)
+        spans.append(Span(one.begin, one.end, "entity", number=number, type=one.type))
+    return spans
+
+
+urlpatterns = [
+    path("tracks/<slug:slug>/documents/", listing, name="track-documents"),
+    path("tracks/<slug:slug>/documents/<path:key>/", show, name="track-document"),
+]

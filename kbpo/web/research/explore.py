@@ -1,0 +1,431 @@
+"""Why is this wrong: a submission's predictions beside what people said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+
+from kbpo.accounts.models import User
+from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.annotated import annotated
+from kbpo.pool.visibility import is_answered
+from kbpo.submissions.models import Submission
+from kbpo.submissions.tally import BANDS
+from kbpo.tracks.base import Judged
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Found, recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components.figures import count_text
+from kbpo.web.csv import csv_stream, json_stream
+from kbpo.web.public.documents import shows_readers
+from kbpo.web.research.explorer import (
+    PAGE,
+    SORTS,
+    VERDICTS,
+    Choice,
+    Explorer,
+    Unreadable,
+    read_choice,
+)
+from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
+from kbpo.web.research.slices import by_slice
+from kbpo.web.research.submissions import find, is_own, name_for
+
+HIDDEN = (
+    "Judgments are shown to the submission's own team, and to everybody once the track is closed."
+)
+WHO = {"alone": "Only this system"}
+MISSED = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
+SHOWN = 8
+"""Values of a filter that are listed before “more”"""
+KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
+
+
+def explored(request: HttpRequest, pk: int) -> Explorer:
+    """The explorer of a submission for whoever asks. Raises Http404 for who may not see it."""
+    submission = find(request, pk)
+    if not may_see(request.user, submission):
+        raise Http404(HIDDEN)
+    return Explorer(submission, public=only_public(request.user, submission))
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """The list of what was chosen, and one prediction of it in its text."""
+    explorer = explored(request, pk)
+    submission, refusal = explorer.submission, ""
+    try:
+        choice = read_choice(request.GET, submission)
+    except Unreadable as wrong:
+        choice, refusal = Choice(), f"{wrong} All predictions are listed."
+    page, counts = explorer.list(choice)
+    rows = rows_of(explorer, page.ids)
+    opened = _opened(explorer, choice, rows)
+    here = {key: choice.number(key) for key in ("after", "before") if choice[key]}
+    for row in rows:
+        row.prediction.url = choice.query(**here, p=row.prediction.pk)
+    context: dict[str, Any] = {
+        "submission": submission,
+        "name": name_for(submission, is_own(request, submission)),
+        "kind": explorer.kind,
+        "words": explorer.kind.words,
+        "pages": explorer.kind.pages,
+        "own": not explorer.public,
+        "waits": not explorer.public and not is_answered(submission),
+        "choice": choice,
+        "refusal": refusal,
+        "rows": rows,
+        "n": _n(choice, page.n, counts),
+        "total": submission.n_items or 0,
+        "looked": page.n is None and choice["who"] and not rows,
+        "all_found": explorer.all_found,
+        "filters": _filters(explorer, choice, counts),
+        "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
+        "searchable": explorer.kind.searchable,
+        "tabs": _tabs(explorer),
+        "documents": _documents(request, explorer),
+        "everywhere": choice.query(document=""),
+        "named": _named(explorer, choice),
+        "export": choice.query(),
+        "slices": by_slice(
+            submission,
+            request.GET.get("by", ""),
+            own=is_own(request, submission),
+            address=reverse("submission-explore", args=[pk]),
+        ),
+    }
+    if page.after:
+        context["next"] = choice.query(after=page.after)
+    if page.before:
+        context["previous"] = choice.query(before=page.before)
+    if opened is not None:
+        context |= _detail(explorer, rows, opened, context)
+    return render(request, "explore.html", context, status=400 if refusal else 200)
+
+
+def _documents(request: HttpRequest, explorer: Explorer) -> bool:
+    """Whether whoever asks may read the documents of the track."""
+    corpus = explorer.submission.track.corpus
+    is_staff = isinstance(request.user, User) and request.user.is_staff
+    return explorer.reads_documents and (corpus.may_be_downloaded or is_staff)
+
+
+def _tabs(explorer: Explorer) -> list[dict[str, Any]]:
+    """The ways to look at a run."""
+    submission = explorer.submission
+    tabs = [
+        ("Predictions", reverse("submission-explore", args=[submission.pk])),
+        ("Slices", "#slices"),
+    ]
+    if explorer.reads_documents:
+        tabs.append(("Missed", reverse("submission-missed", args=[submission.pk])))
+        if submission.track.corpus.may_be_downloaded:
+            tabs.append(("Documents", reverse("track-documents", args=[submission.track.slug])))
+    return [{"text": text, "url": url, "current": text == "Predictions"} for text, url in tabs]
+
+
+def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
+    """Predictions ready for a page, with how many other systems on the board state each."""
+    judged = explorer.judged.ids
+    unjudged = set(ids) - set(judged.tolist())
+    rows = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
+    rows = with_disputes(explorer.submission, rows, not explorer.public)
+    instances = [row.prediction.instance_id for row in rows]
+    counted = fetch(
+        "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
+        " submission_id = ANY(%s) GROUP BY 1",
+        [instances, explorer.others],
+    )
+    others = dict(counted)
+    for row in rows:
+        row.prediction.others = others.get(row.prediction.instance_id, 0)
+    return rows
+
+
+def _opened(explorer: Explorer, choice: Choice, rows: list[Judged]) -> Judged | None:
+    """The prediction that is shown in its text: the one that was named, else the first."""
+    wanted = choice.number("p")
+    for row in rows:
+        if row.prediction.pk == wanted or not wanted:
+            return row
+    if not wanted:
+        return None
+    if not explorer.submission.predictions.filter(pk=wanted).exists():
+        raise Http404("This submission has no such prediction.")
+    return rows_of(explorer, [wanted])[0]
+
+
+def _detail(
+    explorer: Explorer, rows: list[Judged], one: Judged, listed: dict[str, Any]
+) -> dict[str, Any]:
+    """What is shown of one prediction, with the ways to the next and the one before."""
+    at = next((at for at, row in enumerate(rows) if row.prediction.pk == one.prediction.pk), -1)
+    following, earlier = listed.get("next", ""), listed.get("previous", "")
+    if at + 1 < len(rows):
+        following = rows[at + 1].prediction.url
+    if at > 0:
+        earlier = rows[at - 1].prediction.url
+    address = reverse("submission-explore", args=[explorer.submission.pk])
+    return {
+        "one": one,
+        "more": explorer.kind.explain(one, public=explorer.public),
+        "following": following,
+        "earlier": earlier,
+        "permalink": f"{address}?p={one.prediction.pk}",
+    }
+
+
+def _n(choice: Choice, counted: int | None, counts: dict[str, dict[Any, int]]) -> int | None:
+    """How many match; None where nobody counted."""
+    if counted is not None or choice["who"]:
+        return counted
+    return counts["verdict"].get(choice["verdict"], 0)
+
+
+def _filters(
+    explorer: Explorer, choice: Choice, counts: dict[str, dict[Any, int]]
+) -> list[dict[str, Any]]:
+    """The filters with their values, how many each would show, and its address."""
+    kind = explorer.kind
+    verdict_words = {name: words for name, words in VERDICTS.items() if name != "turned"}
+    if counts["verdict"].get("turned"):
+        verdict_words["turned"] = VERDICTS["turned"]
+    if (
+        len(kind.parts) == 0
+        and kind.criterion(explorer.submission.track.criterion).single == "mean"
+    ):
+        verdict_words = {name: verdict_words[name] for name in ("judged", "unjudged")}
+    who = _filter("who", "Who else says so", WHO, choice, counts)
+    if explorer.reads_documents:
+        address = reverse("submission-missed", args=[explorer.submission.pk])
+        who["options"] += [
+            _option(f"{address}?who={name}", words, None, False, "")
+            for name, words in MISSED.items()
+        ]
+    filters = [
+        _filter("verdict", "Verdict", verdict_words, choice, counts, anything="Any"),
+        _filter("part", "Which part is wrong", dict(kind.parts), choice, counts),
+        _filter("votes", "How people answered", {"split": "Divided"}, choice, counts),
+        who,
+    ]
+    for facet in kind.facets:
+        words = kind.facet_words(facet.name)
+        there = counts.get(facet.name, {})
+        values = sorted(
+            (one for one in there if one != ""), key=lambda one: (-there[one], str(one))
+        )
+        named = {
+            words.get(one, (str(one), ""))[0]: words.get(one, ("", str(one)))[1] for one in values
+        }
+        of = {words.get(one, (str(one), ""))[0]: n for one, n in there.items()}
+        filters.append(
+            _filter(facet.name, facet.label, named, choice, counts | {facet.name: of}, short=True)
+        )
+    bands = {name: words for name, (words, _, _) in BANDS.items()}
+    filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
+    return [one for one in filters if one["options"]]
+
+
+def _filter(
+    name: str,
+    label: str,
+    values: dict[str, str],
+    choice: Choice,
+    counts: dict[str, dict[Any, int]],
+    *,
+    anything: str = "",
+    short: bool = False,
+) -> dict[str, Any]:
+    """One filter; with `short` without values that nothing has, the rest folded."""
+    of, chosen = counts.get(name, {}), choice[name]
+    options = []
+    if anything:
+        n = of.get("", 0)
+        options.append(_option(choice.query(**{name: ""}), anything, n, not chosen, "a"))
+    for value, words in values.items():
+        if short and not of.get(value) and value != chosen:
+            continue
+        is_chosen = value == chosen
+        url = choice.query(**{name: "" if is_chosen and not anything else value})
+        key = KEYS.get(value, "") if name == "verdict" else ""
+        options.append(_option(url, words, of.get(value), is_chosen, key))
+    folds = short and len(options) > SHOWN + 1
+    first = [one for at, one in enumerate(options) if not folds or at < SHOWN or one["chosen"]]
+    return {
+        "label": label,
+        "options": first,
+        "folded": [one for one in options if one not in first],
+    }
+
+
+def _option(url: str, text: str, n: int | None, chosen: bool, key: str) -> dict[str, Any]:
+    return {"url": url, "text": text, "n": n, "chosen": chosen, "key": key}
+
+
+def _named(explorer: Explorer, choice: Choice) -> list[dict[str, str]]:
+    """The values of filters that are called what somebody looks for."""
+    sought = choice["q"].casefold()
+    return [
+        {"text": words, "url": choice.query(**{facet.name: name, "q": ""})}
+        for facet in explorer.kind.facets
+        for name, words in explorer.kind.facet_words(facet.name).values()
+        if sought and sought in words.casefold()
+    ][:SHOWN]
+
+
+def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse | HttpResponse:
+    """All that was chosen, as a file."""
+    explorer = explored(request, pk)
+    try:
+        choice = read_choice(request.GET, explorer.submission)
+    except Unreadable as wrong:
+        return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
+    name = f"predictions-{pk}.{form}"
+    records = _records(explorer, choice)
+    first = next(records, None)
+    header = list(first) if first else ["prediction"]
+    lines = (list(one.values()) for one in _again(first, records))
+    return (csv_stream if form == "csv" else json_stream)(name, header, lines)
+
+
+def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
+    for ids in explorer.everything(choice):
+        for row in rows_of(explorer, ids):
+            yield as_record(row)
+
+
+def as_record(row: Judged) -> dict[str, Any]:
+    """A prediction for programs."""
+    return row.as_json() | {"other_systems": row.prediction.others}
+
+
+def _again(
+    first: dict[str, Any] | None, rest: Iterator[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    if first is not None:
+        yield first
+        yield from rest
+
+
+def missed(request: HttpRequest, pk: int) -> HttpResponse:
+    """What people found true in documents that they read in full and this run does not state."""
+    explorer = explored(request, pk)
+    who = request.GET.get("who", "missed")
+    who = who if who in MISSED else "missed"
+    facts = _missed(request, explorer)
+    address = reverse("submission-missed", args=[pk])
+    context = {
+        "submission": explorer.submission,
+        "name": name_for(explorer.submission, is_own(request, explorer.submission)),
+        "shown": shows_readers(request, explorer.submission.track),
+        "readable": explorer.submission.track.corpus.may_be_downloaded,
+        "n_documents": len(annotated(explorer.submission.track).documents),
+        "who": who,
+        "page": Paginator(facts[who], PAGE).get_page(request.GET.get("page")),
+        "options": [
+            {
+                "url": f"{address}?who={name}",
+                "text": f"{words} {count_text(len(facts[name]))}",
+                "current": name == who,
+            }
+            for name, words in MISSED.items()
+        ],
+    }
+    return render(request, "missed.html", context)
+
+
+def _missed(
+    request: HttpRequest, explorer: Explorer
+) -> dict[str, list[tuple[Found, list[Submission]]]]:
+    """What others found and this run did not, and what nobody did; each with who found it. Raises
+    Http404 where no documents are read in full.
+    """
+    track = explorer.submission.track
+    kind = recall_of(track)
+    if kind is None:
+        raise Http404("On this track no documents are read in full.")
+    facts: dict[str, list[tuple[Found, list[Submission]]]] = {name: [] for name in MISSED}
+    if not shows_readers(request, track):
+        return facts
+    runs = Submission.objects.filter(pk__in=explorer.others).select_related("team").in_bulk()
+    systems = [explorer.submission.pk, *runs]
+    is_staff = isinstance(request.user, User) and request.user.is_staff
+    read = annotated(track).documents
+    for fact, found_by in kind.found_by(read, systems, public=not is_staff):
+        if explorer.submission.pk not in found_by:
+            others = [runs[pk] for pk in sorted(found_by)]
+            facts["missed" if others else "nobody"].append((fact, others))
+    return facts
+
+
+def export_missed(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse:
+    """The same as a file."""
+    facts = _missed(request, explored(request, pk))
+    who = request.GET.get("who", "missed")
+    header = ["document", "subject", "predicate", "object", "claim", "found_by"]
+    rows = [
+        [*fact.record.values(), [run.pk for run in runs]]
+        for fact, runs in facts.get(who, facts["missed"])
+    ]
+    name = f"missed-{pk}.{form}"
+    return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)
+
+
+def judged(request: HttpRequest, pk: int) -> HttpResponse:
+    """To the explorer, from the address at which judged predictions used to be listed."""
+    submission = find(request, pk)
+    said = {"verdict": request.GET.get("verdict", "")}
+    for facet in kind_of(submission.track).facets[:1]:
+        said[facet.name] = request.GET.get("predicate", "")
+    if said["verdict"] in ("", "all"):
+        said["verdict"] = "judged"
+    query = Choice({name: value for name, value in said.items() if value}).query()
+    return redirect(reverse("submission-explore", args=[pk]) + query)
+
+
+def newest(request: HttpRequest) -> HttpResponse:
+    """To the newest run of one's own that has judgments, else to the newest track's documents."""
+    user = request.user
+    if isinstance(user, User):
+        rows = Submission.objects.filter(sampled_at__isnull=False, status__in=["judging", "scored"])
+        row = rows.filter(team__members=user).order_by("-pk").first()
+        if row is not None:
+            return redirect("submission-explore", pk=row.pk)
+    tracks = Track.objects.exclude(status="draft").filter(
+        corpus__may_be_downloaded=True, corpus__n_documents__gt=0
+    )
+    track = tracks.order_by("-pk").first()
+    return redirect("track-documents", slug=track.slug) if track else redirect("tracks")
+
+
+urlpatterns = [
+    path("explore/", newest, name="explore"),
+    path("submissions/<int:pk>/judged/", judged, name="submission-judged"),
+    path("submissions/<int:pk>/explore/", show, name="submission-explore"),
+    path(
+        "submissions/<int:pk>/explore.csv", export, {"form": "csv"}, name="submission-explore-csv"
+    ),
+    path(
+        "submissions/<int:pk>/explore.jsonl",
+        export,
+        {"form": "jsonl"},
+        name="submission-explore-jsonl",
+    ),
+    path("submissions/<int:pk>/missed/", missed, name="submission-missed"),
+    path(
+        "submissions/<int:pk>/missed.csv",
+        export_missed,
+        {"form": "csv"},
+        name="submission-missed-csv",
+    ),
+    path(
+        "submissions/<int:pk>/missed.jsonl",
+        export_missed,
+        {"form": "jsonl"},
+        name="submission-missed-jsonl",
+    ),
+]

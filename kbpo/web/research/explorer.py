@@ -1,0 +1,508 @@
+"""Which of a submission's predictions are listed: what was chosen, a page of them, and how many each
+other choice would show.
+
+A list is either *bounded* (what is judged, or found by its text: some thousands, held as arrays) or
+*whole* (everything that a run of perhaps a million states: pages are read off an index, counts off
+the tally that was made when the file was read). No request reads a whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from django.core.cache import cache
+from numpy.typing import NDArray
+
+from kbpo.corpus.fetch import fetch
+from kbpo.evaluation.flips import flips_of
+from kbpo.instances.models import Label
+from kbpo.pool.visibility import is_answered
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.research.judged import verdicts
+
+Mask = NDArray[np.bool_]
+Options = dict[str, Mask]
+"""value of a filter -> which rows it keeps"""
+
+PAGE = 50
+MOST_DOCUMENTS = 500
+"""Texts that a search looks into"""
+LOOKED_THROUGH = 5_000
+"""Predictions that a page looks through for those that no other system states"""
+KEPT = 60
+"""Seconds for which verdicts are kept; less if there are new labels"""
+VERDICTS = {
+    "right": "Right",
+    "wrong": "Wrong",
+    "judged": "Judged",
+    "unjudged": "Not judged",
+    "turned": "Turned",
+}
+SORTS = {
+    "text": "In the order of the text",
+    "sure": "Most confident first",
+    "unsure": "Least confident first",
+}
+GIVEN = ("verdict", "part", "votes", "who", "confidence", "sort")
+NUMBERS = ("after", "before", "p")
+"""Numbers of predictions: a page begins after one, ends before one, shows one"""
+
+
+class Unreadable(Exception):
+    """A choice that there is not; the text is a sentence, `field` says of what."""
+
+    def __init__(self, name: str, value: str, known: Sequence[str]) -> None:
+        told = f"one of {', '.join(known)}" if known else "the number of a prediction"
+        super().__init__(f"{value[:40]!r} is not {told}.")
+        self.field = name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What somebody chose to see; `facets` by the values that the database has."""
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    """The same as in the address"""
+    facets: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> str:
+        """What was said of a filter; empty where nothing was."""
+        return self.said.get(name, "")
+
+    def number(self, name: str) -> int:
+        """The number of a prediction that was named; 0 without."""
+        return int(self.said.get(name, 0))
+
+    def query(self, **changes: str | int) -> str:
+        """The address of a choice that differs from this one; another filter begins at the
+        first page.
+        """
+        kept = {key: value for key, value in self.said.items() if key not in NUMBERS}
+        told = kept | {key: str(value) for key, value in changes.items()}
+        return "?" + urlencode({key: value for key, value in told.items() if value})
+
+
+def read_choice(given: Mapping[str, str], submission: Submission) -> Choice:
+    """The choice that an address makes. Raises Unreadable."""
+    kind = kind_of(submission.track)
+    known = _known_values(kind)
+    said: dict[str, str] = {}
+    facets: dict[str, Any] = {}
+    for name in GIVEN:
+        if value := given.get(name, ""):
+            if value not in known[name]:
+                raise Unreadable(name, value, known[name])
+            said[name] = value
+    for name in NUMBERS:
+        if value := given.get(name, ""):
+            if not (value.isascii() and value.isdecimal() and len(value) < 18):
+                raise Unreadable(name, value, ())
+            said[name] = value
+    for facet in kind.facets:
+        if value := given.get(facet.name, "").replace("\0", ""):
+            by_name = {word: key for key, (word, _) in kind.facet_words(facet.name).items()}
+            if by_name and value not in by_name:
+                raise Unreadable(facet.name, value, list(by_name)[:20])
+            said[facet.name] = value
+            facets[facet.name] = by_name.get(value, value)
+    for name in ("q", "document"):
+        if value := given.get(name, "").replace("\0", "").strip()[:200]:
+            said[name] = value
+    return Choice(said, facets)
+
+
+def _known_values(kind: Kind) -> dict[str, list[str]]:
+    return {
+        "verdict": list(VERDICTS),
+        "part": list(kind.parts),
+        "votes": ["split"],
+        "who": ["alone"],
+        "confidence": list(BANDS),
+        "sort": list(SORTS),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some predictions of a submission by ascending number, with what they are filtered by."""
+
+    ids: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    """−1 where there is none"""
+    facets: Mapping[str, NDArray[Any]]
+    judged: Mask
+    value: NDArray[np.float64]
+    split: Mask
+    parts: Mapping[str, NDArray[np.float64]]
+    alone: Mask
+    """No other system on the board states it"""
+
+    def groups(self, turned: set[int]) -> dict[str, Options]:
+        """Every filter with its values, and which rows each keeps."""
+        return {
+            "verdict": {
+                "right": self.value == 1,
+                "wrong": self.value == 0,
+                "judged": self.judged,
+                "unjudged": ~self.judged,
+                "turned": np.isin(self.ids, sorted(turned)),
+            },
+            "part": {name: values == 0 for name, values in self.parts.items()},
+            "votes": {"split": self.split},
+            "who": {"alone": self.alone},
+            "confidence": {
+                name: (self.confidence >= low) & (self.confidence < high)
+                for name, (_, low, high) in BANDS.items()
+            },
+        } | _of_facets(self.facets)
+
+    def at(self, places: NDArray[np.int64]) -> Rows:
+        """Some of them."""
+        return Rows(
+            self.ids[places],
+            self.confidence[places],
+            {name: values[places] for name, values in self.facets.items()},
+            self.judged[places],
+            self.value[places],
+            self.split[places],
+            {name: values[places] for name, values in self.parts.items()},
+            self.alone[places],
+        )
+
+
+def _of_facets(facets: Mapping[str, NDArray[Any]]) -> dict[str, Options]:
+    return {
+        name: {value: values == value for value in dict.fromkeys(values.tolist())}
+        for name, values in facets.items()
+    }
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is listed."""
+
+    ids: list[int]
+    n: int | None
+    """How many match; None where that was not counted"""
+    after: int = 0
+    """The last prediction here, if there are more; 0 otherwise"""
+    before: int = 0
+    """The first, if there are some before it"""
+
+
+class Explorer:
+    """The predictions of one submission, as one viewer may see them."""
+
+    def __init__(self, submission: Submission, *, public: bool) -> None:
+        self.submission, self.public = submission, public
+        self.kind = kind_of(submission.track)
+        self.all_found = True
+        """Whether the search looked into every text that has the words"""
+
+    @property
+    def reads_documents(self) -> bool:
+        """Whether people read documents of the track in full."""
+        return recall_of(self.submission.track) is not None
+
+    @cached_property
+    def turned(self) -> set[int]:
+        """The predictions whose verdict turned, which their team is told."""
+        flips = {} if self.public else flips_of(self.submission)
+        rows = self.submission.predictions.filter(instance__in=list(flips)) if flips else []
+        return {row.pk for row in rows}
+
+    @cached_property
+    def others(self) -> list[int]:
+        """The other systems on the board."""
+        board = Submission.objects.filter(track=self.submission.track_id).on_board()
+        return sorted(set(board.values_list("pk", flat=True)) - {self.submission.pk})
+
+    @cached_property
+    def judged(self) -> Rows:
+        """What is judged, as far as the viewer may see."""
+        submission = self.submission
+        newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
+        states = Track.objects.filter(corpus=submission.track.corpus_id).order_by("pk")
+        version = (
+            submission.pk, submission.received_at.isoformat(), self.public, newest,
+            is_answered(submission), *states.values_list("status", flat=True), *self.others,
+        )  # fmt: skip
+        key = f"explorer:{hash_of(version)}"
+        rows: Rows | None = cache.get(key)
+        if rows is None:
+            rows = self._judge()
+            cache.set(key, rows, KEPT)
+        return rows
+
+    def _judge(self) -> Rows:
+        said = verdicts(self.submission, public=self.public)
+        rows = self._read(said.prediction)
+        order = np.argsort(np.array(said.prediction, dtype=np.int64), kind="stable")
+        return replace(
+            rows,
+            judged=np.ones(order.size, dtype=np.bool_),
+            value=said.value[order],
+            split=said.split[order],
+            parts={name: values[order] for name, values in said.parts.items()},
+        )
+
+    def _read(self, ids: Sequence[int]) -> Rows:
+        """Some predictions, as if nobody had judged them."""
+        columns = [f"p.{facet.column}" for facet in self.kind.facets]
+        alone = (
+            "NOT EXISTS (SELECT 1 FROM submissions_prediction o WHERE o.instance_id ="
+            " p.instance_id AND o.submission_id = ANY(%s))"
+        )
+        rows = fetch(
+            f"SELECT {', '.join(['p.id', CONFIDENCE, alone, *columns])} FROM"
+            " submissions_prediction p WHERE p.id = ANY(%s) ORDER BY p.id",
+            [self.others, list(ids)],
+        )
+        n = len(rows)
+        by_column = list(zip(*rows, strict=True)) or [()] * (3 + len(columns))
+        return Rows(
+            np.array(by_column[0], dtype=np.int64),
+            np.array(by_column[1], dtype=np.float64),
+            {
+                facet.name: np.array(values, dtype=object)
+                for facet, values in zip(self.kind.facets, by_column[3:], strict=True)
+            },
+            np.zeros(n, dtype=np.bool_),
+            np.full(n, np.nan),
+            np.zeros(n, dtype=np.bool_),
+            {name: np.full(n, np.nan) for name in self.kind.parts},
+            np.array(by_column[2], dtype=np.bool_),
+        )
+
+    def _found(self, choice: Choice) -> Rows | None:
+        """What the words or the document that were chosen leave; None without either."""
+        ids: set[int] | None = None
+        if choice["q"] and self.kind.searchable:
+            found, self.all_found = self.kind.search(
+                self.submission.pk, choice["q"], MOST_DOCUMENTS
+            )
+            ids = set(found)
+        if choice["document"]:
+            inside = set(self.kind.within(self.submission.pk, choice["document"]))
+            ids = inside if ids is None else ids & inside
+        if ids is None:
+            return None
+        rows, judged = self._read(sorted(ids)), self.judged
+        both = np.isin(rows.ids, judged.ids)
+        there = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
+        rows.judged[both], rows.value[both], rows.split[both] = True, there.value, there.split
+        for name, values in rows.parts.items():
+            values[both] = there.parts[name]
+        return rows
+
+    def list(
+        self, choice: Choice, size: int = PAGE, *, counted: bool = True
+    ) -> tuple[Page, dict[str, dict[Any, int]]]:
+        """A page of what was chosen, and value -> how many of every filter (none if not asked)."""
+        bounded = self._found(choice)
+        only_judged = choice["part"] or choice["votes"] or choice["verdict"] not in ("", "unjudged")
+        if bounded is None and only_judged:
+            bounded = self.judged
+        if bounded is None:
+            return self._page_of_whole(choice, size), self._counts_of_whole(
+                choice
+            ) if counted else {}
+        groups = bounded.groups(self.turned)
+        kept = _kept(groups, _chosen(choice, groups))
+        page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size)
+        return page, _counts(groups, _chosen(choice, groups)) if counted else {}
+
+    def _counts_of_whole(self, choice: Choice) -> dict[str, dict[Any, int]]:
+        """Counts off the tally; what is judged comes from the judgments."""
+        cells = tally_of(self.submission).cells
+        columns = list(zip(*cells, strict=True)) or [()] * (len(self.kind.facets) + 2)
+        facets = {
+            facet.name: np.array(column, dtype=object)
+            for facet, column in zip(self.kind.facets, columns, strict=False)
+        }
+        bands = np.array(columns[-2], dtype=object)
+        groups = _of_facets(facets) | {"confidence": {name: bands == name for name in BANDS}}
+        n = np.array(columns[-1], dtype=np.int64)
+        of_judged = self.judged.groups(self.turned)
+        chosen = _chosen(choice, groups)
+        counts = _counts(groups, chosen, n)
+        judged = _counts(of_judged, _chosen(choice, {name: of_judged[name] for name in groups}))
+        total = int(n[_kept(groups, chosen)].sum())
+        if choice["verdict"] == "unjudged":
+            for name in groups:
+                counts[name] = {
+                    value: many - judged[name].get(value, 0) for value, many in counts[name].items()
+                }
+        counts["verdict"] = judged["verdict"] | {
+            "": total, "unjudged": total - judged["verdict"]["judged"],
+        }  # fmt: skip
+        counts |= {name: judged[name] for name in ("part", "votes")}
+        counts["who"] = {}
+        return counts
+
+    def _page_of_whole(self, choice: Choice, size: int) -> Page:
+        """A page of what the run states, read off an index."""
+        sql, parameters = self._conditions(choice)
+        backwards = choice.number("before") > 0
+        descending = backwards != (choice["sort"] == "sure")
+        direction = "DESC" if descending else "ASC"
+        order = f"p.id {direction}"
+        if choice["sort"] in ("sure", "unsure"):
+            order = f"{CONFIDENCE} {direction}, p.id {direction}"
+        inner = (
+            "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE"
+            f" {' AND '.join(sql)} ORDER BY {order}"
+        )
+        looks = LOOKED_THROUGH if choice["who"] else size + 1
+        rows = fetch(
+            "SELECT p.id, %s AND EXISTS (SELECT 1 FROM submissions_prediction o WHERE o.instance_id"
+            f" = p.instance_id AND o.submission_id = ANY(%s)) FROM ({inner} LIMIT %s) p",
+            [bool(choice["who"]), self.others, *parameters, looks],
+        )
+        found = [pk for pk, is_stated in rows if not is_stated]
+        ids, edge = found[:size], 0
+        if len(found) > size:
+            edge = ids[-1]
+        elif len(rows) == looks:
+            edge = rows[-1][0]
+        if backwards:
+            return Page(ids[::-1], None, after=ids[0] if ids else 0, before=edge)
+        moved = choice.number("after") or choice.number("p")
+        return Page(ids, None, after=edge, before=ids[0] if ids and moved else 0)
+
+    def _conditions(self, choice: Choice) -> tuple[list[str], list[Any]]:
+        """What a prediction must be to be listed, and on this page, as SQL."""
+        sql = ["p.submission_id = %s"]
+        parameters: list[Any] = [self.submission.pk]
+        if not choice["sort"] or choice["sort"] == "text":
+            sql.append("p.id >= %s")
+            parameters.append(tally_of(self.submission).first)
+        for facet in self.kind.facets:
+            if facet.name in choice.facets:
+                sql.append(f"p.{facet.column} = %s")
+                parameters.append(choice.facets[facet.name])
+        if choice["confidence"]:
+            _, low, high = BANDS[choice["confidence"]]
+            sql.append(f"{CONFIDENCE} >= %s AND {CONFIDENCE} < %s")
+            parameters += [low, high]
+        if choice["verdict"] == "unjudged":
+            sql.append("p.id <> ALL(%s)")
+            parameters.append(self.judged.ids.tolist())
+        begins, sign = _cursor(choice)
+        if begins and choice["sort"] in ("sure", "unsure"):
+            row = Prediction.objects.filter(pk=begins, submission=self.submission).first()
+            if row is not None:
+                sql.append(f"({CONFIDENCE}, p.id) {sign} (%s, %s)")
+                parameters += [-1.0 if row.confidence is None else row.confidence, begins]
+        elif begins:
+            sql.append(f"p.id {sign} %s")
+            parameters.append(begins)
+        return sql, parameters
+
+    def everything(self, choice: Choice) -> Iterator[list[int]]:
+        """Yields the numbers of all that was chosen, some hundreds at a time."""
+        size = 10 * PAGE
+        while True:
+            page, _ = self.list(choice, size, counted=False)
+            if page.ids:
+                yield page.ids
+            if not page.after:
+                return
+            said = {key: value for key, value in choice.said.items() if key not in NUMBERS}
+            choice = replace(choice, said=said | {"after": str(page.after)})
+
+
+def hash_of(version: Sequence[Any]) -> str:
+    """A short name for what a cached thing depends on."""
+    return sha256(repr(version).encode()).hexdigest()[:32]
+
+
+def _cursor(choice: Choice) -> tuple[int, str]:
+    """The prediction that a page begins or ends at, and the sign that says where the page lies."""
+    falling = choice["sort"] == "sure"
+    if choice["before"]:
+        return choice.number("before"), ">" if falling else "<"
+    if choice["after"]:
+        return choice.number("after"), "<" if falling else ">"
+    return choice.number("p"), "<=" if falling else ">="
+
+
+def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
+    """filter -> the value that was chosen of it, of those that the groups have."""
+    said = {name: choice[name] for name in ("verdict", "part", "votes", "who", "confidence")}
+    return {
+        name: value
+        for name, value in (said | dict(choice.facets)).items()
+        if value and name in groups
+    }
+
+
+def _kept(groups: Mapping[str, Options], chosen: Mapping[str, Any], but: str = "") -> Mask:
+    """Which rows all choices keep, but for one filter."""
+    size = next((mask.size for options in groups.values() for mask in options.values()), 0)
+    kept = np.ones(size, dtype=np.bool_)
+    for name, value in chosen.items():
+        if name != but:
+            kept &= groups[name].get(value, np.zeros(size, dtype=np.bool_))
+    return kept
+
+
+def _counts(
+    groups: Mapping[str, Options],
+    chosen: Mapping[str, Any],
+    weight: NDArray[np.int64] | None = None,
+) -> dict[str, dict[Any, int]]:
+    """How many rows each value of each filter would leave, and "" none of it."""
+    counts: dict[str, dict[Any, int]] = {}
+    for name, options in groups.items():
+        kept = _kept(groups, chosen, name)
+        n = kept.astype(np.int64) if weight is None else kept * weight
+        counts[name] = {value: int(n[mask].sum()) for value, mask in options.items()}
+        counts[name][""] = int(n.sum())
+    return counts
+
+
+def _page_of(rows: Rows, choice: Choice, size: int) -> Page:
+    """A page of rows that are all held, in the order that was chosen."""
+    if choice["sort"] in ("sure", "unsure"):
+        order = np.lexsort((rows.ids, rows.confidence))
+        order = order[::-1] if choice["sort"] == "sure" else order
+    else:
+        order = np.arange(rows.ids.size)
+    ids = rows.ids[order]
+    place = {pk: at for at, pk in enumerate(ids.tolist())}
+    start = _start(choice, ids, place, size)
+    here = ids[start : start + size].tolist()
+    return Page(
+        here,
+        ids.size,
+        after=here[-1] if here and start + size < ids.size else 0,
+        before=here[0] if here and start > 0 else 0,
+    )
+
+
+def _start(choice: Choice, ids: NDArray[np.int64], place: Mapping[int, int], size: int) -> int:
+    """Where among all that is listed a page begins; a cursor that is not listed stands where its
+    number would.
+    """
+    begins, _ = _cursor(choice)
+    if not begins:
+        return 0
+    at = place.get(begins)
+    if at is None:
+        at = int(np.searchsorted(ids, begins)) if choice["sort"] in ("", "text") else 0
+        return max(0, at - size) if choice["before"] else at
+    if choice["before"]:
+        return max(0, at - size)
+    return at + 1 if choice["after"] else at - at % size

@@ -1,0 +1,272 @@
+"""The explorer: what is listed is what is counted, on every page once; nothing is told of what a
+team may not see; and no request reads a whole run.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Token
+from kbpo.clock import now
+from kbpo.instances.models import Label
+from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.open_track import close_track, freeze_track
+from kbpo.submissions.models import Submission
+from kbpo.submissions.tally import count
+from kbpo.web.research.explorer import SORTS, Explorer, read_choice
+from tests.conftest import Toy
+from tests.evaluation.world import LIVES, WORKS, World
+
+pytestmark = pytest.mark.django_db
+MOST_QUERIES = 36
+
+
+@pytest.fixture
+def world(toy: Toy) -> World:
+    return World(toy, n_documents=5)
+
+
+@pytest.fixture
+def row(world: World) -> Submission:
+    """A scored run; four in ten of its relations are judged, one of them by people who were
+    divided. Another run on the board states a third of the same.
+    """
+    row = world.system(
+        "one", lambda one: True, confidence=lambda one: (None, 0.2, 0.7, 0.95)[one.pk % 4]
+    )
+    other = world.system("other", lambda one: one.pk % 3 == 0, team="Neural")
+    for each in (row, other):
+        each.scored_at = each.sampled_at
+        each.move("scored")
+        count(each).save()
+    world.answer(world.sample(row, 0.4))
+    divided = Label.objects.filter(value__has_key="shown").first()
+    assert divided is not None
+    divided.value["votes"] = dict.fromkeys(divided.value["shown"], 2)
+    divided.save()
+    return row
+
+
+def client_of(toy: Toy, name: str) -> Client:
+    client = Client()
+    client.force_login(toy.users[name])
+    return client
+
+
+def listed(explorer: Explorer, size: int = 7, **said: str) -> list[int]:
+    """All that a choice lists, page by page; the way back shows the same pages."""
+    choice = read_choice(said, explorer.submission)
+    pages, after = [], "0"
+    while True:
+        page, _ = explorer.list(read_choice(said | {"after": after}, explorer.submission), size)
+        pages.append(page.ids)
+        if not page.after:
+            break
+        after = str(page.after)
+    for earlier, later in pairwise(pages):
+        back = read_choice(said | {"before": str(later[0])}, explorer.submission)
+        assert explorer.list(back, size)[0].ids == earlier
+    found = [pk for page in pages for pk in page]
+    assert len(set(found)) == len(found), "nothing twice"
+    _, counts = explorer.list(choice, size)
+    if not choice["who"]:
+        chosen = counts["verdict"].get(choice["verdict"], 0)
+        assert len(found) == chosen, (said, len(found), chosen)
+    return found
+
+
+def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
+    explorer = Explorer(row, public=False)
+    everything = set(row.predictions.values_list("pk", flat=True))
+    assert set(listed(explorer)) == everything
+    for said in (
+        {},
+        {"relation": LIVES},
+        {"verdict": "judged"},
+        {"q": "Anna"},
+        {"confidence": "low"},
+    ):
+        _, counts = explorer.list(read_choice(said, row))
+        for name, values in counts.items():
+            words = explorer.kind.facet_words(name)
+            for value, n in values.items():
+                told = words[value][0] if value in words else str(value)
+                if name in said or not value:
+                    continue
+                found = listed(explorer, **(said | {name: told}))
+                assert len(found) == n, (said, name, told)
+    right, wrong = (set(listed(explorer, verdict=one)) for one in ("right", "wrong"))
+    unjudged = set(listed(explorer, verdict="unjudged"))
+    assert right and wrong and unjudged and right | wrong | unjudged == everything
+    assert len(listed(explorer, votes="split")) >= 1
+    alone = set(listed(explorer, who="alone"))
+    others = row.predictions.filter(instance__predictions__submission__name="other")
+    assert alone == everything - set(others.values_list("pk", flat=True))
+
+
+def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
+    explorer = Explorer(row, public=False)
+    for sort in SORTS:
+        for verdict in ("", "judged", "unjudged"):
+            found = listed(explorer, sort=sort, verdict=verdict)
+            by_pk = row.predictions.in_bulk(found)
+            keys = [
+                (by_pk[pk].confidence or -1.0, pk) if sort != "text" else (0, pk) for pk in found
+            ]
+            assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
+
+
+def test_the_page_shows_a_claim_beside_what_people_said(
+    row: Submission, toy: Toy, django_assert_max_num_queries: Any
+) -> None:
+    client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
+    client.get(address)
+    with django_assert_max_num_queries(MOST_QUERIES):
+        page = client.get(address)
+    assert page.status_code == 200 and len(page.context["rows"]) == 50
+    wrong = client.get(address, {"verdict": "wrong", "relation": WORKS})
+    one = wrong.context["one"]
+    assert one.right is False and one.relation is False and one.predicate == WORKS
+    html = wrong.content.decode()
+    begin, end = one.row.subject
+    assert f"{begin}–{end}" in html and one.document.key in html and "0 of 3" not in one.votes
+    link = wrong.context["permalink"]
+    again = client.get(link)
+    assert again.context["one"].prediction.pk == one.prediction.pk
+    assert again.context["rows"][0].prediction.pk == one.prediction.pk
+    following = client.get(address + wrong.context["following"])
+    assert following.context["one"].prediction.pk == wrong.context["rows"][1].prediction.pk
+    assert client.get(address, {"verdict": "perhaps"}).status_code == 400
+    assert client.get(address, {"p": "9" * 15}).status_code == 404
+    assert client.get(address, {"after": "²"}).status_code == 400
+    assert client.get(address, {"q": '(a "b -', "document": "x"}).status_code == 200
+    old = client.get(reverse("submission-judged", args=[row.pk]), {"verdict": "wrong"})
+    assert old.status_code == 302 and old["Location"] == f"{address}?verdict=wrong"
+    assert client_of(toy, "Tim").get(address).status_code == 404
+    assert client.get(reverse("explore"))["Location"] == address
+
+
+def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -> None:
+    client, said = client_of(toy, "Rosa"), {"verdict": "judged", "relation": LIVES}
+    wanted = listed(Explorer(row, public=False), **said)
+    assert len(wanted) > 1
+    files = {}
+    for form in ("csv", "jsonl"):
+        answer: Any = client.get(reverse(f"submission-explore-{form}", args=[row.pk]), said)
+        files[form] = b"".join(answer.streaming_content).decode().splitlines()
+    assert [int(one["prediction"]) for one in csv.DictReader(files["csv"])] == wanted
+    assert [json.loads(line)["prediction"] for line in files["jsonl"]] == wanted
+    headers = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}
+    address, found = reverse("api-predictions", args=[row.pk]), []
+    answer = client.get(address, said | {"limit": 1}, headers=headers).json()
+    assert answer["count"] == len(wanted)
+    while True:
+        found += [one["prediction"] for one in answer["results"]]
+        if not answer["next"]:
+            break
+        answer = client.get(answer["next"], headers=headers).json()
+    assert found == wanted
+    assert (
+        json.loads(files["jsonl"][0])
+        == client.get(address, said, headers=headers).json()["results"][0]
+    )
+    assert client.get(address, {"verdict": "no"}, headers=headers).status_code == 400
+    assert client.get(address, {"limit": "0"}, headers=headers).status_code == 400
+
+
+def test_a_run_that_waits_for_its_sample_is_told_nothing_of_others_judgments(
+    row: Submission, world: World, toy: Toy
+) -> None:
+    """Its predictions are all listed, and of none is told what people said for another run."""
+    late = world.system("late", lambda one: True, team="Neural")
+    explorer = Explorer(late, public=False)
+    assert listed(explorer, verdict="judged") == []
+    client = client_of(toy, "Tim")
+    address = reverse("submission-explore", args=[late.pk])
+    for said in ({}, {"q": "Anna"}, {"sort": "sure"}):
+        page = client.get(address, said)
+        assert page.status_code == 200 and page.context["rows"]
+        for one in (*page.context["rows"], page.context["one"]):
+            told = one.as_json()
+            assert one.votes == one.source == ""
+            assert [told[key] for key in told if key.endswith("right")] == [None] * 4
+        assert not page.context["more"].holds
+        assert not any(end.people or end.votes for end in page.context["more"].ends)
+
+
+def test_a_new_label_shows_at_once(row: Submission, world: World) -> None:
+    before = len(listed(Explorer(row, public=False), verdict="judged"))
+    assert before < row.predictions.count()
+    world.answer(world.sample(row, 1.0))
+    after = listed(Explorer(row, public=False), verdict="judged")
+    assert len(after) == row.predictions.count() > before
+
+
+def test_what_readers_found_is_told_once_the_track_closes(
+    world: World, row: Submission, toy: Toy
+) -> None:
+    """A small run misses what the other states, and what nobody does; while the track is open that
+    would be an answer key.
+    """
+    read = world.documents[:2]
+    row.predictions.filter(instance__document__in=[one.pk for one in read]).exclude(
+        instance__predicate__name=WORKS
+    ).delete()
+    world.read_in_full(read, lambda one: True)
+    DocumentSample.objects.bulk_create(
+        DocumentSample(
+            track=world.track, document=one, stage=1, probability=0.4, position=at, settled_at=now()
+        )
+        for at, one in enumerate(read)
+    )
+    address = reverse("submission-missed", args=[row.pk])
+    client = client_of(toy, "Rosa")
+    page = client.get(address)
+    assert page.status_code == 200 and not page.context["page"].object_list
+    text = reverse("track-document", args=["world", read[0].key])
+    assert not client.get(text).context["found"]
+    close_track(freeze_track(world.track))
+    true = {one.pk for one in world.instances if world.truth[one.pk]}
+    inside = [one for one in world.instances if one.document_id in {doc.pk for doc in read}]
+    wanted: dict[str, set[str]] = {"missed": set(), "nobody": set()}
+    for one in inside:
+        stated = set(one.predictions.values_list("submission__name", flat=True))
+        if one.pk in true and "one" not in stated:
+            wanted["missed" if stated else "nobody"].add(
+                f"{one.document.key} {one.subject_begin} {one.predicate.name} {one.object_begin}"
+            )
+    assert all(wanted.values())
+    for who, expected in wanted.items():
+        file: Any = client.get(reverse("submission-missed-jsonl", args=[row.pk]), {"who": who})
+        rows = [json.loads(line) for line in b"".join(file.streaming_content).splitlines()]
+        told = {
+            f"{one['document']} {one['subject'][0]} {one['predicate']} {one['object'][0]}"
+            for one in rows
+        }
+        assert told == expected, who
+        assert client.get(address, {"who": who}).context["page"].paginator.count == len(expected)
+    shown = Client().get(text)
+    assert {systems[0].name for _, systems in shown.context["found"] if systems} == {"one", "other"}
+    assert {run.name for _, runs in shown.context["claims"] for run in runs} == {"one", "other"}
+
+
+def test_an_open_track_shows_a_document_and_only_ones_own_claims(
+    row: Submission, world: World, toy: Toy
+) -> None:
+    address = reverse("track-document", args=["world", world.documents[0].key])
+    assert not Client().get(address).context["claims"]
+    mine = client_of(toy, "Rosa").get(address).context["claims"]
+    assert {run.pk for _, runs in mine for run in runs} == {row.pk}
+    assert any(one.right is not None for one, _ in mine)
+    found = Client().get(reverse("track-documents", args=["world"]), {"q": "Carl3x2 Town2"})
+    assert [one.key for one in found.context["rows"]] == [world.documents[3].key]
+    world.corpus.may_be_downloaded = False
+    world.corpus.save()
+    assert Client().get(address).status_code == 404
