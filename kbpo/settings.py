@@ -158,6 +158,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "kbpo.web.api.unchanged.UnchangedMiddleware",
     "kbpo.web.errors.ErrorMiddleware",
 ]
 ROOT_URLCONF = "kbpo.urls"
@@ -273,7 +274,17 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "kbpo.web.api.errors.handle",
+    "DEFAULT_THROTTLE_CLASSES": ["kbpo.web.api.limits.RateLimit"],
 }
+API_RATE = environment.integer(
+    "API_RATE", 600, "Requests to the API that a person may make in a minute", minimum=1
+)
+API_RATE_OF_STRANGERS = environment.integer(
+    "API_RATE_OF_STRANGERS",
+    300,
+    "Requests to the API that an address may make in a minute without a token",
+    minimum=1,
+)
 SPECTACULAR_SETTINGS = {"TITLE": "KBP Online", "VERSION": VERSION, "SERVE_INCLUDE_SCHEMA": False}
 
 # -- Limits of uploads (formats.limits has the rest)

@@ -83,9 +83,11 @@ class Client:
         """How two systems of a board differ, each difference with its interval."""
         return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 
-    def submissions(self) -> list[Json]:
-        """The latest submissions of your teams."""
-        return list(self._get("submissions/")["submissions"])
+    def submissions(self, **switches: Any) -> list[Json]:
+        """The latest 200 submissions of your teams; `track` and `status` choose, `limit` and
+        `offset` turn pages.
+        """
+        return list(self._get("submissions/", **switches)["submissions"])
 
     def submission(self, number: int) -> Json:
         """One submission: where it is, its plan, its scores so far."""

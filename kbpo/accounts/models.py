@@ -84,10 +84,18 @@ def _digest(secret: str) -> str:
 class Token(models.Model):
     """An API token; only its hash is kept."""
 
+    class Scope(models.TextChoices):
+        """What it may do, of all that its owner may."""
+
+        READ = "read", "Read: scores, judgments, problems"
+        UPLOAD = "upload", "Read and upload; it spends nothing"
+        ALL = "all", "All that you may do, also confirm and spend"
+
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64, unique=True)
     prefix = models.CharField(max_length=8)
+    scope = models.CharField(max_length=8, choices=Scope.choices, default=Scope.ALL)
     created_at = models.DateTimeField(default=clock.now)
     last_used_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
@@ -100,12 +108,19 @@ class Token(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     @classmethod
-    def issue(cls, user: User, name: str, *, days: int | None = 365) -> tuple[Token, str]:
+    def issue(
+        cls, user: User, name: str, *, days: int | None = 365, scope: str = Scope.ALL
+    ) -> tuple[Token, str]:
         """A new token and its secret, which is shown once and never stored."""
         secret = "kbpo_" + secrets.token_urlsafe(32)
         expires = clock.now() + timedelta(days=days) if days else None
         token = cls.objects.create(
-            user=user, name=name, digest=_digest(secret), prefix=secret[5:11], expires_at=expires
+            user=user,
+            name=name,
+            digest=_digest(secret),
+            prefix=secret[5:11],
+            scope=scope,
+            expires_at=expires,
         )
         return token, secret
 
@@ -115,6 +130,11 @@ class Token(models.Model):
         none.
         """
         return cls.objects.select_related("user").filter(digest=_digest(secret)).first()
+
+    def allows(self, scope: str) -> bool:
+        """Whether it may do what needs this scope."""
+        wider = list(self.Scope)
+        return wider.index(self.Scope(self.scope)) >= wider.index(self.Scope(scope))
 
     @property
     def refusal(self) -> str:

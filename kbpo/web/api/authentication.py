@@ -7,7 +7,8 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 
 from kbpo import clock
@@ -31,12 +32,25 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("There is no such token. Make one on your account page.")
         if token.refusal:
             raise AuthenticationFailed(token.refusal)
+        if not token.allows(_needed(request)):
+            raise PermissionDenied(
+                f"This token may only {token.get_scope_display().lower()}. Make one that may do"
+                " more on your account page."
+            )
         if token.last_used_at is None or token.last_used_at < clock.now() - timedelta(minutes=1):
             Token.objects.filter(pk=token.pk).update(last_used_at=clock.now())
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return self.keyword
+
+
+def _needed(request: Request) -> str:
+    """The scope that a request needs: to change anything takes all, where its view says no less."""
+    if request.method in SAFE_METHODS:
+        return Token.Scope.READ
+    view = request.parser_context["view"] if request.parser_context else None
+    return str(getattr(view, "scope", Token.Scope.ALL))
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

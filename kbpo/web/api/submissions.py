@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.quality.reliability import reliability
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Token, User
 from kbpo.evaluation.extent import extent_of, guaranteed
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
@@ -29,7 +29,9 @@ from kbpo.sampling.plan import refresh
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
+from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
+from kbpo.web.api.tracks import one_of
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.submissions import samples_seen
 from scoring.score import DEFAULT
@@ -189,10 +191,12 @@ def find(request: Request, pk: int) -> Submission:
     return row
 
 
-def page_of(rows: Any, request: Request, view: APIView) -> tuple[LimitOffsetPagination, list[Any]]:
-    """The pagination that `limit` and `offset` ask for, and its rows: 100 a page, 1,000 at most."""
+def page_of(
+    rows: Any, request: Request, view: APIView, *, at_once: int = 100
+) -> tuple[LimitOffsetPagination, list[Any]]:
+    """The pagination that `limit` and `offset` ask for, and its rows: 1,000 at most."""
     pages = LimitOffsetPagination()
-    pages.default_limit, pages.max_limit = 100, 1000
+    pages.default_limit, pages.max_limit = at_once, 1000
     return pages, pages.paginate_queryset(rows, request, view=view) or []
 
 
@@ -201,12 +205,35 @@ class SubmissionList(APIView):
 
     permission_classes = [IsAuthenticated]
     parser_classes = [MultiPartParser, FormParser]
+    scope = Token.Scope.UPLOAD
 
-    @extend_schema(operation_id="list_submissions", responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="list_submissions",
+        parameters=[
+            OpenApiParameter("track", str, description="Slug of a track"),
+            OpenApiParameter("status", str, enum=Submission.Status.values),
+            OpenApiParameter("limit", int, description="200 if nothing is said, 1,000 at most"),
+            OpenApiParameter("offset", int),
+        ],
+        responses=OpenApiTypes.OBJECT,
+    )
     def get(self, request: Request) -> Response:
-        """The latest 200 submissions of your teams, and how far each is."""
-        rows = own(request).order_by("-pk")[:200]
-        return Response({"submissions": [named(row) for row in rows]})
+        """The submissions of your teams, the latest first, in pages, and how far each is."""
+        rows = own(request).distinct().order_by("-pk")
+        said = request.query_params
+        if "track" in said:
+            rows = rows.filter(track=public_track(said["track"]))
+        if "status" in said:
+            rows = rows.filter(status=one_of(request, "status", Submission.Status.values, ""))
+        pages, page = page_of(rows, request, self, at_once=200)
+        return Response(
+            {
+                "count": pages.count,
+                "next": pages.get_next_link(),
+                "previous": pages.get_previous_link(),
+                "submissions": [named(row) for row in page],
+            }
+        )
 
     @extend_schema(
         operation_id="submit",

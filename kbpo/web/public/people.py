@@ -27,6 +27,8 @@ from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
 
 TOKENS = 20
+TOKEN_DAYS = (7, 30, 90, 365)
+"""Days after which a new token may end"""
 """Tokens that one person may hold at a time."""
 PAUSED = (
     "Too many wrong passwords were tried. Wait a quarter of an hour, or log in with a browser in"
@@ -118,6 +120,8 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
     context = {
         "teams": user.teams.order_by("name"),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
+        "scopes": Token.Scope.choices,
+        "days": TOKEN_DAYS,
         "secret": secret,
         "refusal": refusal,
         "now": clock.now(),
@@ -136,11 +140,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
         return _account(
             request, refusal="Give the token a name of 1 to 80 characters: where will it be used?"
         )
+    scope, days = request.POST.get("scope", ""), request.POST.get("days", "")
+    if scope not in Token.Scope.values or days not in map(str, TOKEN_DAYS):
+        return _account(request, refusal="Say what the token may do, and for how long.")
     if user.tokens.filter(revoked_at=None).count() >= TOKENS:
         return _account(
             request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more."
         )
-    return _account(request, secret=Token.issue(user, name)[1])
+    return _account(request, secret=Token.issue(user, name, days=int(days), scope=scope)[1])
 
 
 @login_required
