@@ -149,6 +149,7 @@ STILL_NAMING: set[str] = {
     "kbpo.evaluation.studies.pooling",
     "kbpo.evaluation.studies.reach_cache",
     "kbpo.evaluation.studies.what_if",
+    "kbpo.releases.write",
     "kbpo.sampling.documents.second_stage",
     "kbpo.sampling.models",
     "kbpo.scores.models",
@@ -170,6 +171,8 @@ STILL_NAMING: set[str] = {
     "scoring.default",
     "scoring.floors",
     "scoring.published",
+    "scoring.release",
+    "scoring.rescore",
     "scoring.score",
 }
 
