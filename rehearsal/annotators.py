@@ -251,6 +251,9 @@ class Worker:
             if page.has_form("consent"):
                 form = page.form("consent")
                 page = self.browser.submit(form, form.values() | {"agree": ["yes"]})
+            elif page.has_form("begin") and self.kind and self.kind not in page.path:
+                # Of another kind, of which there is more just now: this worker never wants it.
+                page = self.browser.get(f"/annotate/tutorial/{self.kind}/")
             elif page.has_form("begin"):
                 page = self.browser.submit(page.form("begin"), page.form("begin").values())
             elif page.has_form("explained"):

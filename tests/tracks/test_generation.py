@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.budget.check_books import check_books
-from annotation.models import Question
+from annotation.models import Assignment, Question
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
@@ -123,13 +123,15 @@ class Reader:
         return Shown("correct" if answer in passage else "incorrect", passage.split(".")[0])
 
 
-def rate(url: str, *names: str) -> int:
+def rate(url: str, *names: str, kind: str = "") -> int:
     """How many outputs annotators rated and mended through the pages, as they should."""
     for name in names:
         if not User.objects.filter(username=name).exists():
             User.objects.create_user(name, password=PASSWORD, is_annotator=True)
     logins = [(name, PASSWORD) for name in names]
-    work = Crowd(url, logins, lambda *_: pytest.fail("no relation"), opinions=Reader()).work()
+    work = Crowd(
+        url, logins, lambda *_: pytest.fail("no relation"), opinions=Reader(), kinds=[kind]
+    ).work()
     assert work.errors == []
     return work.answers
 
@@ -219,6 +221,23 @@ def test_answers_travel_to_the_board(
     for pk in runs:
         call(f"{url}/api/submissions/{pk}/confirm/", token, b"{}")
     call_command("tick", "--until-idle", verbosity=0)
+    others = tmp_path / "others.jsonl"
+    others.write_text(json.dumps({"input_id": "a"}) + "\n")
+    summaries = open_track(
+        create_track(
+            load_inputs("Others", others),
+            "Summaries",
+            kind="generation",
+            money=Money(budget=Decimal(50)),
+        )
+    )
+    other = upload(url, token, "Other", [line("a", "It reads well.")], summaries.slug)
+    call(f"{url}/api/submissions/{other}/confirm/", token, b"{}")
+    call_command("tick", "--until-idle", verbosity=0)
+    assert rate(url, "dee", kind="language_quality") > 0
+    hers = Assignment.objects.filter(worker__user__username="dee")
+    asked_her = set(hers.values_list("hit__questions__interface", flat=True))
+    assert asked_her == {"language_quality"}, "whoever wants one kind learns no other"
     asked = Question.objects.filter(payload__text="Lund")[0]
     assert asked.payload["passages"][0] == "It is Lund. Nobody doubts it.", "where it came from"
     while rate(url, "ada", "bo"):
