@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from django.db import transaction
 
@@ -87,9 +87,8 @@ def _load(row: CorpusUpload) -> Found:
 @transaction.atomic
 def want(model: type[Row], pk: int) -> Row | None:
     """Return the upload, to be loaded now; None if its trial is not done, or somebody was quicker."""
-    row = (
-        model._default_manager.select_for_update(of=("self",)).filter(pk=pk, status="tried").first()
-    )
+    tried = model._default_manager.filter(pk=pk, status="tried")
+    row = cast("Row | None", tried.select_for_update(of=("self",)).first())
     if row is not None:
         row.move("wanted")
         nudge("load")
@@ -101,7 +100,7 @@ def want(model: type[Row], pk: int) -> Row | None:
 def discard(model: type[Row], pk: int) -> Row | None:
     """Return the upload, which is dropped with its files; None if it is being loaded or is loaded."""
     rows = model._default_manager.select_for_update(of=("self",)).filter(pk=pk)
-    row = rows.exclude(status__in=["wanted", "loaded"]).first()
+    row = cast("Row | None", rows.exclude(status__in=["wanted", "loaded"]).first())
     if row is not None:
         row.delete()
         transaction.on_commit(lambda: forget(row))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kbpo.web.desk import (
-    annotations,
+    annotations as annotation_files,
+)
+from kbpo.web.desk import (
     batches,
     corpora,
     define,
@@ -67,7 +69,7 @@ urlpatterns = [
     *money.urlpatterns,
     *tracks.urlpatterns,
     *corpora.urlpatterns,
-    *annotations.urlpatterns,
+    *annotation_files.urlpatterns,
     *judgments.urlpatterns,
     *define.urlpatterns,
     *describe.urlpatterns,

@@ -65,17 +65,17 @@ def listed(explorer: Explorer, size: int = 7, **said: str) -> list[int]:
     choice = read_choice(said, explorer.submission)
     pages, after = [], "0"
     while True:
-        page, _ = explorer.list(read_choice(said | {"after": after}, explorer.submission), size)
+        page, _ = explorer.page(read_choice(said | {"after": after}, explorer.submission), size)
         pages.append(page.ids)
         if not page.after:
             break
         after = str(page.after)
     for earlier, later in pairwise(pages):
         back = read_choice(said | {"before": str(later[0])}, explorer.submission)
-        assert explorer.list(back, size)[0].ids == earlier
+        assert explorer.page(back, size)[0].ids == earlier
     found = [pk for page in pages for pk in page]
     assert len(set(found)) == len(found), "nothing twice"
-    _, counts = explorer.list(choice, size)
+    _, counts = explorer.page(choice, size)
     if not choice["who"]:
         chosen = counts["verdict"].get(choice["verdict"], 0)
         assert len(found) == chosen, (said, len(found), chosen)
@@ -93,7 +93,7 @@ def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
         {"q": "Anna"},
         {"confidence": "low"},
     ):
-        _, counts = explorer.list(read_choice(said, row))
+        _, counts = explorer.page(read_choice(said, row))
         for name, values in counts.items():
             words = explorer.kind.facet_words(name)
             for value, n in values.items():

@@ -166,8 +166,8 @@ def describe(
     for one, row in zip(chosen, rows, strict=True):
         if one.pk in unjudged:
             row = replace(row, value={}, clusters=Clusters(row.clusters.text, {}), closed=False)
-        label = labels.get(one.instance.target_id)
-        found.append(_describe(one, row, label, schema.get(row.predicate, {})))
+        said = labels.get(one.instance.target_id)
+        found.append(_describe(one, row, said, schema.get(row.predicate, {})))
     return found
 
 

@@ -65,7 +65,7 @@ class Predictions(APIView):
             choice = read_choice(request.query_params.dict(), submission)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        page, counts = explorer.list(choice, _limit(request))
+        page, counts = explorer.page(choice, _limit(request))
         count = page.n
         if count is None and not choice["who"]:
             count = counts["verdict"].get(choice["verdict"], 0)

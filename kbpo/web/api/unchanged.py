@@ -17,4 +17,4 @@ class UnchangedMiddleware(ConditionalGetMiddleware):
         """The answer, or 304."""
         if not request.path.startswith("/api/"):
             return response
-        return super().process_response(request, response)  # type: ignore[arg-type, return-value]
+        return super().process_response(request, response)

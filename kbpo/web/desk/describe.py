@@ -70,8 +70,9 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "ends_when_ranked": "End when ranked",
         }
 
-    def __init__(self, *args: Any, instance: Track, **kwargs: Any) -> None:
-        super().__init__(*args, instance=instance, **kwargs)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        instance = self.instance
         kind = class_of(instance.kind)
         shown = [(name, kind.distributions[name].label) for name in instance.distributions]
         criteria = [(one.name, one.label) for one in kind.criteria]

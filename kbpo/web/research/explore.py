@@ -62,7 +62,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         choice = read_choice(request.GET, submission)
     except Unreadable as wrong:
         choice, refusal = Choice(), f"{wrong} All predictions are listed."
-    page, counts = explorer.list(choice)
+    page, counts = explorer.page(choice)
     rows = rows_of(explorer, page.ids)
     opened = _opened(explorer, choice, rows)
     here = {key: choice.number(key) for key in ("after", "before") if choice[key]}

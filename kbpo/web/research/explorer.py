@@ -306,7 +306,7 @@ class Explorer:
             values[both] = there.parts[name]
         return rows
 
-    def list(
+    def page(
         self, choice: Choice, size: int = PAGE, *, counted: bool = True
     ) -> tuple[Page, dict[str, dict[Any, int]]]:
         """A page of what was chosen, and value -> how many of every filter (none if not asked)."""
@@ -414,7 +414,7 @@ class Explorer:
         """Yields the numbers of all that was chosen, some hundreds at a time."""
         size = 10 * PAGE
         while True:
-            page, _ = self.list(choice, size, counted=False)
+            page, _ = self.page(choice, size, counted=False)
             if page.ids:
                 yield page.ids
             if not page.after:
