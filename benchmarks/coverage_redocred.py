@@ -39,7 +39,7 @@ from kbpo.inclusion.annotated import Annotated  # noqa: E402
 from kbpo.inclusion.documents import KnownDocuments  # noqa: E402
 from kbpo.inclusion.read import Inclusion  # noqa: E402
 from kbpo.pool.pool import Pool as ServicePool  # noqa: E402
-from kbpo.sampling.guess import guess  # noqa: E402
+from kbpo.sampling.guess import Lesson  # noqa: E402
 from kbpo.tracks.recall import Facts  # noqa: E402
 from scoring.combine import Chances  # noqa: E402
 from scoring.score import Score, default_estimates, scores  # noqa: E402
@@ -126,7 +126,7 @@ def data_of(
     f = np.tile(label[judged][:, None], (1, m))
     known = np.full(stated, np.nan)
     known[judged] = label[judged]
-    found = guess(whole, known, key="coverage", seen={})
+    found = Lesson(whole, "coverage", {}).guess(known)
     return Data(
         pool=whole,
         shown=np.ones(m, dtype=np.bool_),

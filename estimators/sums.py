@@ -24,3 +24,18 @@ def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     )
     total: FloatArray = chooser @ rows
     return total
+
+
+def code_pairs(first: IntArray, second: IntArray) -> IntArray:
+    """Return a code of each pair of whole numbers: 0, 1, … in the ascending order of the pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> code_pairs(np.array([7, 3, 7]), np.array([1, 2, 1])).tolist()
+    [1, 0, 1]
+    """
+    left = np.unique(first, return_inverse=True)[1].astype(np.int64)
+    right = np.unique(second, return_inverse=True)[1].astype(np.int64)
+    pairs = left * (int(right.max(initial=0)) + 1) + right
+    return np.unique(pairs, return_inverse=True)[1].astype(np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,8 @@ class Pool:
     """(u,) document ids; 0 where a kind has none"""
     predicate: Ids
     """(u,) the stratum of each: of relations the predicate's id"""
-    types: NDArray[np.str_]
-    """(u,) types of subject and object, as the first submission says that states it"""
+    types: NDArray[Any]
+    """(u,) code of the types of subject and object, as the first submission says that states it"""
     subject: Ids
     """(u,) code of the subject's entity within its document: its canonical mention, as that
     submission says"""
@@ -52,6 +53,13 @@ class Pool:
     """(u,) code of what each was made for"""
     text: Matrix | None = None
     """(u, words) the weights of words in each, where the model is to see which say the same"""
+
+    @property
+    def ends(self) -> list[int]:
+        """The least and the greatest number of a target. Millions of them are no condition of a
+        query; what lies between the ends is few labels more.
+        """
+        return [int(self.target_id.min(initial=2**62)), int(self.target_id.max(initial=0))]
 
     @cached_property
     def member(self) -> Matrix:

@@ -41,7 +41,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.clock": (set(), DJANGO),
     "kbpo.queue": (set(), DJANGO),
     "kbpo.accounts": (set(), DJANGO),
-    "kbpo.corpus": ({"formats"}, DJANGO),
+    "kbpo.corpus": ({"formats"}, DJANGO | {"numpy"}),
     "kbpo.instances": ({"kbpo.corpus"}, DJANGO),
     "kbpo.tracks": ({"kbpo.corpus", "scoring"}, DJANGO | {"numpy"}),
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from django.db import connection
+from numpy.typing import NDArray
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+BEGIN = len(b"PGCOPY\n\xff\r\n\0") + 8
+"""Bytes of a binary COPY before its first row: a signature, flags, the length of an extension"""
+END = 2
 
 
-def fetch(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def fetch(sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
     """The rows of a parameterised query."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
+
+
+def fetch_arrays(
+    columns: Mapping[str, str], rest: str, parameters: Parameters, *, reals: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """The columns of a query as arrays: name -> expression, whole numbers but for the `reals`.
+    None may be null; `rest` is what follows the columns.
+
+    The numbers come as bytes by COPY. Rows of Python's own numbers hold ten times as much memory
+    and take as long to be made as to be found, which tells where millions are read.
+    """
+    types = {name: "float8" if name in reals else "int8" for name in columns}
+    listed = ", ".join(f"({columns[name]})::{types[name]}" for name in columns)
+    body = io.BytesIO()
+    with connection.cursor() as cursor:
+        query = cursor.mogrify(f"SELECT {listed} {rest}", parameters).decode()
+        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", body)
+    fields = [("columns", ">i2")]
+    for place, name in enumerate(columns):
+        fields += [
+            (f"length {place}", ">i4"),
+            (f"value {place}", ">f8" if name in reals else ">i8"),
+        ]
+    row, found = np.dtype(fields), body.getbuffer()[BEGIN:-END]
+    rows = np.frombuffer(found[: len(found) // row.itemsize * row.itemsize], dtype=row)
+    lengths = [rows[f"length {place}"] for place in range(len(columns))]
+    if len(found) % row.itemsize or any((length != 8).any() for length in lengths):
+        raise ValueError(f"A number is null in a row of {listed}")
+    return {
+        name: rows[f"value {place}"].astype(np.float64 if name in reals else np.int64)
+        for place, name in enumerate(columns)
+    }

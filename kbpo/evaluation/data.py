@@ -21,7 +21,7 @@ from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.overlap import overlaps
 from kbpo.pool.pool import Pool, read_pool
 from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.guess import Guess, guess_of, one_verdict
+from kbpo.sampling.guess import Guess, Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -117,14 +117,14 @@ def _guesses(
     """The model's guess under each criterion; and without metrics and judges, where they help: where
     there are any, or single ratings count, for which the model also sees who writes alike.
     """
-    kind, key = type(kind_of(track)), track.corpus.hash_key
+    kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key, seen)
     aided, unaided = {}, {}
     for name, verdicts in f.items():
         label = np.full(pool.instance.size, np.nan)
         label[judged] = one_verdict(verdicts, pool.member[judged])
-        aided[name] = guess_of(kind, name, pool, label, key=key, seen=seen)
+        aided[name] = guess_of(kind, name, lesson, label)
         if pool.scorers or aided[name].error is not None:
-            unaided[name] = guess_of(kind, name, pool, label, key=key, seen=seen, aided=False)
+            unaided[name] = guess_of(kind, name, lesson, label, aided=False)
     return aided, unaided
 
 

@@ -230,7 +230,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         stage_end=bool(done),
         settings=_settings(track, data, found)
         | {
-            **_counts(kind, data),
+            **_counts(kind, data, previous),
             "saved": saved(found, alone, data),
             "scorers": _scorers(data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},
@@ -296,11 +296,19 @@ def _scorers(data: Data, criteria: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _counts(kind: Kind, data: Data) -> dict[str, dict[str, float]]:
-    """The shares that the kind counts: name -> submission -> share."""
-    counted = kind.counts(data.systems)
+def _counts(kind: Kind, data: Data, previous: Evaluation | None) -> dict[str, dict[str, float]]:
+    """The shares that the kind counts: name -> submission -> share. What this version counted of a
+    submission before is not counted again.
+    """
+    told = previous.settings if previous is not None else {}
+    kept = told if told.get("version") == settings.VERSION else {}
+    before = [kept.get(one.name, {}) for one in kind.counted]
+    known = [pk for pk in data.systems if before and all(str(pk) in shares for shares in before)]
+    counted = kind.counts([pk for pk in data.systems if pk not in known])
     return {
-        name: {str(pk): share for pk, share in shares.items()} for name, shares in counted.items()
+        name: {str(pk): kept[name][str(pk)] for pk in known}
+        | {str(pk): share for pk, share in shares.items()}
+        for name, shares in counted.items()
     }
 
 

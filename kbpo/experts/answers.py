@@ -60,9 +60,10 @@ def read_checks(track: Track, target_ids: Ids, inclusion: Floats) -> Checks | No
         return None
     e, pi = (np.zeros((len(rounds), target_ids.size)) for _ in range(2))
     for at, (row, share) in enumerate(rounds):
-        found = _chances(row, target_ids)
-        e[at] = share * spread([(target, chance) for target, chance, _ in found], target_ids)
-        pi[at] = spread([(target, then) for target, _, then in found], target_ids)
+        found = np.array(_chances(row, target_ids), dtype=np.float64).reshape(-1, 3)
+        checkable = found[:, 0].astype(np.int64)
+        e[at] = share * spread(checkable, found[:, 1], target_ids)
+        pi[at] = spread(checkable, found[:, 2], target_ids)
     alone = e.max(axis=0)
     checked = numbers(track, "expert", target_ids) < alone
     answered = ExpertCheck.objects.filter(

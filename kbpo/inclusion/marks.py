@@ -42,12 +42,12 @@ def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
     rows = fetch(
         f"SELECT target_id, bool_or(NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb),"
         f" bool_or(NOT {Label.IS_MARK} AND value = '{{}}'::jsonb)"
-        f" FROM instances_label l WHERE target_id = ANY(%s) AND {IN_PLACE} GROUP BY target_id"
+        f" FROM instances_label l WHERE target_id BETWEEN %s AND %s AND {IN_PLACE} GROUP BY target_id"
         f" HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
-        [pool.target_id.tolist()],
+        pool.ends,
     )
-    open_ones = _not_closed(pool)
-    rows = [row for row in rows if open_ones[np.searchsorted(pool.target_id, row[0])]]
+    open_ones = set(pool.target_id[_not_closed(pool)].tolist())
+    rows = [row for row in rows if row[0] in open_ones]
     alone = np.array(sorted(target for target, judged, _ in rows if not judged), dtype=np.int64)
     mark = np.full(pool.target_id.size, NO_MARK)
     if alone.size:

@@ -48,8 +48,9 @@ def _judged(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Bool
 def with_label(pool: Pool, condition: str, *parameters: object) -> Bools:
     """Return (t,) whether each target has a label of which a condition holds, in SQL."""
     rows = fetch(
-        f"SELECT DISTINCT target_id FROM instances_label WHERE target_id = ANY(%s) AND {condition}",
-        [pool.target_id.tolist(), *parameters],
+        "SELECT DISTINCT target_id FROM instances_label WHERE target_id BETWEEN %s AND %s"
+        f" AND {condition}",
+        [*pool.ends, *parameters],
     )
     return np.isin(pool.target_id, [row[0] for row in rows])
 

@@ -8,14 +8,13 @@ counts as soon as the gap before it closes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.fetch import fetch_arrays
 from kbpo.inclusion.route import NOTHING, Bools, Moment, Private, Route
 from kbpo.pool.pool import Pool
 from kbpo.pool.probabilities import Floats, Ids
@@ -60,22 +59,21 @@ class Thresholds(Route):
         it lies does not matter: of the u in between, just that share is known not to be among the
         unjudged. What was marked is not asked, and so is in none of them.
         """
-        rows = fetch(
-            "SELECT h.target_id, max(h.pi),"
-            " coalesce(max(h.pi) FILTER (WHERE b.settled_at <= %(when)s), 0)"
-            " FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
+        rows = fetch_arrays(
+            {
+                "target": "h.target_id",
+                "highest": "max(h.pi)",
+                "settled": "coalesce(max(h.pi) FILTER (WHERE b.settled_at <= %(when)s), 0)",
+            },
+            "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
             " JOIN submissions_submission s ON s.id = b.submission_id"
             " JOIN tracks_track t ON t.id = s.track_id"
-            " WHERE t.corpus_id = %(corpus)s AND b.drawn_at <= %(when)s"
-            " AND h.target_id = ANY(%(targets)s) GROUP BY h.target_id",
-            {
-                "when": moment.when,
-                "corpus": self.track.corpus_id,
-                "targets": self.pool.target_id.tolist(),
-            },
+            " WHERE t.corpus_id = %(corpus)s AND b.drawn_at <= %(when)s GROUP BY h.target_id",
+            {"when": moment.when, "corpus": self.track.corpus_id},
+            reals=("highest", "settled"),
         )
-        highest = spread([(target, pi) for target, pi, _ in rows], self.pool.target_id)
-        settled = spread([(target, pi) for target, _, pi in rows], self.pool.target_id)
+        highest = spread(rows["target"], rows["highest"], self.pool.target_id)
+        settled = spread(rows["target"], rows["settled"], self.pool.target_id)
         asked = (settled <= self.pool.u) & (self.pool.u < highest)
         return settled + (highest - settled) * moment.share(asked)
 
@@ -94,17 +92,17 @@ def thresholds(
     """
     condition = " AND b.settled_at IS NOT NULL" if settled else ""
     owners, targets = _pairs(private)
-    rows = fetch(
-        "SELECT h.target_id, max(h.pi) FROM sampling_threshold h"
-        " JOIN sampling_samplebatch b ON b.id = h.batch_id"
+    rows = fetch_arrays(
+        {"target": "h.target_id", "pi": "max(h.pi)"},
+        "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
         " JOIN submissions_submission s ON s.id = b.submission_id"
-        f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition}"
-        " AND (s.id, h.target_id) NOT IN"
+        f" WHERE s.track_id = %s{condition} AND (s.id, h.target_id) NOT IN"
         " (SELECT * FROM unnest(%s::bigint[], %s::bigint[]))"
         " AND b.drawn_at <= coalesce(%s, 'infinity'::timestamptz) GROUP BY h.target_id",
-        [track.pk, target_ids.tolist(), owners, targets, until],
+        [track.pk, owners, targets, until],
+        reals=("pi",),
     )
-    return spread(rows, target_ids)
+    return spread(rows["target"], rows["pi"], target_ids)
 
 
 def _pairs(private: Private) -> tuple[list[int], list[int]]:
@@ -116,12 +114,11 @@ def _pairs(private: Private) -> tuple[list[int], list[int]]:
     return owners, targets
 
 
-def spread(rows: Collection[tuple[int, float]], target_ids: Ids) -> Floats:
-    """Return the values of (target, value) rows over ascending `target_ids`; 0 where there is
-    none.
+def spread(targets: Ids, values: Floats, target_ids: Ids) -> Floats:
+    """Return the values of some targets over ascending `target_ids`; 0 where there is none, and
+    without those of other targets.
     """
-    values = np.zeros(target_ids.size)
-    if rows:
-        target, pi = (np.array(column) for column in zip(*rows, strict=True))
-        values[np.searchsorted(target_ids, target.astype(np.int64))] = pi
-    return values
+    found = np.zeros(target_ids.size)
+    inside = np.isin(targets, target_ids)
+    found[np.searchsorted(target_ids, targets[inside])] = values[inside]
+    return found

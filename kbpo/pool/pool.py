@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from kbpo.corpus.fetch import fetch
+from estimators.sums import code_pairs
+from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.scores.read import read_scores
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Ids
+from scoring.arrays import Floats, Ids
 from scoring.arrays import Matrix as Matrix
 from scoring.pool import Pool as Pool
-
-OTHERS = 11
-"""Columns that are read before the weights."""
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
@@ -24,33 +25,18 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     track shows, or others of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
-    said = kind.pool
-    weights = ", ".join(kind.weights(name) for name in names)
-    rows = fetch(
-        f"SELECT p.submission_id, p.instance_id, i.target_id, t.u, {said.document}, {said.stratum},"
-        f" {said.types}, coalesce(p.confidence, 1.0), {said.subject}, {said.object}, {said.input},"
-        f" {weights}"
-        " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
-        " JOIN instances_target t ON t.id = i.target_id"
-        " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
-        [list(submissions)],
-    )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * (OTHERS + len(names))
-    instance, first, row = np.unique(
-        np.array(columns[1], dtype=np.int64), return_index=True, return_inverse=True
-    )
+    column, rows = _rows(kind, names, submissions)
+    instance, first, row = np.unique(rows["instance_id"], return_index=True, return_inverse=True)
     target_id, at, code = np.unique(
-        np.array(columns[2], dtype=np.int64)[first], return_index=True, return_inverse=True
+        rows["target_id"][first], return_index=True, return_inverse=True
     )
-    position = {submission: j for j, submission in enumerate(submissions)}
-    column = np.array([position[one] for one in columns[0]], dtype=np.int64)
     shape = (instance.size, len(submissions))
 
-    def table(values: Sequence[float]) -> Matrix:
-        return sparse.csr_array((np.array(values, dtype=np.float64), (row, column)), shape=shape)
+    def table(values: Floats) -> Matrix:
+        return sparse.csr_array((values, (row, column)), shape=shape)
 
-    document = np.array(columns[4], dtype=np.int64)[first]
-    entity = entities(document, *(np.array(columns[at], dtype=np.int64)[first] for at in (8, 9)))
+    document = rows["document"][first]
+    entity = entities(document, rows["subject"][first], rows["object"][first])
     teams = dict(
         fetch(
             "SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]
@@ -63,30 +49,86 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         instance=instance,
         target=code.astype(np.int64),
         target_id=target_id,
-        u=np.array(columns[3], dtype=np.float64)[first][at],
+        u=rows["u"][first][at],
         document=document,
-        predicate=np.array(columns[5], dtype=np.int64)[first],
-        types=np.array(columns[6], dtype=np.str_)[first],
+        predicate=rows["stratum"][first],
+        types=_types(kind, rows["types"][first], instance, np.array(submissions)[column[first]]),
         subject=entity[0],
         object=entity[1],
-        p={name: _normalised(table(columns[OTHERS + k])) for k, name in enumerate(names)},
-        confidence=table(columns[7]),
+        p={name: _normalised(table(rows[f"p {name}"])) for name in names},
+        confidence=table(rows["confidence"]),
         features=kind.features(instance),
         scorers=scores.scorers,
         scores=scores.value,
-        input=np.unique(np.array(columns[10], dtype=np.int64)[first], return_inverse=True)[1],
+        input=np.unique(rows["input"][first], return_inverse=True)[1],
         text=kind.words_in(instance),
     )
+
+
+def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
+    """(u,) codes of types, in the alphabetical order of their names, from the hashes of these and
+    the statements that they are of.
+    """
+    _, sample, code = np.unique(hashed, return_index=True, return_inverse=True)
+    rows = fetch(
+        f"SELECT stated.place, {kind.pool.types}"
+        " FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY"
+        " AS stated(submission, instance, place)"
+        " JOIN submissions_prediction p ON p.submission_id = stated.submission"
+        " AND p.instance_id = stated.instance"
+        " JOIN instances_instance i ON i.id = p.instance_id"
+        " JOIN instances_target t ON t.id = i.target_id ORDER BY stated.place",
+        [submission[sample].tolist(), instance[sample].tolist()],
+    )
+    ranks = np.argsort(np.argsort(np.array([name for _, name in rows], dtype=np.str_)))
+    return np.asarray(ranks[code], dtype=np.int64)
+
+
+def _rows(
+    kind: Kind, distributions: Sequence[str], submissions: Sequence[int]
+) -> tuple[Ids, dict[str, NDArray[Any]]]:
+    """The column of each prediction of some submissions, and what is read of it by name; those of
+    the submission with the least number first.
+
+    A submission at a time, so that what is read of only one is held twice.
+    """
+    said = kind.pool
+    columns = {
+        "instance_id": "p.instance_id",
+        "target_id": "i.target_id",
+        "u": "t.u",
+        "document": said.document,
+        "stratum": said.stratum,
+        "types": f"hashtextextended({said.types}, 0)",
+        "confidence": "coalesce(p.confidence, 1.0)",
+        "subject": said.subject,
+        "object": said.object,
+        "input": said.input,
+        **{f"p {name}": kind.weights(name) for name in distributions},
+    }
+    owners, parts = list[Ids](), list[dict[str, NDArray[Any]]]()
+    for submission in sorted(submissions):
+        part = fetch_arrays(
+            columns,
+            "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
+            " JOIN instances_target t ON t.id = i.target_id WHERE p.submission_id = %s",
+            [submission],
+            reals=("u", "confidence", *(f"p {name}" for name in distributions)),
+        )
+        parts.append(part)
+        owners.append(np.full(part["instance_id"].size, submissions.index(submission)))
+    none: dict[str, NDArray[Any]] = {name: np.zeros(0, dtype=np.int64) for name in columns}
+    together = {}
+    for name in columns:
+        together[name] = np.concatenate([none[name], *(part.pop(name) for part in parts)])
+    return np.concatenate([np.zeros(0, dtype=np.int64), *owners]), together
 
 
 def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
     """Codes of subjects and of objects, one code an entity of a document, from numbers of their
     canonical mentions.
     """
-    mentions = np.column_stack(
-        [np.concatenate([document, document]), np.concatenate([subject, object_])]
-    )
-    code = np.unique(mentions, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    code = code_pairs(np.tile(document, 2), np.concatenate([subject, object_]))
     return code[: document.size], code[document.size :]
 
 

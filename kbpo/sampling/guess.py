@@ -5,7 +5,8 @@ narrows intervals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from estimators import model
 from estimators.crossfit import folds
-from estimators.features import Claims
+from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
 from estimators.ratings import rating_error
 from kbpo.inclusion.disclosure import Disclosed
@@ -29,24 +30,15 @@ LEAST = 30
 
 
 def guess_of(
-    kind: type[Kind],
-    criterion: str,
-    pool: Pool,
-    label: Floats,
-    *,
-    key: str,
-    seen: Mapping[int, Disclosed],
-    aided: bool = True,
+    kind: type[Kind], criterion: str, lesson: Lesson, label: Floats, *, aided: bool = True
 ) -> Guess:
     """The model's guess under a criterion, as its judgments are: majorities, or single ratings.
     Without aid (`aided`) of metrics and judges it is what systems say that is left; of ratings,
     people alone.
     """
     if kind.criterion(criterion).single == "mean":
-        return guess_ratings(pool, label, key=key, seen=seen, aided=aided)
-    if not aided:
-        pool = replace(pool, scorers=[], scores=np.zeros((0, 0)))
-    return guess(pool, label, key=key, seen=seen)
+        return guess_ratings(lesson.pool, label, key=lesson.key, seen=lesson.seen, aided=aided)
+    return (lesson if aided else lesson.unaided).guess(label)
 
 
 def guess_ratings(
@@ -94,27 +86,68 @@ def _levels(rating: Floats, system: Ids) -> Floats:
     return levels
 
 
-def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Disclosed]) -> Guess:
-    """The model's guess of every instance: cross-fitted in folds by target, so that no label
-    predicts itself.
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What the model is told of a pool, the same for every criterion: made once, and only if there
+    are labels enough to learn from.
 
-    `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there
-    is none. What a system states of targets that its team had `seen` teaches nothing: a judgment
-    that it was shown to be wrong and left out would predict itself, and every estimate would
-    believe that what it states is right. What a run states that seems to be made from others' answers
-    teaches nothing at all.
+    What a system states of targets that its team had `seen` teaches nothing: a judgment that it was
+    shown to be wrong and left out would predict itself, and every estimate would believe that what
+    it states is right. What a run states that seems to be made from others' answers teaches nothing
+    at all.
     """
-    member = _unseen(pool, pool.member, seen)
-    at = np.flatnonzero(np.asarray(member.sum(axis=1)).ravel() > 0)
-    g = np.full(pool.instance.size, 0.5)
-    labels = int(np.count_nonzero(~np.isnan(label[at])))
-    if labels < LEAST:
-        return Guess(g, 1.0, 0)
-    by_target = folds((int(one) for one in pool.target_id), FOLDS, key=key.encode()[:64])
-    told = claims(pool, at, member, _unseen(pool, pool.confidence, seen))
-    g[at] = model.fit(told.features(), label[at], by_target[pool.target[at]]).g
-    rho = model.correlation(label[at], g[at], told.target, told.membership)
-    return Guess(g, rho, labels)
+
+    pool: Pool
+    key: str
+    """Keys the folds"""
+    seen: Mapping[int, Disclosed]
+
+    @cached_property
+    def unaided(self) -> Lesson:
+        """The same if no metric and no judge had said anything."""
+        return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key, self.seen)
+
+    @cached_property
+    def member(self) -> Matrix:
+        """(u, m) the statements that teach."""
+        return _unseen(self.pool, self.pool.member, self.seen)
+
+    @cached_property
+    def at(self) -> Ids:
+        """Rows of the pool of which a statement teaches."""
+        return np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What is told of these rows."""
+        confidence = _unseen(self.pool, self.pool.confidence, self.seen)
+        return claims(self.pool, self.at, self.member, confidence)
+
+    @cached_property
+    def features(self) -> Features:
+        """The same as columns of numbers."""
+        return self.claims.features()
+
+    @cached_property
+    def fold(self) -> Ids:
+        """The fold of each of these rows, by target."""
+        names = (int(one) for one in self.pool.target_id)
+        return folds(names, FOLDS, key=self.key.encode()[:64])[self.pool.target[self.at]]
+
+    def guess(self, label: Floats) -> Guess:
+        """The model's guess of every instance: cross-fitted in folds by target, so that no label
+        predicts itself.
+
+        `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where
+        there is none.
+        """
+        g, known = np.full(self.pool.instance.size, 0.5), label[self.at]
+        labels = int(np.count_nonzero(~np.isnan(known)))
+        if labels < LEAST:
+            return Guess(g, 1.0, 0)
+        g[self.at] = model.fit(self.features, known, self.fold).g
+        rho = model.correlation(known, g[self.at], self.claims.target, self.claims.membership)
+        return Guess(g, rho, labels)
 
 
 def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:

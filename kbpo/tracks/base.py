@@ -572,7 +572,9 @@ class Track(ABC):
         return {}
 
     def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
-        """The shares that are counted (`counted`): name -> submission -> share."""
+        """The shares that are counted (`counted`): name -> submission -> share. They tell of what
+        is stated alone, and are counted once.
+        """
         return {}
 
     def example(self) -> Iterable[str]:

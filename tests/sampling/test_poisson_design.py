@@ -24,7 +24,7 @@ from kbpo.sampling.designs import design_of, poisson
 from kbpo.sampling.designs.base import Realised, target_variance
 from kbpo.sampling.designs.poisson import FIRST, Plan, _affordable, _goal
 from kbpo.sampling.designs.state import State
-from kbpo.sampling.guess import VERSION, guess
+from kbpo.sampling.guess import VERSION, Lesson
 from kbpo.sampling.models import Sample, Threshold
 from kbpo.sampling.plan import narrower
 from kbpo.submissions.models import Submission
@@ -131,10 +131,10 @@ def test_too_few_labels_teach_nothing(toy: Toy) -> None:
     row = world.upload("Patterns", range(40))
     pool = read_pool(toy.track, [row.pk])
     label = np.where(np.arange(40) < 29, 1.0, np.nan)
-    found = guess(pool, label, key="k", seen={})
+    found = Lesson(pool, "k", {}).guess(label)
     assert (found.g == 0.5).all() and found.rho == 1.0 and found.labels == 0
     label[29] = 0.0
-    assert guess(pool, label, key="k", seen={}).labels == 30
+    assert Lesson(pool, "k", {}).guess(label).labels == 30
 
 
 def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy: Toy) -> None:

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
+from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.annotated import annotated
 from kbpo.inclusion.disclosure import Disclosed
 from kbpo.inclusion.documents import known_documents
@@ -19,7 +20,7 @@ from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.pool import Pool, read_pool
 from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.designs.base import Realised
-from kbpo.sampling.guess import Guess, guess_of, one_verdict
+from kbpo.sampling.guess import Guess, Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -79,10 +80,12 @@ class State:
 
     def _guess(self, pool: Pool, found: Mapping[int, Disclosed]) -> Guess:
         kind, criterion = kind_of(self.track), self.track.criterion
-        verdicts = kind.judge(pool.instance, pool.systems)[criterion]
-        label = one_verdict(verdicts, pool.member)
-        key = self.track.corpus.hash_key
-        return guess_of(type(kind), criterion, pool, label, key=key, seen=found)
+        rows = _can_be_judged(self.track, pool)
+        verdicts = kind.judge(pool.instance[rows], pool.systems)[criterion]
+        label = np.full(pool.instance.size, np.nan)
+        label[rows] = one_verdict(verdicts, pool.member[rows])
+        lesson = Lesson(pool, self.track.corpus.hash_key, found)
+        return guess_of(type(kind), criterion, lesson, label)
 
     def _noise(self, pool: Pool) -> float:
         """What people will differ by once all is rated, Σ p² σ_a²/c, with as many people a thing as
@@ -203,6 +206,22 @@ def worth(beta: Floats) -> Floats:
     1).
     """
     return np.asarray(beta / (beta + TOGETHER * (1 - beta)))
+
+
+def _can_be_judged(track: Track, pool: Pool) -> Ids:
+    """Rows of a pool of which some label may say anything: of their targets, of their documents, or
+    of something else in these.
+    """
+    own_kind = kind_of(track).target_kind
+    labelled = fetch(
+        "SELECT DISTINCT t.id, CASE WHEN t.kind <> %s THEN t.document_id END"
+        " FROM instances_label l JOIN instances_target t ON t.id = l.target_id"
+        " WHERE t.corpus_id = %s",
+        [own_kind, track.corpus_id],
+    )
+    targets = np.isin(pool.target_id, [target for target, _ in labelled])
+    documents = {document for _, document in labelled if document is not None}
+    return np.flatnonzero(targets[pool.target] | np.isin(pool.document, sorted(documents)))
 
 
 def _routes(track: Track, pool: Pool) -> Routes:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.corpus.fetch import fetch
+from estimators.sums import code_pairs
+from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import IN_PLACE, PUBLIC, values_inside, values_of
 from kbpo.instances.models import Label, Target
@@ -36,71 +36,123 @@ REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
 """Scope -> how many sentences apart the two mentions may be."""
 
 
+COLUMNS = {
+    "instance": "p.instance_id",
+    "document": "i.document_id",
+    "predicate": "i.predicate_id",
+    "subject": "i.subject_begin::bigint << 32 | i.subject_end",
+    "object": "i.object_begin::bigint << 32 | i.object_end",
+    "subject_canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
+    "object_canonical": "p.object_canonical_begin::bigint << 32 | p.object_canonical_end",
+}
+"""What is read of each prediction; a span is one number (`_span`)"""
+
+
 @dataclass(frozen=True)
 class _Stated:
-    instance: int
-    submission: int
-    document: int
-    predicate: str
-    subject: Span
-    object: Span
-    subject_canonical: Span
-    object_canonical: Span
+    """All predictions of some submissions, a row each."""
+
+    instance: Ids
+    column: Ids
+    document: Ids
+    predicate: Ids
+    subject: Ids
+    object: Ids
+    subject_canonical: Ids
+    object_canonical: Ids
+
+    @classmethod
+    def by(cls, systems: list[int], documents: list[int] | None = None) -> _Stated:
+        """What these submissions state; of some documents alone, if these are named."""
+        parts = []
+        for column, system in enumerate(systems):
+            rest = (
+                "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
+                " WHERE p.submission_id = %s"
+                " AND (%s::bigint[] IS NULL OR i.document_id = ANY(%s::bigint[]))"
+            )
+            part = fetch_arrays(COLUMNS, rest, [system, documents, documents])
+            parts.append(part | {"column": np.full(part["instance"].size, column)})
+        none = np.zeros(0, dtype=np.int64)
+        return cls(
+            **{
+                name: np.concatenate([none, *(part.pop(name) for part in parts)])
+                for name in (*COLUMNS, "column")
+            }
+        )
+
+    def of(self, rows: Ids) -> _Stated:
+        """The same of some rows."""
+        return _Stated(**{name: values[rows] for name, values in vars(self).items()})
+
+
+def _span(number: int) -> Span:
+    return number >> 32, number & 0xFFFFFFFF
+
+
+def _number(span: Span) -> int:
+    return span[0] << 32 | span[1]
 
 
 def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list[int]) -> Facts:
-    """The facts of drawn instances and of documents that were annotated whole, and who states
-    them.
+    """The facts of instances that the systems state and of documents that were annotated whole, and
+    who states them.
     """
-    drawn = {row[0]: row for row in _instances(instances.tolist())}
-    documents = {row[1] for row in drawn.values()} | set(annotated)
-    sentences = _Sentences(documents, REACH[track.scope])
-    names = _Names(documents)
-    stated = _statements(sorted({(row[1], row[2]) for row in drawn.values()}), annotated, systems)
-    names.learn(stated)
-    by_fact: dict[Fact, set[int]] = defaultdict(set)
-    instances_of: dict[Fact, set[int]] = defaultdict(set)
-    for one in stated:
-        if sentences.near(one.document, one.subject, one.object):
-            fact = names.fact(one.document, one.predicate, one.subject, one.object)
-            by_fact[fact].add(one.submission)
-            instances_of[fact].add(one.instance)
-    column = {system: j for j, system in enumerate(systems)}
-    table = np.zeros((instances.size, len(systems)), dtype=np.bool_)
-    weight = np.zeros(instances.size)
-    codes: dict[Fact, int] = {}
-    code_of = np.zeros(instances.size, dtype=np.int64)
-    in_scope = np.zeros(instances.size, dtype=np.bool_)
-    for at, instance in enumerate(instances.tolist()):
-        _, document, _, predicate, subject, object_ = drawn[instance]
-        fact = names.fact(document, predicate, subject, object_)
-        in_scope[at] = sentences.near(document, subject, object_)
-        code_of[at] = codes.setdefault(fact, len(codes))
-        if in_scope[at]:
-            weight[at] = 1 / max(1, len(instances_of[fact]))
-            table[at, [column[system] for system in by_fact[fact]]] = True
+    stated = _Stated.by(systems)
+    read = np.array(annotated, dtype=np.int64)
+    documents = np.union1d(stated.document, read)
+    sentences = _Sentences(documents.tolist(), REACH[track.scope])
+    near = sentences.all_near(stated)
+    names = _Names(documents.tolist())
+    fact = names.facts(stated, annotated)
+    # Rows of one instance all state one fact.
+    known, first = np.unique(stated.instance, return_index=True)
+    row = first[np.searchsorted(known, instances)] if instances.size else instances
+    assert np.array_equal(stated.instance[row], instances), "an instance that nobody states"
+    in_scope = near[row]
+    # How many instances in the scope state each fact, and which systems do.
+    n_facts = int(fact.max(initial=-1)) + 1
+    size = np.bincount(fact[first][near[first]], minlength=n_facts)
+    stating = np.zeros((n_facts, len(systems)), dtype=np.bool_)
+    stating[fact[near], stated.column[near]] = True
+    number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     marks = set(_true_marks(annotated, sentences))
     true = sorted({names.fact(*mark) for mark in marks})
-    code = {document: at for at, document in enumerate(annotated)}
-    number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
+    rows_inside = np.flatnonzero(np.isin(stated.document, read))
+    inside = stated.of(rows_inside)
+    code_of = _codes(inside, fact[rows_inside], names, number)
+    code = np.array([code_of.get(one, -1) for one in true], dtype=np.int64)
+    place = np.full(int(documents.max(initial=0)) + 1, -1, dtype=np.int64)
+    place[read] = np.arange(read.size)
     return Facts(
-        fact=code_of,
+        fact=fact[row],
         in_scope=in_scope,
-        pool_weight=weight,
-        stated=table,
-        document=np.array([code[fact[0]] for fact in true], dtype=np.int64),
-        predicate=np.array([number.get(fact[1], 0) for fact in true], dtype=np.int64),
-        found=np.array([bool(by_fact.get(fact)) for fact in true], dtype=np.bool_),
+        pool_weight=np.where(in_scope, 1 / np.maximum(size[fact[row]], 1), 0.0),
+        stated=stating[fact[row]] & in_scope[:, None],
+        document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
+        predicate=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
+        found=(code >= 0) & (np.append(size, 0)[code] > 0),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,
-        inside=np.array(
-            [code.get(drawn[one][1], -1) for one in instances.tolist()], dtype=np.int64
-        ),
-        marked=np.isin(code_of, [codes[fact] for fact in true if fact in codes]),
-        code=np.array([codes.get(fact, -1) for fact in true], dtype=np.int64),
+        inside=place[stated.document[row]],
+        marked=np.isin(fact[row], code[code >= 0]),
+        code=code,
         links=_links(true, names, annotated),
-        missed=_missed(marks, stated, code),
+        missed=_missed(marks, inside, number, place, len(annotated)),
     )
+
+
+def _codes(inside: _Stated, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
+    """The code of each fact that is stated in annotated documents."""
+    name_of = {pk: name for name, pk in number.items()}
+    codes: dict[Fact, int] = {}
+    _, first = np.unique(fact, return_index=True)
+    for at in first.tolist():
+        subject, object_ = _span(int(inside.subject[at])), _span(int(inside.object[at]))
+        predicate = name_of[int(inside.predicate[at])]
+        stated = names.fact(int(inside.document[at]), predicate, subject, object_)
+        codes[stated] = int(fact[at])
+    return codes
 
 
 def found_by(
@@ -109,14 +161,15 @@ def found_by(
     """The true facts of documents that were read in full, each as one of its marks -> the systems
     that state it; by public labels alone if asked.
     """
-    sentences = _Sentences(set(documents), REACH[track.scope])
-    names = _Names(set(documents), public=public)
-    stated = _statements([], documents, systems)
-    names.learn(stated)
-    by_fact: dict[Fact, set[int]] = defaultdict(set)
-    for one in stated:
-        fact = names.fact(one.document, one.predicate, one.subject, one.object)
-        by_fact[fact].add(one.submission)
+    sentences = _Sentences(documents, REACH[track.scope])
+    names = _Names(documents, public=public)
+    stated = _Stated.by(systems, documents)
+    code = names.facts(stated, documents)
+    number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
+    by_fact: dict[Fact, set[int]] = {}
+    for fact, wanted in _codes(stated, code, names, number).items():
+        columns = np.unique(stated.column[code == wanted])
+        by_fact[fact] = {systems[column] for column in columns.tolist()}
     marks: dict[Fact, Mark] = {}
     for mark in sorted(_true_marks(documents, sentences, public=public)):
         marks.setdefault(names.fact(*mark), mark)
@@ -148,16 +201,22 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
     }
 
 
-def _missed(marks: set[Mark], stated: list[_Stated], code: dict[int, int]) -> Ids:
+def _missed(marks: set[Mark], inside: _Stated, number: dict[str, int], place: Ids, n: int) -> Ids:
     """How many marks of each annotated document no submission states at the very same mentions."""
-    left = marks - {(one.document, one.predicate, one.subject, one.object) for one in stated}
-    return np.bincount([code[mark[0]] for mark in left], minlength=len(code)).astype(np.int64)
+    columns = (inside.document, inside.predicate, inside.subject, inside.object)
+    stated = set(zip(*(column.tolist() for column in columns), strict=True))
+    left = [
+        mark[0]
+        for mark in marks
+        if (mark[0], number.get(mark[1], 0), _number(mark[2]), _number(mark[3])) not in stated
+    ]
+    return np.bincount(place[left] if left else [], minlength=n).astype(np.int64)
 
 
 class _Sentences:
     """Which pairs of mentions lie within the scope."""
 
-    def __init__(self, documents: set[int], reach: int) -> None:
+    def __init__(self, documents: Collection[int], reach: int) -> None:
         self.reach = reach
         rows = Document.objects.filter(pk__in=documents).values_list("pk", "sentence_begin")
         self.begins = {pk: np.array(begins, dtype=np.int64) for pk, begins in rows}
@@ -167,35 +226,68 @@ class _Sentences:
         first, second = np.searchsorted(begins, [a[0], b[0]], side="right")
         return bool(abs(int(first) - int(second)) <= self.reach)
 
+    def all_near(self, stated: _Stated) -> NDArray[np.bool_]:
+        """(n,) the same of each row: all documents' sentences stand in one ascending list."""
+        documents = np.array(sorted(self.begins), dtype=np.int64)
+        sizes = [self.begins[document].size for document in documents.tolist()]
+        begins = np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(self.begins[one] for one in documents.tolist())]
+        )
+        ahead = np.repeat(np.arange(documents.size), sizes) << 32
+        mine = np.searchsorted(documents, stated.document) << 32
+        first, second = (
+            np.searchsorted(ahead + begins, mine + (end >> 32), side="right")
+            for end in (stated.subject, stated.object)
+        )
+        return np.asarray(np.abs(first - second) <= self.reach)
+
 
 class _Names:
     """The canonical mention of a span: settled where it has a label, else what most submissions
     claim.
     """
 
-    def __init__(self, documents: set[int], *, public: bool = False) -> None:
-        self.clusters: dict[int, Clusters] = clusters_of(documents, public=public)
+    def __init__(self, documents: Collection[int], *, public: bool = False) -> None:
+        labelled = set(
+            Target.objects.filter(
+                document__in=documents, kind=Target.Kind.MENTION, labels__isnull=False
+            ).values_list("document", flat=True)
+        )
+        self.clusters: dict[int, Clusters] = clusters_of(labelled, public=public)
         self.overlapping = {document: _Overlapping(one) for document, one in self.clusters.items()}
-        self.claimed: dict[tuple[int, Span], Counter[Span]] = defaultdict(Counter)
+        self.claimed: dict[tuple[int, Span], Span] = {}
+        """Of mentions in documents with labels, what most submissions claim"""
 
-    def learn(self, stated: list[_Stated]) -> None:
-        for one in stated:
-            self.claimed[one.document, one.subject][one.subject_canonical] += 1
-            self.claimed[one.document, one.object][one.object_canonical] += 1
+    def facts(self, stated: _Stated, annotated: Sequence[int]) -> Ids:
+        """(n,) a code of the fact that each row states; what is claimed is known from now on."""
+        document, spans = np.tile(stated.document, 2), np.append(stated.subject, stated.object)
+        claims = np.append(stated.subject_canonical, stated.object_canonical)
+        mention = code_pairs(document, spans)
+        _, first = np.unique(mention, return_index=True)
+        canonical = _most_claimed(mention, claims)
+        here, known = document[first], [*self.clusters, *annotated]
+        for at in np.flatnonzero(np.isin(here, known)).tolist():
+            place = int(here[at]), _span(int(spans[first[at]]))
+            self.claimed[place] = _span(int(canonical[at]))
+            canonical[at] = _number(self.of(*place))
+        entity = code_pairs(here, canonical)[mention]
+        n = stated.document.size
+        return code_pairs(code_pairs(entity[:n], entity[n:]), stated.predicate)
 
     def of(self, document: int, span: Span) -> Span:
         settled = self._settled(document, span)
         if settled is not None:
             return settled
-        votes = self.claimed.get((document, span))
-        claimed = max(votes, key=lambda one: (votes[one], -one[0])) if votes else span
+        claimed = self.claimed.get((document, span), span)
         return self._settled(document, claimed) or claimed
 
     def _settled(self, document: int, span: Span) -> Span | None:
         """The root of the span's settled cluster, or of that of the mention which it overlaps; None
         without either.
         """
-        clusters = self.clusters[document]
+        clusters = self.clusters.get(document)
+        if clusters is None:
+            return None
         known = clusters.root(span)
         if known is None:
             other = self.overlapping[document].most(span)
@@ -204,6 +296,15 @@ class _Names:
 
     def fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
         return document, predicate, self.of(document, subject), self.of(document, object_)
+
+
+def _most_claimed(mention: Ids, claims: Ids) -> Ids:
+    """What most submissions claim of each mention (codes 0, 1 …), the first span of several."""
+    pair = code_pairs(mention, claims)
+    _, at, votes = np.unique(pair, return_index=True, return_counts=True)
+    order = np.lexsort((claims[at], -votes, mention[at]))
+    _, best = np.unique(mention[at][order], return_index=True)
+    return claims[at][order][best]
 
 
 class _Overlapping:
@@ -225,41 +326,6 @@ class _Overlapping:
         }
         best = max(shared, key=lambda one: (shared[one], one[0] - one[1], -one[0]), default=None)
         return best if best is not None and shared[best] > 0 else None
-
-
-def _instances(instances: list[int]) -> list[tuple[Any, ...]]:
-    rows = fetch(
-        "SELECT i.id, i.document_id, i.predicate_id, r.name, i.subject_begin, i.subject_end,"
-        " i.object_begin, i.object_end FROM instances_instance i JOIN corpus_predicate r ON r.id ="
-        " i.predicate_id WHERE i.id = ANY(%s)",
-        [instances],
-    )
-    return [
-        (pk, document, number, name, (sb, se), (ob, oe))
-        for pk, document, number, name, sb, se, ob, oe in rows
-    ]
-
-
-def _statements(
-    places: list[tuple[int, int]], annotated: list[int], systems: list[int]
-) -> list[_Stated]:
-    """All predictions in the (document, predicate) places of drawn instances, and in annotated
-    documents.
-    """
-    rows = fetch(
-        "SELECT p.instance_id, p.submission_id, i.document_id, r.name, i.subject_begin,"
-        " i.subject_end, i.object_begin, i.object_end, p.subject_canonical_begin,"
-        " p.subject_canonical_end, p.object_canonical_begin, p.object_canonical_end FROM"
-        " instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id JOIN"
-        " corpus_predicate r ON r.id = i.predicate_id WHERE p.submission_id = ANY(%s) AND"
-        " (i.document_id = ANY(%s) OR (i.document_id, i.predicate_id) IN (SELECT * FROM"
-        " unnest(%s::bigint[], %s::bigint[])))",
-        [systems, annotated, [place[0] for place in places], [place[1] for place in places]],
-    )
-    return [
-        _Stated(instance, submission, document, name, (a, b), (c, d), (e, f), (g, h))
-        for instance, submission, document, name, a, b, c, d, e, f, g, h in rows
-    ]
 
 
 def _true_marks(

@@ -6,17 +6,45 @@ the same set of instances for every system, so that systems can be compared in i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.corpus.fetch import fetch
+from estimators.sums import code_pairs
+from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.corpus.frequency import PEOPLE
-from kbpo.corpus.models import Corpus
+from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.tracks.frequency import classes, limits
 
 Names = NDArray[np.str_]
+Ids = NDArray[np.int64]
+
+
+COLUMNS = {
+    "instance": "p.instance_id",
+    "document": "i.document_id",
+    "predicate": "i.predicate_id",
+    "subject": "i.subject_begin",
+    "object": "i.object_begin",
+    "subject_type": "hashtextextended(p.subject_type, 0)",
+    "object_type": "hashtextextended(p.object_type, 0)",
+    "link": "hashtextextended(p.subject_link, 0)",
+    "canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
+}
+TEXTS = """
+    SELECT DISTINCT hashtextextended(said.text, 0), said.text
+    FROM submissions_prediction p
+    CROSS JOIN LATERAL (VALUES (p.subject_type), (p.object_type), (p.subject_link)) AS said(text)
+    WHERE p.submission_id = ANY(%s)
+"""
+NAMES = """
+    SELECT lower(CASE WHEN entity.link <> '' THEN entity.link
+        ELSE substring(d.text FROM entity.begin + 1 FOR entity.stop - entity.begin) END)
+    FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::text[])
+        WITH ORDINALITY AS entity(document, begin, stop, link, place)
+    JOIN corpus_document d ON d.id = entity.document ORDER BY entity.place
+"""
 
 
 def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Names]:
@@ -24,30 +52,83 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Names]:
     `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
     subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
     (2013-03-17; empty where it has none).
+
+    Few texts occur in many rows: rows are read as numbers, and each text once.
     """
-    rows = fetch(
-        "SELECT DISTINCT ON (p.instance_id) p.instance_id, p.subject_type, p.object_type, d.key,"
-        " d.id, d.date, lower(CASE WHEN p.subject_link <> '' THEN p.subject_link ELSE"
-        " substring(d.text FROM p.subject_canonical_begin + 1 FOR p.subject_canonical_end -"
-        " p.subject_canonical_begin) END), width_bucket(i.subject_begin, d.sentence_begin) ="
-        " width_bucket(i.object_begin, d.sentence_begin), r.name FROM submissions_prediction p JOIN"
-        " instances_instance i ON i.id = p.instance_id JOIN corpus_document d ON d.id ="
-        " i.document_id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE p.submission_id ="
-        " ANY(%s) ORDER BY p.instance_id, p.submission_id",
-        [list(submissions)],
-    )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 9
-    types, names, documents = columns[1], columns[6], columns[4]
-    stated = list(zip(names, documents, types, strict=True))
-    return {
-        "predicate": np.array(columns[8], dtype=np.str_),
-        "subject_type": np.array(types, dtype=np.str_),
-        "object_type": np.array(columns[2], dtype=np.str_),
-        "frequency": _classes(corpus, stated, list(names)),
-        "sentence": np.where(np.array(columns[7], dtype=np.bool_), "same", "across"),
-        "document": np.array(columns[3], dtype=np.str_),
-        "date": np.array(columns[5], dtype=np.str_),
+    rows = _first_of_each_instance(submissions)
+    predicates = dict(Predicate.objects.filter(corpus=corpus).values_list("pk", "name"))
+    text_of = dict(fetch(TEXTS, [list(submissions)]))
+    documents, document = np.unique(rows["document"], return_inverse=True)
+    row_of = {
+        row.pk: row for row in Document.objects.filter(pk__in=documents.tolist()).defer("text")
     }
+    read = [row_of[pk] for pk in documents.tolist()]
+    first, last = (_sentences(read, document, rows[end]) for end in ("subject", "object"))
+    return {
+        "predicate": _texts(rows["predicate"], predicates),
+        "subject_type": _texts(rows["subject_type"], text_of),
+        "object_type": _texts(rows["object_type"], text_of),
+        "frequency": _frequency(corpus, rows, text_of),
+        "sentence": np.where(first == last, "same", "across"),
+        "document": np.array([row.key for row in read], dtype=np.str_)[document],
+        "date": np.array([row.date for row in read], dtype=np.str_)[document],
+    }
+
+
+def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
+    """What is read of each instance as the first submission states it, by ascending instance."""
+    parts = [
+        fetch_arrays(
+            COLUMNS,
+            "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
+            " WHERE p.submission_id = %s",
+            [submission],
+        )
+        for submission in sorted(submissions)
+    ]
+    none = np.zeros(0, dtype=np.int64)
+    rows = {name: np.concatenate([none, *(part.pop(name) for part in parts)]) for name in COLUMNS}
+    first = np.unique(rows["instance"], return_index=True)[1]
+    return {name: values[first] for name, values in rows.items()}
+
+
+def _texts(codes: Ids, text_of: Mapping[int, str]) -> Names:
+    """(n,) the text of each code."""
+    known, place = np.unique(codes, return_inverse=True)
+    return np.array([text_of[code] for code in known.tolist()], dtype=np.str_)[place]
+
+
+def _sentences(documents: Sequence[Document], document: Ids, begin: Ids) -> Ids:
+    """(n,) in which sentence each mention begins: all sentences stand in one ascending list."""
+    sizes = [len(row.sentence_begin) for row in documents]
+    begins = np.array([one for row in documents for one in row.sentence_begin], dtype=np.int64)
+    ahead = np.repeat(np.arange(len(documents)), sizes) << 32
+    return np.searchsorted(ahead + begins, (document << 32) + begin, side="right")
+
+
+def _frequency(corpus: Corpus, rows: Mapping[str, Ids], text_of: Mapping[int, str]) -> Names:
+    """(n,) the class of each subject; subjects that are told alike are looked up once."""
+    place = code_pairs(rows["document"], rows["canonical"])
+    subject = code_pairs(place, code_pairs(rows["link"], rows["subject_type"]))
+    first = np.unique(subject, return_index=True)[1]
+    told = [
+        rows[name][first].tolist() for name in ("document", "canonical", "link", "subject_type")
+    ]
+    document, canonical, link, types = told
+    names = [
+        name
+        for (name,) in fetch(
+            NAMES,
+            [
+                document,
+                [span >> 32 for span in canonical],
+                [span & 0xFFFFFFFF for span in canonical],
+                [text_of[code] for code in link],
+            ],
+        )
+    ]
+    stated = list(zip(names, document, (text_of[code] for code in types), strict=True))
+    return _classes(corpus, stated, names)[subject]
 
 
 def _classes(corpus: Corpus, stated: list[tuple[str, int, str]], names: list[str]) -> Names:

@@ -1,0 +1,263 @@
+"""How the time and the memory of a rescoring grow with what systems predict, at equal labels.
+
+usage: python -m benchmarks.rescore_large [PREDICTIONS ...] [--systems 5] [--documents 20]
+
+A generated newspaper; each system states a random half of twice as many relations, is taken in and
+asked about once, to about 500 labels; a relation is true by a keyed coin. Documents are read in
+full, so that recall is counted as well (0: none). Each size runs in a process and in a database of
+its own. Printed are the seconds of two rescorings, the second with its statements, and what they
+added to the peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import zlib
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+
+if TYPE_CHECKING:
+    from kbpo.submissions.models import Submission
+    from kbpo.tracks.models import Track
+
+FIRST_STAGE = Decimal("0.015")
+"""A half-width whose first, coarse stage asks about 460 questions a system"""
+
+
+def peak() -> float:
+    """The largest memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def is_true(*parts: object) -> bool:
+    """Whether a relation holds: 60 of 100 do."""
+    return zlib.crc32("|".join(map(str, parts)).encode()) % 100 < 60
+
+
+def system_files(universe: Path, folder: Path, systems: int, predictions: int) -> Iterator[Path]:
+    """Each system's file: all entities, and a random choice of the relations."""
+    lines = universe.read_text(encoding="utf-8").splitlines()
+    is_relation = np.array(["per:" in line or "org:" in line or "gpe:" in line for line in lines])
+    is_relation[0] = False
+    relations = np.flatnonzero(is_relation)
+    for number in range(systems):
+        rng = np.random.default_rng([7, number])
+        kept = ~is_relation
+        kept[rng.choice(relations, size=min(predictions, relations.size), replace=False)] = True
+        path = folder / f"system_{number}.kb.tsv"
+        chosen = [lines[at] for at in np.flatnonzero(kept)]
+        path.write_text("\n".join([f"system_{number}", *chosen[1:], ""]), encoding="utf-8")
+        yield path
+
+
+def take_in(track: Track, path: Path) -> Submission:
+    """A submission that is read, planned and confirmed."""
+    from kbpo.accounts.models import Team, User
+    from kbpo.sampling import distribution
+    from kbpo.sampling.confirm import confirm
+    from kbpo.submissions import ingest
+    from kbpo.submissions.receive import receive
+
+    user, _ = User.objects.get_or_create(username=path.stem)
+    team, _ = Team.objects.get_or_create(name=path.stem, slug=path.stem.replace("_", "-"))
+    with path.open("rb") as file:
+        row = receive(track, team, user, file, name=path.stem, file_name=path.name)
+    ingest.tick()
+    distribution.tick()
+    row.refresh_from_db()
+    assert row.status == "planned", (row.status, row.reason)
+    confirm(row, user)
+    return row
+
+
+def answer(track: Track) -> int:
+    """How many labels were given: every drawn target without one gets the right one."""
+    from kbpo.instances.models import Target
+    from kbpo.instances.record import NewLabel, record
+    from kbpo.sampling.models import Sample
+    from kbpo.tracks.registry import kind_of
+
+    samples = Sample.objects.filter(batch__submission__track=track)
+    drawn = list(samples.values_list("target_id", flat=True).distinct())
+    systems = list(track.submissions.values_list("pk", flat=True))
+    drafts = list(kind_of(track).questions(drawn, systems))
+    targets = Target.objects.in_bulk([draft.target_id for draft in drafts])
+    labels = []
+    for draft in drafts:
+        holds = [part for part in draft.shown if is_true(targets[draft.target_id].key, part)]
+        value = {"shown": list(draft.shown), "holds": holds}
+        labels.append(NewLabel(draft.target_id, value, "crowd", "majority", 3, "gold"))
+    record(labels)
+    return len(labels)
+
+
+def read_documents(track: Track, n: int) -> None:
+    """Nothing; n documents are read in full, and what is true in them is marked."""
+    from kbpo.corpus.models import Document
+    from kbpo.instances.models import Instance
+    from kbpo.instances.record import NewLabel, record
+    from kbpo.instances.targets import Place, targets_at
+    from kbpo.sampling.documents.draw import draw_documents, settle_documents
+
+    documents = draw_documents(track, n, seed=1)
+    holds: dict[int, set[str]] = {}
+    rows = Instance.objects.filter(document__in=documents).select_related("predicate", "target")
+    for row in rows.iterator():
+        part = f"{row.predicate.name}{'>' if row.subject_begin == row.target.a_begin else '<'}"
+        if is_true(row.target.key, part):
+            holds.setdefault(row.target_id, set()).add(part)
+    record(
+        NewLabel(target, {"shown": sorted(parts), "holds": sorted(parts)}, "import", "gold", 1, "g")
+        for target, parts in holds.items()
+    )
+    keys = list(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
+    places = targets_at(track.corpus, [Place("document", pk) for pk in keys])
+    whole = {"scope": "document", "closed": True}
+    record(NewLabel(pk, whole, "import", "gold", 1, "g") for pk in places.values())
+    settle_documents(track, documents, seed=1)
+
+
+def measure(predictions: int, systems: int, documents: int) -> None:
+    """Nothing; prints the figures of one size."""
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.db import connection
+    from django.test.utils import setup_databases, teardown_databases
+
+    from kbpo import queue
+
+    connection.settings_dict["TEST"]["NAME"] = "rescore_large"
+    queue.nudge = lambda step: None  # nobody is to take part in this
+    databases = setup_databases(verbosity=0, interactive=False)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            settings.MEDIA_ROOT = Path(folder) / "media"
+            prepare_and_score(Path(folder), predictions, systems, documents)
+    finally:
+        teardown_databases(databases, verbosity=0)
+
+
+def prepare_and_score(folder: Path, predictions: int, systems: int, documents: int) -> None:
+    """Nothing; takes the systems in, has them judged, and prints what rescoring takes."""
+    from django.core.management import call_command
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from kbpo.corpus.load import find_schema, load_corpus
+    from kbpo.instances.models import Label
+    from kbpo.sampling import draw
+    from kbpo.submissions.models import Prediction
+    from kbpo.tracks.models import Track
+
+    command = [sys.executable, "-m", "rehearsal.newspaper.large", str(folder)]
+    command += ["--relations", str(2 * predictions)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
+    call_command(
+        "create_track",
+        "Large",
+        corpus=corpus.slug,
+        budget=Decimal(10**6),
+        half_width=FIRST_STAGE,
+        criterion="relation",
+        design="poisson",
+        open=True,
+        stdout=io.StringIO(),
+    )
+    track = Track.objects.get()
+    universe = folder / f"large_{2 * predictions}.kb.tsv"
+    began = time.perf_counter()
+    for path in system_files(universe, folder, systems, predictions):
+        take_in(track, path)
+        path.unlink()
+        draw.tick()
+        answer(track)
+    if documents:
+        read_documents(track, documents)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    # A child measures: what taking the systems in held would hide what scoring holds.
+    print(
+        f"{systems} systems of {predictions:,}: {Prediction.objects.count():,} predictions,"
+        f" {Label.objects.count():,} labels; prepared in {time.perf_counter() - began:.0f} s",
+        flush=True,
+    )
+    connection.close()
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        with CaptureQueriesContext(connection) as captured:
+            score_twice(track, captured)
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def score_twice(track: Track, captured: Any) -> None:
+    """Nothing; prints the seconds and the memory of two rescorings."""
+    from django.db import transaction
+
+    from kbpo.evaluation.run import evaluate
+
+    before = peak()
+    for _ in range(2):
+        start, cpu, statements = time.perf_counter(), time.process_time(), len(captured)
+        with transaction.atomic():
+            evaluate(track)
+        print(
+            f"  scored anew in {time.perf_counter() - start:.2f} s"
+            f" ({time.process_time() - cpu:.2f} s in Python),"
+            f" {len(captured) - statements} statements, peak {before:.0f} MB before,"
+            f" {peak():.0f} MB after",
+            flush=True,
+        )
+    if os.environ.get("PROFILE"):
+        import cProfile
+        import pstats
+
+        profile = cProfile.Profile()
+        with transaction.atomic():
+            profile.runcall(evaluate, track)
+        pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
+
+
+def main() -> None:
+    """Nothing; measures each size in a process of its own."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("predictions", type=int, nargs="*", default=[10_000, 30_000, 100_000])
+    parser.add_argument("--systems", type=int, default=5)
+    parser.add_argument("--documents", type=int, default=20)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for predictions in options.predictions:
+        if options.one:
+            measure(predictions, options.systems, options.documents)
+            continue
+        command = [sys.executable, "-m", "benchmarks.rescore_large", "--one", str(predictions)]
+        command += ["--systems", str(options.systems), "--documents", str(options.documents)]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()
