@@ -333,10 +333,18 @@ def show(
     }
     if "keys_url" not in filled and filled["home"] == reverse("annotate"):
         filled["keys_url"] = reverse("annotate_keys")
-        filled["keys"] = keys_of(Worker.objects.filter(user=request.user).first())  # type: ignore[misc]
+        filled["keys"] = keys_of(_worker_at(request, context))
     if interface.suggests_titles and _may_suggest(request, filled) and Title.objects.exists():
         filled["titles_url"] = reverse("annotate_titles")
     return render(request, interface.template, filled, status=status)
+
+
+def _worker_at(request: HttpRequest, context: dict[str, Any]) -> Worker | None:
+    """Who looks at a question: whose hands it is in, or who is logged in."""
+    held = context.get("assignment")
+    if isinstance(held, Assignment):
+        return held.worker
+    return Worker.objects.filter(user=request.user).first()  # type: ignore[misc]
 
 
 def _home(request: HttpRequest, context: dict[str, Any]) -> str:
