@@ -30,10 +30,8 @@ from annotation.questions import follow_documents
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
-from kbpo.scores.bring import Name, take_file
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
-from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
 from rehearsal.newspaper.write import write
@@ -50,7 +48,6 @@ CROWD = "simulated"
 demo."""
 RATER = "simulated-rater"
 """Login of the first simulated annotator who rates texts"""
-JUDGE = Name("Simulated judge", "1")
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
@@ -195,7 +192,7 @@ class Demo:
     def _prepare_texts(self, texts: TextStudy) -> None:
         """The inputs and the track of a study of texts."""
         if not Corpus.objects.filter(name=texts.name).exists():
-            load_inputs(texts.name, texts.inputs)
+            call_command("load_inputs", texts.name, texts.inputs, stdout=io.StringIO())
         if not Track.objects.filter(name=texts.name).exists():
             self.say(f"Opening a track of {class_of(texts.kind).words.items}: {texts.name}")
             call_command(
@@ -358,7 +355,15 @@ class Demo:
         track = Track.objects.get(name=texts.name)
         for team, pk, _ in submitted:
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
-        take_file(track, texts.scores, JUDGE, User.objects.get(username="admin"))
+        call_command(
+            "import_scores",
+            track.slug,
+            texts.scores,
+            name="Simulated judge",
+            judge_version="1",
+            user="admin",
+            stdout=io.StringIO(),
+        )
         for team, pk, title in submitted:
             self._confirm(_token(team), pk, title)
 

@@ -320,6 +320,7 @@ def names_of_kinds() -> set[str]:
     for dotted in KINDS.values():
         kind = import_string(dotted)
         names |= {*kind.criteria, *kind.distributions}
+    names.discard("form")  # an interface, and a word of every page
     return names
 
 

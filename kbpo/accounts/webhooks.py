@@ -161,7 +161,7 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
             tls.do_handshake()
         connection.sock = held[0]
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        moment = int(time.time())
+        moment = int(clock.now().timestamp())
         headers = {
             "Host": parts.netloc,
             "Content-Type": "application/json",

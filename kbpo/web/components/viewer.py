@@ -8,6 +8,8 @@ from html import escape
 from typing import Literal
 
 Role = Literal["subject", "object", "provenance", "other", "entity"]
+NAME: Role = "entity"
+"""The role of a name in a document read whole: with a number, and a type"""
 
 BADGES: Mapping[str, str] = {"subject": "A", "object": "B"}
 
@@ -96,7 +98,7 @@ def _mark(span: Span, inner: str) -> str:
     if span.role == "provenance":
         return f'<span class="prov">{inner}</span>'
     attributes = f'class="m-{span.role}'
-    if span.role == "entity":
+    if span.role == NAME:
         attributes += f" {type_class(span.type)}"
     attributes += '"'
     # Badges are drawn by the style sheet from attributes, so that the text of the page stays the

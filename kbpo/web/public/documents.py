@@ -20,7 +20,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.downloads import ASK, public_track
-from kbpo.web.components.viewer import Span
+from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.research.judged import describe, may_see, only_public
 
 PAGE = 50
@@ -165,7 +165,7 @@ def _names(document: Document) -> list[Span]:
         if one.canonical_begin is not None and one.canonical_end is not None:
             canonical = (one.canonical_begin, one.canonical_end)
         number = numbers.setdefault(canonical, len(numbers) + 1)
-        spans.append(Span(one.begin, one.end, "entity", number=number, type=one.type))
+        spans.append(Span(one.begin, one.end, NAME, number=number, type=one.type))
     return spans
 
 
