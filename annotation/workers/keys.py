@@ -21,7 +21,7 @@ def set_keys(worker: Worker, said: str) -> bool:
     """Whether these settings were kept; not if they are none, or give a key two meanings."""
     try:
         wanted = json.loads(said)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     if not _is_sound(wanted):
         return False

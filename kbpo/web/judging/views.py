@@ -65,6 +65,7 @@ OTHER_LOGIN = (
     "You are logged in as {name} now, and this question is in somebody else's hands. Nothing is"
     " lost: this browser keeps what you chose. Log out, log in as before, and send it again."
 )
+NOT_KEYS = "These are no shortcuts that a page offers. Those that were chosen before are kept."
 STALE = (
     "You logged in anew since this page was opened, and nothing was sent yet. What you chose stands"
     " here: send it once more."
@@ -372,7 +373,14 @@ def titles(request: HttpRequest) -> JsonResponse:
 @for_annotators
 def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Keeps which single-key shortcuts a worker has."""
-    return HttpResponse(status=204 if set_keys(worker, request.POST.get("keys", "")) else 422)
+    return kept_keys(worker, request.POST.get("keys", ""))
+
+
+def kept_keys(worker: Worker, said: str) -> HttpResponse:
+    """Nothing to read where the shortcuts are kept, else a sentence."""
+    if set_keys(worker, said):
+        return HttpResponse(status=204)
+    return JsonResponse({"error": NOT_KEYS}, status=422)
 
 
 @require_POST

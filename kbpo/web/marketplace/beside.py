@@ -20,8 +20,8 @@ from annotation.platforms import proof
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import frame_sites
 from annotation.questions.titles import suggest
-from annotation.workers.keys import set_keys
 from kbpo.corpus.models import Document
+from kbpo.web.judging.views import kept_keys
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
 from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 
@@ -57,9 +57,9 @@ def keys(request: HttpRequest, signed: str) -> HttpResponse:
     """Keeps which single-key shortcuts somebody has, for whoever has the HIT in hand."""
     said = proof.proven(request.POST.get("proof", ""))
     if not said or said.get("hit") != proof.hit_of(signed):
-        return HttpResponse(status=403)
+        return JsonResponse({"error": NOT_OURS}, status=403)
     worker = get_object_or_404(Worker, handle=said["worker"])
-    return HttpResponse(status=204 if set_keys(worker, request.POST.get("keys", "")) else 422)
+    return kept_keys(worker, request.POST.get("keys", ""))
 
 
 @framed
