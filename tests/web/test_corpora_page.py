@@ -44,7 +44,7 @@ def own_files(settings: Any, tmp_path: Path) -> None:
 
 
 def packed(lines: list[dict[str, Any]]) -> bytes:
-    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0)
 
 
 def send(client: Client, body: bytes, name: str = "News", **more: Any) -> int:
