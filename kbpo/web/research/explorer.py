@@ -50,7 +50,7 @@ VERDICTS = {
     "turned": "Turned",
 }
 SORTS = {
-    "text": "In the order of the text",
+    "text": "As in the text",
     "sure": "Most confident first",
     "unsure": "Least confident first",
 }
