@@ -75,7 +75,7 @@ def test_a_right_password_forgives_the_wrong_ones(toy: Toy, client: Client) -> N
 
 def test_a_token_is_shown_once_works_and_can_be_revoked(toy: Toy, as_user: As) -> None:
     rosa = as_user("Rosa")
-    page = rosa.post(reverse("tokens"), {"name": "laptop"})
+    page = rosa.post(reverse("tokens"), {"name": "laptop", "scope": "all", "days": "365"})
     secret = page.context["secret"]
     assert secret in page.content.decode() and "no-store" in page["Cache-Control"]
     again = rosa.get(reverse("account")).content.decode()

@@ -27,9 +27,9 @@ from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams
 
 TOKENS = 20
+"""Tokens that one person may hold at a time."""
 TOKEN_DAYS = (7, 30, 90, 365)
 """Days after which a new token may end"""
-"""Tokens that one person may hold at a time."""
 PAUSED = (
     "Too many wrong passwords were tried. Wait a quarter of an hour, or log in with a browser in"
     " which you have logged in before."
