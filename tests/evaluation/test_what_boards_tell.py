@@ -46,6 +46,7 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     assert [one["name"] for one in told["systems"]] == ["scored"]
     assert set(told["evaluation"]) <= {
         "number",
+        "page",
         "made_at",
         "scope",
         "documents",
