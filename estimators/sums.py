@@ -38,4 +38,5 @@ def code_pairs(first: IntArray, second: IntArray) -> IntArray:
     left = np.unique(first, return_inverse=True)[1].astype(np.int64)
     right = np.unique(second, return_inverse=True)[1].astype(np.int64)
     pairs = left * (int(right.max(initial=0)) + 1) + right
-    return np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    codes: IntArray = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    return codes
