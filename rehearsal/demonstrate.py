@@ -346,15 +346,16 @@ class Demo:
         for system in texts.systems:
             token, name = _token(system["team"]), _name(system)
             pk = self._upload(token, system, name, track)
-            set_role(Submission.objects.get(pk=pk), system["role"])
             submitted.append((system["team"], pk, f"{system['team']} {name}"))
         return submitted
 
     def _confirm_texts(self, texts: TextStudy, submitted: list[tuple[str, int, str]]) -> None:
         """Brings the judge's scores of what was uploaded, and confirms every plan."""
         track = Track.objects.get(name=texts.name)
-        for team, pk, _ in submitted:
+        for (team, pk, _), system in zip(submitted, texts.systems, strict=True):
             self._wait(_token(team), pk, lambda now: now["status"] not in ("received", "read"))
+            # Not before: while a file is read, its row is in other hands.
+            set_role(Submission.objects.get(pk=pk), system["role"])
         call_command(
             "import_scores",
             track.slug,
