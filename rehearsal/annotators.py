@@ -44,6 +44,7 @@ TOLD_TYPE = re.compile(r'<li data-type="([^"]+)"')
 ANY_KIND = ""
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
+LONGEST_WAIT = 4  # times the first wait, between two looks at a service that has nothing to judge
 INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces"
 
 
@@ -156,6 +157,7 @@ class Crowd:
     def _run(
         self, worker: Worker, stop: threading.Event, leave_when_empty: bool, poll: float
     ) -> None:
+        wait = poll
         while not stop.is_set():
             try:
                 found = worker.answer_next()
@@ -165,8 +167,11 @@ class Crowd:
                 found = False
             if not found and leave_when_empty:
                 break
-            if not found:
-                stop.wait(poll)
+            if found:
+                wait = poll
+            else:  # whoever found nothing does not look again at once: their home costs the site most
+                stop.wait(wait)
+                wait = min(2 * wait, LONGEST_WAIT * poll)
         worker.browser.close()
 
     def _note(self, error: str) -> None:

@@ -153,6 +153,8 @@ class Demo:
         study = self.study
         self.say("Preparing the database")
         call_command("migrate", verbosity=0)
+        for texts in study.texts:  # the site opens with the newest track's board: the relations'
+            self._prepare_texts(texts)
         if not Corpus.objects.filter(name=study.name).exists():
             self.say("Loading the corpus")
             call_command(
@@ -184,8 +186,7 @@ class Demo:
                 )
             else:
                 self._import()
-        for texts in study.texts:
-            self._prepare_texts(texts)
+            describe(self.track, "News of a harbour town: who works, lives and owns what.")
         every = [*study.systems, *(one for texts in study.texts for one in texts.systems)]
         people(every, study.annotators, raters=len(self._rated_by()))
 
@@ -206,7 +207,9 @@ class Demo:
                 stdout=io.StringIO(),
             )
             why = "Programs need no time to read"
-            set_exclude_for(Track.objects.get(name=texts.name), [], None, why, timed=False)
+            track = Track.objects.get(name=texts.name)
+            set_exclude_for(track, [], None, why, timed=False)
+            describe(track, "The same news, put shortly, and questions about it.")
 
     def _import(self) -> None:
         study = self.study
@@ -593,6 +596,16 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
         for at in range(number):
             _person(first if at == 0 else f"{first}{at + 1}", is_annotator=True)
     _person("admin", is_staff=True, is_superuser=True)
+
+
+def describe(track: Track, what: str) -> None:
+    """Says on a track's page what it is, what its texts are and who pays."""
+    track.description = what
+    track.who_pays = "Nobody: the annotators are simulated, and no money moves."
+    track.save(update_fields=["description", "who_pays"])
+    track.corpus.description = "Invented by a program, with everything that is true of them."
+    track.corpus.licence = "CC0 1.0"
+    track.corpus.save(update_fields=["description", "licence"])
 
 
 def _person(name: str, **roles: bool) -> User:

@@ -316,7 +316,9 @@ def _end(
 
 
 def _held(corpus: Corpus, judged: Judged) -> list[list[tuple[str, str]]]:
-    """The sentences of the relations that hold of the prediction's two mentions."""
+    """The sentences of the relations that hold of the prediction's two mentions, each once: a
+    relation and its inverse may be the same words.
+    """
     row = judged.row
     first, second = sorted((row.subject, row.object))
     templates = {one["name"]: one.get("template") for one in corpus.schema.get("predicates", ())}
@@ -328,7 +330,8 @@ def _held(corpus: Corpus, judged: Judged) -> list[list[tuple[str, str]]]:
             "subject": judged.document.gloss(*subject),
             "object": judged.document.gloss(*object_),
         }
-        sentences.append(claim_of(template, texts))
+        if (claim := claim_of(template, texts)) not in sentences:
+            sentences.append(claim)
     return sentences
 
 

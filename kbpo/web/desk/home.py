@@ -135,12 +135,19 @@ def _agreement() -> dict[str, Any]:
     on.
     """
     tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
-    found: list[dict[str, Any]] = [
-        {"track": track, "lines": agreement_lines(agreement.measure(track=track))}
-        for track in tracks
-    ]
-    intervals = [line["interval"] for one in found for line in one["lines"]]
-    return {"agreement": found, "axis": axis_over(intervals, bounds=(-1.0, 1.0), ticks=3)}
+    measured: list[dict[str, Any]] = []
+    unmeasured: list[Track] = []
+    for track in tracks:
+        if lines := agreement_lines(agreement.measure(track=track)):
+            measured.append({"track": track, "lines": lines})
+        else:
+            unmeasured.append(track)
+    intervals = [line["interval"] for each in measured for line in each["lines"]]
+    return {
+        "agreement": measured,
+        "unmeasured": unmeasured,
+        "axis": axis_over(intervals, bounds=(-1.0, 1.0), ticks=3),
+    }
 
 
 def money() -> dict[str, Any]:
