@@ -16,6 +16,7 @@ from kbpo import clock
 from kbpo.accounts.models import Audit, Token
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate, state_of
+from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -130,6 +131,10 @@ def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) ->
     two = {"a": rows[0].pk, "b": rows[2].pk}
     page = Client().get(reverse("compare-track", args=[toy.track.slug]), two)
     assert page.context["rows"] and f"Anonymous run {rows[0].pk}" in page.content.decode()
+    assert SECRETS[1] not in page.content.decode()
+    close_track(freeze_track(toy.track))
+    page = Client().get(reverse("compare-track", args=[toy.track.slug]), two)
+    assert any(group["rows"] for group in page.context["examples"]), "everybody sees them now"
     assert SECRETS[1] not in page.content.decode()
 
 
