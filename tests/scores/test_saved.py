@@ -90,6 +90,9 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     Label.objects.update(public_at=clock.now())
     shown = Client().get("/tracks/answers/metrics/").content.decode()
     assert shown.count("<blockquote>") == sum(share > 0 for share in judge["quadrants"])
+    Submission.objects.update(is_private=True)
+    assert "<blockquote>" not in Client().get("/tracks/answers/metrics/").content.decode()
+    Submission.objects.update(is_private=False)
     assert Client().get("/tracks/answers/metrics/?criterion=z").status_code == 404
     for figure in ("worth", "bias", "width", "prompts", "quadrants"):
         file = Client().get(f"/tracks/answers/metrics/{figure}.csv").content.decode()

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
 from kbpo.evaluation.worth import FEWEST
-from kbpo.submissions.models import Submission
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
 from kbpo.tracks.content.track import ContentTrack
@@ -168,12 +168,19 @@ def _quadrants(kind: Kind, told: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _example(kind: Kind, instances: Sequence[int]) -> str:
-    """The first text whose judgments everybody may see; none where there is no such, or things are
-    no texts.
+    """The first text of a system on the board whose judgments everybody may see; none where there is
+    no such, or things are no texts.
     """
     if not isinstance(kind, ContentTrack) or not instances:
         return ""
-    targets = targets_of(np.array(instances, dtype=np.int64)).tolist()
+    board = Submission.objects.filter(track=kind.track).on_board()
+    stated = set(
+        Prediction.objects.filter(instance__in=instances, submission__in=board).values_list(
+            "instance_id", flat=True
+        )
+    )
+    shown = [instance for instance in instances if instance in stated]
+    targets = targets_of(np.array(shown, dtype=np.int64)).tolist()
     public = rated(targets, public=True)
     first = next((target for target in targets if target in public), None)
     return "" if first is None else kind.shown_text([first])[first]
