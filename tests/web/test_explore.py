@@ -92,13 +92,15 @@ def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
         {"verdict": "judged"},
         {"q": "Anna"},
         {"confidence": "low"},
+        {"verdict": "unjudged"},
+        {"who": "alone"},
     ):
         _, counts = explorer.page(read_choice(said, row))
         for name, values in counts.items():
             words = explorer.kind.facet_words(name)
             for value, n in values.items():
                 told = words[value][0] if value in words else str(value)
-                if name in said or not value:
+                if name in said or not value or n is None:
                     continue
                 found = listed(explorer, **(said | {name: told}))
                 assert len(found) == n, (said, name, told)
@@ -143,6 +145,7 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert again.context["rows"][0].prediction.pk == one.prediction.pk
     following = client.get(address + wrong.context["following"])
     assert following.context["one"].prediction.pk == wrong.context["rows"][1].prediction.pk
+    assert client.get(address, {"who": "alone"}).context["n"] is None, "nobody counted them"
     assert client.get(address, {"verdict": "perhaps"}).status_code == 400
     assert client.get(address, {"p": "9" * 15}).status_code == 404
     assert client.get(address, {"after": "²"}).status_code == 400

@@ -28,6 +28,7 @@ from kbpo.web.research.explorer import (
     SORTS,
     VERDICTS,
     Choice,
+    Counts,
     Explorer,
     Unreadable,
     read_choice,
@@ -79,7 +80,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "choice": choice,
         "refusal": refusal,
         "rows": rows,
-        "n": _n(choice, page.n, counts),
+        "n": page.n,
         "total": submission.n_items or 0,
         "looked": page.n is None and choice["who"] and not rows,
         "all_found": explorer.all_found,
@@ -179,16 +180,7 @@ def _detail(
     }
 
 
-def _n(choice: Choice, counted: int | None, counts: dict[str, dict[Any, int]]) -> int | None:
-    """How many match; None where nobody counted."""
-    if counted is not None or choice["who"]:
-        return counted
-    return counts["verdict"].get(choice["verdict"], 0)
-
-
-def _filters(
-    explorer: Explorer, choice: Choice, counts: dict[str, dict[Any, int]]
-) -> list[dict[str, Any]]:
+def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
     """The filters with their values, how many each would show, and its address."""
     kind = explorer.kind
     verdict_words = {name: words for name, words in VERDICTS.items() if name != "turned"}
@@ -216,14 +208,14 @@ def _filters(
         words = kind.facet_words(facet.name)
         there = counts.get(facet.name, {})
         values = sorted(
-            (one for one in there if one != ""), key=lambda one: (-there[one], str(one))
+            (one for one in there if one != ""), key=lambda one: (-(there[one] or 0), str(one))
         )
         named = {
             words.get(one, (str(one), ""))[0]: words.get(one, ("", str(one)))[1] for one in values
         }
         of = {words.get(one, (str(one), ""))[0]: n for one, n in there.items()}
         filters.append(
-            _filter(facet.name, facet.label, named, choice, counts | {facet.name: of}, short=True)
+            _filter(facet.name, facet.label, named, choice, {**counts, facet.name: of}, short=True)
         )
     bands = {name: words for name, (words, _, _) in BANDS.items()}
     filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
@@ -235,7 +227,7 @@ def _filter(
     label: str,
     values: dict[str, str],
     choice: Choice,
-    counts: dict[str, dict[Any, int]],
+    counts: Counts,
     *,
     anything: str = "",
     short: bool = False,
@@ -244,10 +236,9 @@ def _filter(
     of, chosen = counts.get(name, {}), choice[name]
     options = []
     if anything:
-        n = of.get("", 0)
-        options.append(_option(choice.query(**{name: ""}), anything, n, not chosen, "a"))
+        options.append(_option(choice.query(**{name: ""}), anything, of.get(""), not chosen, "a"))
     for value, words in values.items():
-        if short and not of.get(value) and value != chosen:
+        if short and of.get(value, 0) == 0 and value != chosen:
             continue
         is_chosen = value == chosen
         url = choice.query(**{name: "" if is_chosen and not anything else value})

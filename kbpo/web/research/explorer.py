@@ -34,6 +34,9 @@ from kbpo.web.research.judged import verdicts
 Mask = NDArray[np.bool_]
 Options = dict[str, Mask]
 """value of a filter -> which rows it keeps"""
+Counts = Mapping[str, Mapping[Any, int | None]]
+"""filter -> value -> how many predictions it would leave, "" for none of them; None where nobody
+counted"""
 
 PAGE = 50
 MOST_DOCUMENTS = 500
@@ -194,7 +197,7 @@ class Page:
 
     ids: list[int]
     n: int | None
-    """How many match; None where that was not counted"""
+    """How many match; None where nobody counted"""
     after: int = 0
     """The last prediction here, if there are more; 0 otherwise"""
     before: int = 0
@@ -308,23 +311,27 @@ class Explorer:
 
     def page(
         self, choice: Choice, size: int = PAGE, *, counted: bool = True
-    ) -> tuple[Page, dict[str, dict[Any, int]]]:
+    ) -> tuple[Page, Counts]:
         """A page of what was chosen, and value -> how many of every filter (none if not asked)."""
         bounded = self._found(choice)
         only_judged = choice["part"] or choice["votes"] or choice["verdict"] not in ("", "unjudged")
         if bounded is None and only_judged:
             bounded = self.judged
         if bounded is None:
-            return self._page_of_whole(choice, size), self._counts_of_whole(
-                choice
-            ) if counted else {}
+            page = self._page_of_whole(choice, size)
+            if not counted:
+                return page, {}
+            counts = self._counts_of_whole(choice)
+            return replace(page, n=counts["verdict"][choice["verdict"]]), counts
         groups = bounded.groups(self.turned)
         kept = _kept(groups, _chosen(choice, groups))
         page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size)
         return page, _counts(groups, _chosen(choice, groups)) if counted else {}
 
-    def _counts_of_whole(self, choice: Choice) -> dict[str, dict[Any, int]]:
-        """Counts off the tally; what is judged comes from the judgments."""
+    def _counts_of_whole(self, choice: Choice) -> Counts:
+        """Counts off the tally, and off the judgments of what is judged; where only what no other
+        system states is listed, off the judgments alone.
+        """
         cells = tally_of(self.submission).cells
         columns = list(zip(*cells, strict=True)) or [()] * (len(self.kind.facets) + 2)
         facets = {
@@ -334,22 +341,23 @@ class Explorer:
         bands = np.array(columns[-2], dtype=object)
         groups = _of_facets(facets) | {"confidence": {name: bands == name for name in BANDS}}
         n = np.array(columns[-1], dtype=np.int64)
-        of_judged = self.judged.groups(self.turned)
         chosen = _chosen(choice, groups)
         counts = _counts(groups, chosen, n)
-        judged = _counts(of_judged, _chosen(choice, {name: of_judged[name] for name in groups}))
         total = int(n[_kept(groups, chosen)].sum())
+        of_judged = self.judged.groups(self.turned)
+        judged = _counts(of_judged, _chosen(choice, of_judged))
+        verdict = judged["verdict"] | {"": total, "unjudged": total - judged["verdict"]["judged"]}
         if choice["verdict"] == "unjudged":
+            known = _counts(of_judged, chosen)
             for name in groups:
                 counts[name] = {
-                    value: many - judged[name].get(value, 0) for value, many in counts[name].items()
+                    value: many - known[name].get(value, 0) for value, many in counts[name].items()
                 }
-        counts["verdict"] = judged["verdict"] | {
-            "": total, "unjudged": total - judged["verdict"]["judged"],
-        }  # fmt: skip
-        counts |= {name: judged[name] for name in ("part", "votes")}
-        counts["who"] = {}
-        return counts
+        counts |= {"verdict": verdict, "part": judged["part"], "votes": judged["votes"], "who": {}}
+        if not choice["who"]:
+            return counts
+        uncounted = {name: dict.fromkeys(counts[name]) for name in groups}
+        return {**counts, **uncounted, "verdict": {**verdict, "": None, "unjudged": None}}
 
     def _page_of_whole(self, choice: Choice, size: int) -> Page:
         """A page of what the run states, read off an index."""
