@@ -156,6 +156,21 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert client.get(reverse("explore"))["Location"] == address
 
 
+def test_one_walks_through_a_run_and_back_one_prediction_at_a_time(
+    row: Submission, toy: Toy
+) -> None:
+    client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
+    for said in ("", "?verdict=judged", "?sort=sure"):
+        page, seen = client.get(address + said), []
+        for _ in range(3):
+            seen.append(page.context["one"].prediction.pk)
+            page = client.get(address + page.context["following"])
+        for pk in reversed(seen):
+            page = client.get(address + page.context["earlier"])
+            assert page.context["one"].prediction.pk == pk, said
+        assert not page.context["earlier"]
+
+
 def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -> None:
     client, said = client_of(toy, "Rosa"), {"verdict": "judged", "relation": LIVES}
     wanted = listed(Explorer(row, public=False), **said)

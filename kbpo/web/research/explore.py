@@ -148,13 +148,15 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
 
 
 def _opened(explorer: Explorer, choice: Choice, rows: list[Judged]) -> Judged | None:
-    """The prediction that is shown in its text: the one that was named, else the first."""
+    """The prediction that is shown in its text: the one that was named; else the one that a reader
+    comes to first, the last of a page that is reached backwards.
+    """
     wanted = choice.number("p")
-    for row in rows:
-        if row.prediction.pk == wanted or not wanted:
-            return row
     if not wanted:
-        return None
+        return rows[-1 if choice["before"] else 0] if rows else None
+    for row in rows:
+        if row.prediction.pk == wanted:
+            return row
     if not explorer.submission.predictions.filter(pk=wanted).exists():
         raise Http404("This submission has no such prediction.")
     return rows_of(explorer, [wanted])[0]
