@@ -20,6 +20,7 @@ from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.desk import describe
 from tests.conftest import Toy
 from tests.web.scored import make_board
 
@@ -179,6 +180,22 @@ def test_what_samples_rest_on_is_edited_until_a_run_comes_and_then_says_why_not(
     assert admin.post(address, sent).status_code == 302
     toy.track.refresh_from_db()
     assert (toy.track.design, toy.track.who_pays) == ("poisson", "The university")
+
+
+def test_a_track_that_is_frozen_while_its_page_is_written_stays_frozen(
+    as_user: AsUser, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def freeze_meanwhile(track: Track) -> str:
+        Track.objects.filter(pk=track.pk).update(status="frozen")
+        return ""
+
+    monkeypatch.setattr(describe, "frozen_by", freeze_meanwhile)
+    address, said = reverse("desk-track-describe", args=["toy"]), terms_of(toy.track)
+    sent = said | {"track-name": "Harbour", "terms-design": "poisson", "corpus-licence": "MIT"}
+    assert as_user("Admin").post(address, sent).status_code == 302
+    toy.track.refresh_from_db()
+    assert (toy.track.status, toy.track.name, toy.track.design) == ("frozen", "Harbour", "poisson")
+    assert toy.track.corpus.licence == "MIT"
 
 
 def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> None:

@@ -124,7 +124,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         TrackTerms(given, instance=track, prefix="terms"),
         CorpusWords(given, instance=track.corpus, prefix="corpus"),
     )
-    valid = [form.is_valid() for form in forms_]  # both, so that both show their errors
+    valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
         messages.success(request, "Saved. This is how everybody sees it.")
@@ -136,10 +136,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 @transaction.atomic
 def _save(forms_: tuple[Any, ...], track: Track, who: User) -> None:
-    """Saves both forms, and notes which fields are different now."""
+    """Saves what was changed and no more, for the track may have been moved meanwhile; and notes
+    which fields are different now.
+    """
     changed = [name for form in forms_ for name in form.changed_data]
     for form in forms_:
-        form.save()
+        form.instance.save(update_fields=form.changed_data)
     if changed:
         words = ", ".join(name.replace("_", " ") for name in changed)
         note(
