@@ -25,8 +25,9 @@ from kbpo import clock
 from kbpo.accounts.models import AccountRequest, Audit
 from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
-from kbpo.money.models import Ledger
+from kbpo.money.models import Budget, Ledger
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.desk import health
 from kbpo.web.desk.quality import experts
@@ -145,6 +146,11 @@ def test_the_desk_adds_up_each_day(toy: Toy, as_user: As) -> None:
         )
     page = as_user("Admin").get(reverse("desk")).content.decode()
     assert "Spent a day: $1.75 today, at most $4.00 on" in page
+    Budget.objects.create(track=toy.track, scope="day", cap=Decimal("6.00"))
+    assert "$6.00 a day at most" in as_user("Admin").get(reverse("desk")).content.decode()
+    Track.objects.create(corpus=toy.corpus, name="Other", slug="other", status="open")
+    page = as_user("Admin").get(reverse("desk")).content.decode()
+    assert "a day at most" not in page, "the other track has no cap of a day"
 
 
 def test_each_kind_that_waits_for_an_expert_is_a_line_with_how_many_are_ones_own(

@@ -52,6 +52,8 @@ from kbpo.web.research.teams import invite, links, usable, withdraw
 MOST_USES = 200
 A_WEEK = timedelta(days=7)
 DAYS_DRAWN = 14
+SPENDING = ("open", "frozen")
+"""Statuses of tracks that spend money"""
 FEW = 4
 """Annotators and failures that stand on the desk at once"""
 NEARLY = Decimal("0.8")
@@ -168,7 +170,9 @@ def money() -> dict[str, Any]:
 
 
 def _days() -> str:
-    """What was spent on each of the last days, drawn, with the tightest cap of a day."""
+    """What was spent on each of the last days, drawn, with the caps of a day together; without
+    them where a track that spends has none.
+    """
     today = clock.now().date()
     first = today - timedelta(days=DAYS_DRAWN - 1)
     rows = Ledger.objects.filter(kind="spend", created_at__date__gte=first)
@@ -181,13 +185,13 @@ def _days() -> str:
     )
     days = [first + timedelta(days=n) for n in range(DAYS_DRAWN)]
     caps = [row.cap for row in _caps() if row.scope == "day"]
-    return draw_days([Day(day, sums.get(day, Decimal(0))) for day in days], sum(caps, Decimal(0)))
+    is_capped = Track.objects.filter(status__in=SPENDING).count() == len(caps)
+    cap = sum(caps, Decimal(0)) if is_capped else Decimal(0)
+    return draw_days([Day(day, sums.get(day, Decimal(0))) for day in days], cap)
 
 
 def _caps() -> list[Budget]:
-    rows = Budget.objects.filter(
-        track__status__in=["open", "frozen"], scope__in=["track", "day", "team"]
-    )
+    rows = Budget.objects.filter(track__status__in=SPENDING, scope__in=["track", "day", "team"])
     return list(
         rows.exclude(scope="team", team=None)
         .select_related("track", "team")
