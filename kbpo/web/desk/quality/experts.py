@@ -20,9 +20,8 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.interest import has_stake
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
+from kbpo.web.desk.checklist import GOLD_WANTED
 
-GOLD_WANTED = 10
-"""Gold questions that a track should have before it deals some out; fewer are soon known"""
 KINDS = {
     "dispute": ("Disputes", "a team says that a judgment is wrong"),
     "disagreement": ("Divided judgments", "people did not agree"),
