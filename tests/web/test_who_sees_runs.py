@@ -18,6 +18,8 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate, state_of
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import CannotChange
+from kbpo.web.research import submissions
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 from tests.evaluation.test_withdrawn import RUNS, same, told
@@ -172,6 +174,21 @@ def test_a_team_publishes_once_and_links_only_pages(
     assert bad_link.status_code in (400, 409)
     hide = rosa.patch(patch, {"anonymous": True}, "application/json", **by_program)  # type: ignore[arg-type]
     assert hide.status_code == 200 and hide.json()["anonymous"] is True
+
+
+def test_a_refused_role_leaves_the_run_as_it_was(
+    toy: Toy, as_user: As, secret: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise CannotChange("The file is being read just now. Try again in a minute.")
+
+    monkeypatch.setattr(submissions, "set_role", refuse)
+    address = reverse("submission-edit", args=[secret.pk])
+    said = {"name": "other", "description": "", "role": "baseline"}
+    assert as_user("Admin").post(address, said).status_code == 409
+    secret.refresh_from_db()
+    assert secret.name == SECRETS[1]
+    assert as_user("Rosa").post(address, said).status_code == 302, "a team says nothing of roles"
 
 
 def test_publishing_asks_for_new_ranks(toy: Toy, secret: Submission) -> None:

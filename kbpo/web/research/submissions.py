@@ -13,6 +13,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -368,10 +369,12 @@ class RunForm(forms.Form):
     def save(self) -> bool:
         """Whether it is said; else the form has the reason."""
         said = dict(self.cleaned_data)
-        role = said.pop("role", self.submission.role)
+        role = said.pop("role", None)
         try:
-            say_of_run(self.submission, self.who, **said)
-            set_role(self.submission, role, self.who)
+            with transaction.atomic():
+                say_of_run(self.submission, self.who, **said)
+                if role is not None:
+                    set_role(self.submission, role, self.who)
         except CannotChange as refusal:
             self.add_error(None, str(refusal))
             return False
