@@ -108,6 +108,11 @@ def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> 
     assert "$3.35 <small>$6.65 reserved</small>" in page, "the run's own line is of the same book"
     Budget.objects.filter(track=toy.track, scope="team").delete()
     assert as_user("Rosa").get(reverse("runs")).context["money"].free is None, "no cap, no sum"
+    toy.track.status = "closed"
+    toy.track.save()
+    money = as_user("Rosa").get(reverse("runs")).context["money"]
+    assert (money.free, money.cap) == (0, 10), "no run will take what is left there"
+    assert [one.left for one in money.purses] == [0]
 
 
 def test_the_table_has_the_boards_figures_and_the_file_too(

@@ -175,7 +175,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Purse:
-    """A team's money on a track: spent + reserved + free is its cap."""
+    """A team's money on a track."""
 
     track: Track
     spent: Decimal
@@ -183,11 +183,16 @@ class Purse:
     cap: Decimal | None
     """None: the team has no cap of its own there"""
     left: Decimal | None
-    """What the next run may take under all caps, the track's too; None without any"""
+    """What the next run may take under all caps, the track's too; None without any, nothing where no
+    run is taken"""
 
     @property
     def free(self) -> Decimal | None:
-        """What the team's own cap leaves; below zero after the cap was lowered."""
+        """What the team's own cap leaves; below zero after the cap was lowered. Nothing on a track
+        that is closed: no run will take it.
+        """
+        if self.track.status == Track.Status.CLOSED:
+            return ZERO
         return None if self.cap is None else self.cap - self.spent - self.reserved
 
 
@@ -208,15 +213,17 @@ class Money:
         return sum((one.reserved for one in self.purses), ZERO)
 
     @property
-    def cap(self) -> Decimal | None:
-        """All caps together; None where a track has none, for then there is no sum."""
-        caps = [one.cap for one in self.purses]
-        return None if None in caps or not caps else sum((cap for cap in caps if cap), ZERO)
+    def free(self) -> Decimal | None:
+        """What runs may still take of all caps; None where a track has none, for then there is no
+        sum.
+        """
+        left = [one.free for one in self.purses]
+        return None if None in left or not left else sum((one for one in left if one), ZERO)
 
     @property
-    def free(self) -> Decimal | None:
-        """What is neither spent nor set aside."""
-        return None if self.cap is None else self.cap - self.spent - self.reserved
+    def cap(self) -> Decimal | None:
+        """What is spent, set aside and free, together."""
+        return None if self.free is None else self.spent + self.reserved + self.free
 
     @property
     def shares(self) -> dict[str, str]:
@@ -235,7 +242,9 @@ def money_of(team: Team) -> Money:
     purses = []
     for track in rows.order_by("name"):
         sums = balance(team=team, track=track)
-        left = allowance(track, team, "submission:").left  # of a run to come
+        left: Decimal | None = ZERO
+        if track.status == Track.Status.OPEN:
+            left = allowance(track, team, "submission:").left  # of a run to come
         purses.append(Purse(track, sums.spent, sums.open, _own_cap(track, team), left))
     return Money(purses)
 
