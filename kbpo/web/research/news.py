@@ -154,7 +154,7 @@ def _turned(team: Team, since: datetime, states: dict[int, Now]) -> list[Piece]:
         text = ", ".join(f"{count} from {way}" for way, count in ways.items()).capitalize()
         score = _now(row.track, since, states).score(row)
         title = f"{n} verdict{'' if n == 1 else 's'} on {row.name} turned after more answers"
-        url = f"{reverse('submission-judged', args=[row.pk])}?verdict=turned"
+        url = f"{reverse('submission-explore', args=[row.pk])}?verdict=turned"
         at = turned[-1].made_at
         pieces.append(Piece("±", "warn", title, f"{text}. {score}", at, url, "Show them"))
     return pieces
@@ -173,7 +173,7 @@ def _answered(team: Team, since: datetime) -> list[Piece]:
             if row.agrees
             else "The expert says otherwise than people did, and that counts."
         )
-        url = reverse("submission-judged", args=[row.submission.pk])
+        url = f"{reverse('submission-explore', args=[row.submission.pk])}?verdict=judged"
         title = f"A dispute about {row.submission.name} was answered"
         pieces.append(Piece("✓", "good", title, text, row.answered_at, url, "Read both"))
     return pieces
