@@ -35,9 +35,14 @@ def readable(request: HttpRequest, slug: str) -> Track:
     track = public_track(slug)
     if not track.corpus.n_documents:
         raise Http404("This track has no documents.")
-    if not (track.corpus.may_be_downloaded or _is_staff(request)):
+    if not may_read(request, track):
         raise Http404(ASK)
     return track
+
+
+def may_read(request: HttpRequest, track: Track) -> bool:
+    """Whether whoever asks may read the texts of a track."""
+    return track.corpus.may_be_downloaded or _is_staff(request)
 
 
 def _is_staff(request: HttpRequest) -> bool:

@@ -22,7 +22,7 @@ from kbpo.tracks.recall import Found, recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_stream, json_stream
-from kbpo.web.public.documents import shows_readers
+from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explorer import (
     PAGE,
     SORTS,
@@ -87,8 +87,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "filters": _filters(explorer, choice, counts),
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
         "searchable": explorer.kind.searchable,
-        "tabs": _tabs(explorer),
-        "documents": _documents(request, explorer),
+        "tabs": _tabs(request, explorer),
+        "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
         "named": _named(explorer, choice),
         "export": choice.query(),
@@ -108,14 +108,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "explore.html", context, status=400 if refusal else 200)
 
 
-def _documents(request: HttpRequest, explorer: Explorer) -> bool:
-    """Whether whoever asks may read the documents of the track."""
-    corpus = explorer.submission.track.corpus
-    is_staff = isinstance(request.user, User) and request.user.is_staff
-    return explorer.reads_documents and (corpus.may_be_downloaded or is_staff)
-
-
-def _tabs(explorer: Explorer) -> list[dict[str, Any]]:
+def _tabs(request: HttpRequest, explorer: Explorer) -> list[dict[str, Any]]:
     """The ways to look at a run."""
     submission = explorer.submission
     tabs = [
@@ -124,7 +117,7 @@ def _tabs(explorer: Explorer) -> list[dict[str, Any]]:
     ]
     if explorer.reads_documents:
         tabs.append(("Missed", reverse("submission-missed", args=[submission.pk])))
-        if submission.track.corpus.may_be_downloaded:
+        if may_read(request, submission.track):
             tabs.append(("Documents", reverse("track-documents", args=[submission.track.slug])))
     return [{"text": text, "url": url, "current": text == "Predictions"} for text, url in tabs]
 
@@ -315,7 +308,7 @@ def missed(request: HttpRequest, pk: int) -> HttpResponse:
         "submission": explorer.submission,
         "name": name_for(explorer.submission, is_own(request, explorer.submission)),
         "shown": shows_readers(request, explorer.submission.track),
-        "readable": explorer.submission.track.corpus.may_be_downloaded,
+        "readable": may_read(request, explorer.submission.track),
         "n_documents": len(annotated(explorer.submission.track).documents),
         "who": who,
         "page": Paginator(facts[who], PAGE).get_page(request.GET.get("page")),
