@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from django.db.models import CharField, Exists, OuterRef, Value
+from django.db.models.functions import Cast, Concat
+
 from annotation.models import Response
+from kbpo import clock
+from kbpo.instances.models import Label
 
 
 class SingleRating(NamedTuple):
@@ -18,11 +23,19 @@ class SingleRating(NamedTuple):
     seconds: float | None
 
 
-def single_ratings(targets: Collection[int]) -> Iterator[SingleRating]:
-    """Yields the ratings of these targets that count, in the order in which they came."""
+def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterator[SingleRating]:
+    """Yields the ratings of these targets that count, in the order in which they came; those alone
+    whose question has a public label if asked.
+    """
     rows = Response.objects.filter(
         target__in=targets, excluded_reason="", value__has_key="value"
     ).order_by("pk")
+    if public:
+        origin = Concat(
+            Value("question:"), Cast(OuterRef("question"), CharField()), output_field=CharField()
+        )
+        labels = Label.objects.filter(target=OuterRef("target"), origin=origin)
+        rows = rows.filter(Exists(labels.filter(public_at__lte=clock.now())))
     columns = (
         "target",
         "assignment__worker__handle",

@@ -25,16 +25,18 @@ from kbpo.tracks.content.judgments import (
 from kbpo.tracks.models import Track
 
 
-def judgment_lines(track: Track) -> Iterator[str]:
-    """The lines, with the header. Raises CannotImport for a track whose judgments are no ratings."""
+def judgment_lines(track: Track, *, public: bool = False) -> Iterator[str]:
+    """The lines, with the header; what everybody may see alone if asked. Raises CannotImport for a
+    track whose judgments are no ratings.
+    """
     text_kind(track)
-    return export_judgments(track, _given_here(track))
+    return export_judgments(track, _given_here(track, public=public), public=public)
 
 
-def judgment_file(track: Track) -> StreamingHttpResponse:
+def judgment_file(track: Track, *, public: bool = False) -> StreamingHttpResponse:
     """The same as a download."""
     return StreamingHttpResponse(
-        judgment_lines(track),
+        judgment_lines(track, public=public),
         content_type="text/tab-separated-values; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{track.slug}-judgments.tsv"'},
     )
@@ -58,5 +60,5 @@ def bring(
     return done
 
 
-def _given_here(track: Track) -> Iterator[Single]:
-    return (Single(*one) for one in single_ratings(stated_targets(track)))
+def _given_here(track: Track, *, public: bool = False) -> Iterator[Single]:
+    return (Single(*one) for one in single_ratings(stated_targets(track), public=public))

@@ -13,14 +13,15 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Question
+from annotation.models import HIT, Assignment, Question, Response, Worker
 from formats.messages import Report
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.inclusion.disclosure import disclosed
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
+from kbpo.instances.record import NewLabel, record
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
@@ -152,6 +153,63 @@ def test_admins_import_and_export_on_the_desk_and_over_the_api(
     assert Client().get(api, **token).status_code == 200
     Track.objects.update(status="closed")
     assert Client().get(api).status_code == 200, "a closed track's are public"
+
+
+def test_the_file_that_everybody_reads_tells_no_more_than_the_board(track: Track) -> None:
+    """A closed track's: no drafts, no private run, no name of an anonymous one; nor what people
+    said for a track on the same texts that is still open.
+    """
+    texts = {"a0": "Same.", "a1": "Mine."}
+    runs = {name: a_run(track, name, texts) for name in ("Open", "Draft", "Hidden", "Shy")}
+    rows = [(key, "Open", "w1", "overall", 3, 20) for key in texts]
+    import_judgments(track, lines(*rows), Report())
+    scored = Submission.objects.exclude(pk=runs["Draft"].pk)
+    scored.update(status="scored", confirmed_at=clock.now(), scored_at=clock.now())
+    Submission.objects.filter(pk=runs["Hidden"].pk).update(is_private=True)
+    Submission.objects.filter(pk=runs["Shy"].pk).update(is_anonymous=True)
+    other = open_track(
+        create_track(track.corpus, "Later", kind="generation", money=Money(budget=Decimal(50)))
+    )
+    rate(other, Label.objects.earliest("pk").target)
+    admin = User.objects.create_user("chief", password="x", is_staff=True)
+    token = {"HTTP_AUTHORIZATION": f"Token {Token.issue(admin, 'x')[1]}"}
+    Track.objects.filter(pk=track.pk).update(status="closed")
+
+    def systems(**headers: Any) -> list[str]:
+        answer: Any = Client().get(f"/api/tracks/{track.slug}/judgments/", **headers)
+        body = b"".join(answer.streaming_content).decode()
+        return sorted(line.split("\t")[1] for line in body.splitlines()[1:])
+
+    assert systems() == sorted(["Open", f"run {runs['Shy'].pk}"] * 2)
+    assert systems(**token) == sorted([*runs] * 3), "admins read all"
+    Label.objects.filter(source="crowd").update(public_at=clock.now())
+    assert systems() == sorted(["Open", f"run {runs['Shy'].pk}"] * 3)
+
+
+def rate(track: Track, target: Target) -> None:
+    """Somebody rates a text for a track; everybody sees that once the track closes."""
+    question = Question.objects.create(
+        track=track, target=target, interface="language_quality", status="settled", round=1,
+        payer="submission:0", order=0.5, price=Decimal("0.05"), reward=Decimal("0.05"),
+    )  # fmt: skip
+    assignment = Assignment.objects.create(
+        status="approved",
+        hit=HIT.objects.create(track=track, platform="pool", reward=Decimal("0.05"), status="done"),
+        worker=Worker.objects.create(handle="abc", platform="pool"),
+        leased_until=clock.now(),
+        submitted_at=clock.now(),
+        raw={},
+        seconds=9.0,
+    )
+    Response.objects.create(
+        assignment=assignment,
+        question=question,
+        target=target,
+        criterion="overall",
+        value={"value": 0.5},
+    )
+    said = {"ratings": {"overall": [0.5]}, "people": {"overall": ["abc"]}}
+    record([NewLabel(target.pk, said, "crowd", "ratings", 1, question.origin)])
 
 
 def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(

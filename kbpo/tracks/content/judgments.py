@@ -109,13 +109,16 @@ def import_judgments(
     return Imported(len(new), len(labels), len(records) - len(new), report.errors)
 
 
-def export_judgments(track: Track, singles: Iterable[Single]) -> Iterator[str]:
+def export_judgments(
+    track: Track, singles: Iterable[Single], *, public: bool = False
+) -> Iterator[str]:
     """The lines of a file with all single judgments of a track's texts, once for each system that
-    states one: those that people gave here, and those that were imported.
+    states one: those that people gave here, and those that were imported. A `public` one has the
+    systems on the board, as everybody knows them.
     """
     criteria = {one.name: one for one in text_kind(track).criteria}
     stated: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for system, texts in _outputs(track, by_number=False).items():
+    for system, texts in _outputs(track, by_number=False, public=public).items():
         for key, target in texts.items():
             stated[target].append((key, system))
     every = [*singles, *_imported(stated)]
@@ -143,12 +146,18 @@ def text_kind(track: Track) -> ContentTrack:
     return kind
 
 
-def _outputs(track: Track, *, by_number: bool = True) -> dict[str, dict[str, int]]:
+def _outputs(
+    track: Track, *, by_number: bool = True, public: bool = False
+) -> dict[str, dict[str, int]]:
     """System -> input -> the target that it states for it. A system goes by its name where only one
     has it, else by its name and number; in files also by its number alone.
     """
     rows = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
-    names = dict(rows.values_list("pk", "name"))
+    rows = rows.only("name", "is_anonymous")
+    if public:
+        names = {row.pk: row.public_name for row in rows.on_board()}
+    else:
+        names = {row.pk: row.name for row in rows}
     of: dict[int, dict[str, int]] = {pk: {} for pk in names}
     stated = fetch(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"

@@ -43,7 +43,8 @@ class Plain(BaseParser):
 
 class TrackJudgments(APIView):
     """All single judgments of a track's texts: input_id, system, worker, prompt, value, seconds.
-    Admins read and import them; everybody reads those of a closed track.
+    Admins read and import them; everybody reads those of a closed track's board, by the names that
+    runs have there.
     """
 
     parser_classes = [MultiPartParser, Plain]
@@ -60,7 +61,7 @@ class TrackJudgments(APIView):
         if track.status != Track.Status.CLOSED and not request.user.is_staff:
             raise Http404("Its judgments are for admins alone until the track is closed.")
         try:
-            return judgment_file(track)
+            return judgment_file(track, public=not request.user.is_staff)
         except CannotImport as no:
             raise Refused(str(no), "kind") from no
 
