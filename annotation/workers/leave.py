@@ -39,6 +39,7 @@ from annotation.workers.teach import take_back
 from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.models import User
+from kbpo.instances.record import rename_person
 from kbpo.money.spend import release, unspend
 
 PATIENCE = timedelta(days=14)
@@ -179,6 +180,8 @@ def _erase(worker: Worker) -> None:
         worker.excluded_reason = ERASED
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
     forget(f"worker:{before}", f"worker:{worker.handle}")
+    rated = Response.objects.filter(assignment__worker=worker).values_list("target", flat=True)
+    rename_person(before, worker.handle, rated.distinct())
     worker.save(update_fields=["user", "handle", "last_seen_at", "excluded_reason"])
     if user is not None:
         _close(user)

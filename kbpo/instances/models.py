@@ -158,8 +158,10 @@ class Label(models.Model):
     that was not shown is missing, never false. Value of a mention: ``{"canonical": [begin, end],
     "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}}``. Value of a document:
     ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false.
-    Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}}``, each in
-    [0, 1]. A target that was given up has an empty value and method "given_up": known to be missing.
+    Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}, "people":
+    {"fluency": ["3fa…", "91c…"]}}``, each in [0, 1], and the keyed hash of whoever gave it; erasing
+    somebody renames them there, else nothing of a value ever changes. A target that was given up
+    has an empty value and method "given_up": known to be missing.
     """
 
     class Source(models.TextChoices):

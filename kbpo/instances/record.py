@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+
 from kbpo import clock
+from kbpo.instances.merge import PEOPLE
 from kbpo.instances.models import Label
 from kbpo.queue import nudge
 
@@ -57,6 +60,22 @@ def record(labels: Iterable[NewLabel]) -> int:
     if rows:
         nudge("estimate")
     return len(rows)
+
+
+RENAME = f"""
+    UPDATE instances_label
+    SET value = jsonb_set(value, '{{{PEOPLE}}}', replace(value ->> '{PEOPLE}', %s, %s)::jsonb)
+    WHERE target_id = ANY(%s) AND position(%s IN value ->> '{PEOPLE}') > 0
+"""
+
+
+def rename_person(handle: str, instead: str, target_ids: Iterable[int]) -> None:
+    """Nothing; whoever rated these targets is known by another keyed hash from now on. What they
+    said stays.
+    """
+    old, new = f'"{handle}"', f'"{instead}"'
+    with connection.cursor() as cursor:
+        cursor.execute(RENAME, [old, new, list(target_ids), old])
 
 
 def make_public(target_ids: Iterable[int], at: datetime) -> int:

@@ -21,6 +21,8 @@ from annotation.questions.order import CannotOrder, order_documents, plan_docume
 from annotation.workers import leave, speak
 from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, Invitation, User
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents import draw as documents
 from kbpo.sampling.open_track import Money, create_track
 from kbpo.submissions.models import Submission
@@ -135,9 +137,16 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     exclude.readmit(worker, root, "She is well again")
     exclude.exclude(worker, "Ada is ill again", root)
     worker.refresh_from_db()
+    rated = Response.objects.filter(assignment__worker=worker).earliest("pk").target_id
+    who = {"overall": [before, "somebody"], "fluency": [before]}
+    value = {"ratings": {"overall": [1.0, 0.5], "fluency": [0.5]}, "people": who}
+    record([NewLabel(rated, value, "crowd", "ratings", 2, "elsewhere")])
     leave.ask(worker, waives=True)
     worker.refresh_from_db()
     assert worker.handle != before
+    now = {"overall": [worker.handle, "somebody"], "fluency": [worker.handle]}
+    label = Label.objects.get(origin="elsewhere")
+    assert label.value == value | {"people": now}, "nor among those who rated"
     log = [str(row) for row in Audit.objects.values_list("about", "before", "after", "why")]
     assert not any(word in line for line in log for word in (before, "is ill", "is well"))
     done = Audit.objects.filter(about=f"worker:{worker.handle}").order_by("pk")
