@@ -5,7 +5,7 @@ click; both in the pipeline, whatever their size. Corpora here; annotations of d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -87,8 +87,7 @@ def _load(row: CorpusUpload) -> Found:
 @transaction.atomic
 def want(model: type[Row], pk: int) -> Row | None:
     """Return the upload, to be loaded now; None if its trial is not done, or somebody was quicker."""
-    tried = model._default_manager.filter(pk=pk, status="tried")
-    row = cast("Row | None", tried.select_for_update(of=("self",)).first())
+    row = _free(model, pk, ["tried"])
     if row is not None:
         row.move("wanted")
         nudge("load")
@@ -98,13 +97,22 @@ def want(model: type[Row], pk: int) -> Row | None:
 
 @transaction.atomic
 def discard(model: type[Row], pk: int) -> Row | None:
-    """Return the upload, which is dropped with its files; None if it is being loaded or is loaded."""
-    rows = model._default_manager.select_for_update(of=("self",)).filter(pk=pk)
-    row = cast("Row | None", rows.exclude(status__in=["wanted", "loaded"]).first())
+    """Return the upload, which is dropped with its files; None if it is being tried or loaded, or
+    is loaded.
+    """
+    row = _free(model, pk, ["received", "tried", "failed"])
     if row is not None:
         row.delete()
         transaction.on_commit(lambda: forget(row))
     return row
+
+
+def _free(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
+    """Return the upload, locked; None in another status, or while the pipeline is at it: that takes
+    longer than a page waits.
+    """
+    rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+    return cast("Row | None", rows.filter(pk=pk, status__in=statuses).first())
 
 
 def forget(row: Upload) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -118,6 +119,24 @@ def test_a_bad_schema_or_name_is_refused(toy: Toy, as_user: As) -> None:
     upload.tick()
     row = CorpusUpload.objects.get()
     assert row.status == "failed" and "entity_types" in row.reason
+
+
+def test_what_is_being_tried_is_neither_loaded_nor_dropped_and_no_page_waits_for_it(
+    toy: Toy, as_user: As
+) -> None:
+    admin = as_user("Admin")
+    send(admin, packed(LINES))
+    row = CorpusUpload.objects.get()
+    pipeline = connection.copy()
+    with pipeline.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT id FROM corpus_corpusupload FOR NO KEY UPDATE")
+        for verb in ("load", "drop"):
+            change = reverse("desk-corpus-upload", args=[row.pk])
+            page = admin.post(change, {"verb": verb}, follow=True)
+            assert page.status_code == 200 and "being tried" in page.content.decode()
+    pipeline.close()
+    assert CorpusUpload.objects.get().status == "received"
 
 
 def test_two_of_one_name_load_once(toy: Toy, as_user: As) -> None:
