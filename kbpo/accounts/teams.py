@@ -10,7 +10,7 @@ from django.db import transaction
 
 from kbpo import clock
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import Team, Token, User
+from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
 
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
@@ -46,7 +46,7 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
         team.owners.remove(user)
     else:
         raise CannotChange("Say whether they own the team, or are a member.")
-    after = f"{user.get_username()}: {role}"
+    after = _role(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
 
 
@@ -89,11 +89,30 @@ def close(user: User) -> None:
     Token.objects.filter(user=user, revoked_at=None).update(revoked_at=clock.now())
     user.webhooks.all().delete()
     note("close account", f"user:{user.pk}", who=user)
+    _forget(user)
     user.username, user.email = f"{CLOSED}{user.pk}", ""
     user.first_name = user.last_name = ""
     user.is_active = user.is_researcher = False
     user.set_unusable_password()
     user.save()
+
+
+def _role(name: str, role: str) -> str:
+    return f"{name}: {role}"
+
+
+def _forget(user: User) -> None:
+    """Nothing; what the log says of a member's roles, and what they wrote when they asked for an
+    account, names them no more.
+    """
+    name, instead = user.get_username(), f"{CLOSED}{user.pk}"
+    log = Audit.objects.filter(about__startswith="team:")
+    log.filter(before=name).update(before=instead)
+    for role in ("owner", "member"):
+        log.filter(after=_role(name, role)).update(after=_role(instead, role))
+    if user.email:
+        asked = AccountRequest.objects.filter(email__iexact=user.email, decided_at__isnull=False)
+        asked.update(name=instead, email="", affiliation="", system="")
 
 
 def _lock(team: Team) -> Team:

@@ -17,8 +17,9 @@ from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
+from kbpo import clock
 from kbpo.accounts import teams
-from kbpo.accounts.models import Audit, Team, Token, User
+from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
 from kbpo.inclusion.disclosure import earlier_of_its_people
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
@@ -116,6 +117,11 @@ def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_lef
     row = draft()
     Submission.objects.filter(pk=row.pk).update(user=nils)
     Token.issue(nils, "laptop")
+    asked = AccountRequest.objects.create(
+        name="Nils Berg", email=nils.email, team="Patterns", decided_at=clock.now()
+    )
+    for role in ("owner", "member"):
+        teams.set_role(toy.teams["Patterns"], nils, role, toy.users["Rosa"])
     client, address = Client(), reverse("account-close")
     client.force_login(nils)
     for word, password in (("", PASSWORD), ("close", "wrong")):
@@ -129,6 +135,9 @@ def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_lef
     assert client.get(reverse("account")).status_code == 302
     row.refresh_from_db()
     assert row.team == toy.teams["Patterns"], "a run stays with its team"
+    asked.refresh_from_db()
+    log = str(list(Audit.objects.values())) + str(vars(asked))
+    assert "nils" not in log.lower() and f"closed-{nils.pk}: owner" in log
 
 
 def test_owners_annotators_and_admins_are_told_what_comes_first(
