@@ -106,9 +106,14 @@ def _object(row: JudgedRow) -> float:
 
 def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
     """The number of each predicate -> its name, and what pages call it."""
-    labels = {one["name"]: one.get("label") for one in corpus.schema.get("predicates", ())}
+    schema = _predicates(corpus)
     rows = Predicate.objects.filter(corpus=corpus).order_by("position").values_list("pk", "name")
-    return {pk: (name, labels.get(name) or name) for pk, name in rows}
+    return {pk: (name, schema.get(name, {}).get("label") or name) for pk, name in rows}
+
+
+def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
+    """What the schema says of each predicate, by its name."""
+    return {one["name"]: one for one in corpus.schema.get("predicates", ())}
 
 
 def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list[int], bool]:
@@ -161,7 +166,7 @@ def describe(
     for label in sorted(known, key=lambda one: (-RANK[one.source], one.created_at, one.pk)):
         if label.is_public or not public:
             labels[label.target_id] = label
-    schema = {one["name"]: one for one in track.corpus.schema.get("predicates", ())}
+    schema = _predicates(track.corpus)
     found: list[base.Judged] = []
     for one, row in zip(chosen, rows, strict=True):
         if one.pk in unjudged:
@@ -179,16 +184,12 @@ def _describe(
     parts = (_truth(holds(row)), _truth(_subject(row)), _truth(_object(row)))
     begin = document.sentences[document.sentence_of(min(row.subject[0], row.object[0]))][0]
     end = document.sentences[document.sentence_of(max(row.subject[0], row.object[0]))][1]
-    template = predicate.get("template") or f"{{subject}} {row.predicate} {{object}}"
     return Judged(
         prediction=one,
         document=document,
         predicate=row.predicate,
         label=predicate.get("label") or row.predicate,
-        claim=claim_of(
-            template,
-            {"subject": document.gloss(*row.subject), "object": document.gloss(*row.object)},
-        ),
+        claim=_claim(document, row.predicate, predicate, row.subject, row.object),
         window=(begin, end),
         spans=[
             (begin, end, "provenance"),
@@ -205,8 +206,14 @@ def _describe(
     )
 
 
-def claim_of(template: str, texts: dict[str, str]) -> list[tuple[str, str]]:
-    """The template's pieces in order, with the mentions' texts in place."""
+def _claim(
+    document: Document, name: str, predicate: Mapping[str, Any], subject: Span, object_: Span
+) -> list[tuple[str, str]]:
+    """That a predicate holds of two mentions: its template's pieces in order, with the mentions'
+    texts in place.
+    """
+    template = predicate.get("template") or f"{{subject}} {name} {{object}}"
+    texts = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
     pieces = re.split(r"\{(subject|object)\}", template)
     return [
         (piece, texts[piece]) if at % 2 else ("", piece) for at, piece in enumerate(pieces) if piece
@@ -321,16 +328,13 @@ def _held(corpus: Corpus, judged: Judged) -> list[list[tuple[str, str]]]:
     """
     row = judged.row
     first, second = sorted((row.subject, row.object))
-    templates = {one["name"]: one.get("template") for one in corpus.schema.get("predicates", ())}
-    sentences = []
+    schema = _predicates(corpus)
+    sentences: list[list[tuple[str, str]]] = []
     for part in row.value.get("holds", ()):
         subject, object_ = (first, second) if part.endswith(">") else (second, first)
-        template = templates.get(part[:-1]) or f"{{subject}} {part[:-1]} {{object}}"
-        texts = {
-            "subject": judged.document.gloss(*subject),
-            "object": judged.document.gloss(*object_),
-        }
-        if (claim := claim_of(template, texts)) not in sentences:
+        name = part[:-1]
+        claim = _claim(judged.document, name, schema.get(name, {}), subject, object_)
+        if claim not in sentences:
             sentences.append(claim)
     return sentences
 
@@ -345,12 +349,10 @@ def _others(judged: Judged) -> list[Mark]:
 def told(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[Found]:
     """Relations that readers marked, as sentences."""
     documents = Document.objects.in_bulk({mark[0] for mark in marks})
-    templates = {one["name"]: one.get("template") for one in corpus.schema.get("predicates", ())}
-    found = []
+    schema, found = _predicates(corpus), []
     for pk, predicate, subject, object_ in marks:
         document = documents[pk]
-        texts = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
-        claim = claim_of(templates.get(predicate) or f"{{subject}} {predicate} {{object}}", texts)
+        claim = _claim(document, predicate, schema.get(predicate, {}), subject, object_)
         record = {
             "document": document.key,
             "subject": list(subject),
