@@ -356,7 +356,11 @@ def _close(
 
 
 def _tell_disputant(row: Adjudication, who: User, submission: Submission) -> None:
-    """Nothing; whoever doubted a judgment is told what the expert made of it."""
+    """Nothing; whoever doubted a judgment is told what the expert made of it, unless they have left
+    the team that may see it.
+    """
+    if not (who.is_staff or submission.team.members.filter(pk=who.pk).exists()):
+        return
     made = "agrees with it" if row.agrees else "says otherwise"
     page = f"{settings.SITE_URL}/submissions/{submission.pk}/judged/"
     tell(

@@ -11,7 +11,7 @@ from annotation.desk.trail import trail_of
 from annotation.labels import settle
 from annotation.models import Adjudication, Question
 from annotation.quality.error_rate import errors
-from kbpo.accounts.models import Audit, User
+from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -71,6 +71,19 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
     assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
     assert adjudicate.of_submission(judged)[row.target_id].agrees is False
+
+
+def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
+    judged: Submission, rosa: User, root: User
+) -> None:
+    Webhook.objects.create(user=rosa, url="https://rosa.example/")
+    first, second = Question.objects.filter(payer=judged.purpose).order_by("pk")[:2]
+    for question, is_member in ((first, True), (second, False)):
+        row = adjudicate.dispute(judged, question.target_id, rosa, DOUBT)
+        judged.team.members.set([rosa] if is_member else [])
+        adjudicate.answer(row, NO, root)
+        assert Delivery.objects.filter(event="dispute").count() == 1
+    assert Delivery.objects.get().body["submission"]["id"] == judged.pk
 
 
 def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:
