@@ -101,8 +101,11 @@ def check_url(url: str) -> SplitResult:
         raise CannotCall("The address has to begin with https:// or http:// and name a host.")
     if parts.username or parts.password:
         raise CannotCall("The address holds a name or password: calls are signed instead.")
-    if any(ord(sign) <= 32 or ord(sign) == 127 for sign in url):
-        raise CannotCall("The address holds a space or a line break.")
+    if any(not 32 < ord(sign) < 127 for sign in url):
+        raise CannotCall(
+            "The address holds a space, a line break or a letter that is not ASCII: write a host"
+            " as xn--…, and the rest with %."
+        )
     return parts
 
 

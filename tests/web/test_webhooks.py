@@ -245,7 +245,8 @@ def test_what_drips_in_slowly_is_cut_off(hook: Webhook, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     "url", ["ftp://example.org/", "example.org", "https://", "http://a:b@example.org/", "http://x:0/",
-            "http://example.org/\r\nHost: other", "http://x:99999/", "h" * 600]
+            "http://example.org/\r\nHost: other", "http://x:99999/", "h" * 600,
+            "https://straße.example/", "https://example.org/für-uns"]
 )  # fmt: skip
 def test_an_address_that_cannot_be_called_is_refused_in_words(
     toy: Toy, as_user: As, url: str
