@@ -8,7 +8,7 @@ service does (`kbpo/sampling/designs/`), until its guaranteed number is as narro
 documents were drawn at random before and are closed: what is marked there is true, what is not is
 false, and their labels of pool targets fold in. Judgments are the gold standard's, or those of three
 people who are right 85 times in 100, by majority. When all runs are judged, the service's own
-`evaluation.score` makes every number of the board, and each is held against the exact truth.
+`scoring.score` makes every number of the board, and each is held against the exact truth.
 
 Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted prints
 what there is; started again, or a second time beside it, it goes on from there, and with `--repeats 0`
@@ -41,14 +41,14 @@ from estimators import crossfit, horvitz_thompson, model
 from estimators.design import Design
 from estimators.features import Features
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
-from kbpo.evaluation.data import Data
-from kbpo.inclusion.read import Inclusion
-from kbpo.pool.pool import Pool as ServicePool
 from kbpo.sampling import guess as guesses
 from kbpo.sampling.designs.base import CLOSE
 from kbpo.sampling.designs.poisson import FIRST, STAGES
 from kbpo.sampling.designs.state import worth
 from scoring.combine import Chances, any_of
+from scoring.data import Data
+from scoring.inclusion import Inclusion
+from scoring.pool import Pool as ServicePool
 from scoring.score import default_estimates, scores
 
 LEVEL, MARGIN = 0.8, 0.03

@@ -7,7 +7,7 @@ The whole HTTP journey on the same data is run once by `journey_redocred.py`.
 
 Every repetition draws all batches anew (design iid), judges them with the gold standard (or with
 three people who are right 85 times in 100, by majority), annotates 100 random documents, and calls
-the service's own `evaluation.score`. For the default estimators ("centred") the annotated documents
+the service's own `scoring.score`. For the default estimators ("centred") the annotated documents
 are closed: their labels of pool targets fold in.
 """
 
@@ -34,14 +34,12 @@ django.setup()
 from scipy import sparse  # noqa: E402
 
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
-from kbpo.evaluation.data import Data, Draws  # noqa: E402
-from kbpo.inclusion.annotated import Annotated  # noqa: E402
-from kbpo.inclusion.documents import KnownDocuments  # noqa: E402
-from kbpo.inclusion.read import Inclusion  # noqa: E402
-from kbpo.pool.pool import Pool as ServicePool  # noqa: E402
 from kbpo.sampling.guess import Lesson  # noqa: E402
-from kbpo.tracks.recall import Facts  # noqa: E402
 from scoring.combine import Chances  # noqa: E402
+from scoring.data import Data, Draws  # noqa: E402
+from scoring.documents import Annotated, Facts, KnownDocuments  # noqa: E402
+from scoring.inclusion import Inclusion  # noqa: E402
+from scoring.pool import Pool as ServicePool  # noqa: E402
 from scoring.score import Score, default_estimates, scores  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "out"

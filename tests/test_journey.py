@@ -24,7 +24,7 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Rescoring
 from kbpo.evaluation.run import state_of
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Facts
+from scoring.documents import Facts
 
 pytestmark = pytest.mark.journey
 RUNS = ("Harbor_2", "LindqvistLab_1")

@@ -10,29 +10,26 @@ chance.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbpo.inclusion.annotated import annotated
-from kbpo.inclusion.disclosure import Disclosed, aware
-from kbpo.inclusion.documents import KnownDocuments
+from kbpo.inclusion.disclosure import aware
 from kbpo.inclusion.marks import in_documents
 from kbpo.inclusion.own_thresholds import own_thresholds
 from kbpo.inclusion.read import read as read_routes
 from kbpo.pool.overlap import overlaps
-from kbpo.pool.pool import Pool, read_pool
-from kbpo.pool.probabilities import Floats, Ids
-from kbpo.sampling.guess import Guess, Lesson, guess_of, one_verdict
+from kbpo.pool.pool import read_pool
+from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Facts, recall_of
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from scoring.data import Data as Data
-from scoring.data import Draws
-from scoring.data import Swept as Swept
-
-Bools = NDArray[np.bool_]
+from scoring.arrays import Bools, Floats, Ids
+from scoring.data import Data, Draws, Guess, Swept
+from scoring.documents import Facts, KnownDocuments
+from scoring.inclusion import Disclosed
+from scoring.pool import Pool
 
 
 def read(track: Track) -> Data:

@@ -13,14 +13,14 @@ from itertools import groupby
 
 import numpy as np
 
-from kbpo.evaluation.data import Bools, Data
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.merge import in_place
 from kbpo.instances.models import Label
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Bools, Floats, Ids
+from scoring.data import Data
 
 ALL = "all"
 """What all systems that stand on the board are kept under, beside the single ones"""

@@ -22,11 +22,11 @@ import numpy as np
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
 from estimators.repeated import LEAST_GROWTH, critical_value, growth_of
-from kbpo.evaluation.data import Data
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
 from kbpo.submissions.models import Submission
+from scoring.data import Data
 
 LEVELS = (80, 95)
 LEAST = 10

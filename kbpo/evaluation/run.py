@@ -24,7 +24,7 @@ from kbpo.evaluation.compare.overlap import parts
 from kbpo.evaluation.compare.ranks import comparisons, is_ranked
 from kbpo.evaluation.correction.estimate import Corrected
 from kbpo.evaluation.correction.scores import corrections
-from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.data import read
 from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
@@ -52,6 +52,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.data import Data
 from scoring.saved import beside, best_metric, saved, unaided
 from scoring.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 

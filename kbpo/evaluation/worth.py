@@ -19,11 +19,11 @@ from scipy.stats import pearsonr, spearmanr
 
 from estimators.components import VarianceComponents, metric_worth, variance_components
 from estimators.prmse import prmse
-from kbpo.evaluation.data import Data
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.scores.bring import scorers
 from kbpo.scores.read import read_scores
 from kbpo.tracks.base import Track as Kind
+from scoring.arrays import Floats, Ids
+from scoring.data import Data
 
 FEWEST = 50
 """Rated things below which nothing is told"""

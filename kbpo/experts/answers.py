@@ -14,16 +14,13 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Min
-from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.thresholds import spread
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
-
-Bools = NDArray[np.bool_]
+from scoring.arrays import Bools, Floats, Ids
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.interest import has_stake
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Floats, Ids
 
 HOLD = timedelta(minutes=30)
 """How long a check stays with the expert who opened it last."""

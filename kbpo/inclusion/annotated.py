@@ -16,7 +16,7 @@ import numpy as np
 from kbpo.instances.models import Label
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
-from scoring.documents import Annotated as Annotated
+from scoring.documents import Annotated
 
 LEAST = 2
 """Fewer documents than this in a stage have no variance."""

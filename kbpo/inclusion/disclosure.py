@@ -36,14 +36,12 @@ from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of, with_label
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Ids
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.arrays import Bools
-from scoring.inclusion import Disclosed as Disclosed
-from scoring.inclusion import History
+from scoring.arrays import Bools, Ids
+from scoring.inclusion import Disclosed, History
+from scoring.pool import Pool
 
 
 def decided(submission: Submission) -> datetime:

@@ -16,14 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from kbpo.inclusion.annotated import LEAST
-from kbpo.inclusion.route import Bools, Moment, Route
+from kbpo.inclusion.route import Moment, Route
 from kbpo.instances.models import Label
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
 from kbpo.tracks.models import Track
-from scoring.documents import Annotated
-from scoring.documents import KnownDocuments as KnownDocuments
+from scoring.arrays import Bools, Floats, Ids
+from scoring.documents import Annotated, KnownDocuments
+from scoring.pool import Pool
 
 LEAST_ANSWERED = 0.5
 """If less of a follow-up was answered, what is known in the documents is mostly what was marked, and

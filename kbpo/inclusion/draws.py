@@ -17,13 +17,13 @@ import numpy as np
 from django.db.models import QuerySet, Sum
 
 from estimators.horvitz_thompson import inclusion_iid
-from kbpo.inclusion.route import Bools, Moment, Private, Route
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats
+from kbpo.inclusion.route import Moment, Private, Route
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools, Floats
 from scoring.combine import TINY, any_of
 from scoring.inclusion import History
+from scoring.pool import Pool
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ import numpy as np
 from kbpo.inclusion.documents import inside
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of
-from kbpo.inclusion.route import NOTHING, Bools
+from kbpo.inclusion.route import NOTHING
 from kbpo.inclusion.thresholds import Thresholds
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import Sweep
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools, Floats
 from scoring.combine import any_of
+from scoring.pool import Pool
 
 
 @dataclass(frozen=True, eq=False)

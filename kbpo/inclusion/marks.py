@@ -15,16 +15,14 @@ import numpy as np
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.documents import inside
 from kbpo.inclusion.follow_ups import FollowUps
-from kbpo.inclusion.route import Bools
 from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats
 from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.models import SweepTarget
 from kbpo.tracks.models import Track
-from scoring.documents import NEVER as NEVER
-from scoring.documents import NO_MARK, InDocuments
+from scoring.arrays import Bools, Floats
+from scoring.documents import NEVER, NO_MARK, InDocuments
+from scoring.pool import Pool
 
 
 def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUps) -> InDocuments:

@@ -8,11 +8,12 @@ import numpy as np
 
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.documents import inside
-from kbpo.inclusion.route import Bools, Moment
+from kbpo.inclusion.route import Moment
 from kbpo.instances.models import Label
-from kbpo.pool.pool import Pool
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools
+from scoring.pool import Pool
 
 
 def moment_of(pool: Pool, track: Track, when: datetime, then: Bools) -> Moment:

@@ -12,10 +12,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import OwnThresholds, SampleBatch
 from kbpo.tracks.models import Track
+from scoring.arrays import Floats
+from scoring.pool import Pool
 
 FORMAT = "<f8"
 

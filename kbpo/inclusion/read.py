@@ -12,19 +12,17 @@ from functools import cached_property
 
 import numpy as np
 
-from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.disclosure import Disclosed, aware, disclosed, private
-from kbpo.inclusion.documents import Documents, KnownDocuments, known_documents
+from kbpo.inclusion.disclosure import aware, disclosed, private
+from kbpo.inclusion.documents import Documents, known_documents
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.follow_ups import FollowUps
-from kbpo.inclusion.route import Bools
 from kbpo.inclusion.thresholds import Thresholds
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Facts
+from scoring.arrays import Bools, Floats
 from scoring.combine import Chances
-from scoring.inclusion import Inclusion
+from scoring.documents import Annotated, Facts, KnownDocuments
+from scoring.inclusion import Disclosed, Inclusion
+from scoring.pool import Pool
 
 
 @dataclass(frozen=True, eq=False)

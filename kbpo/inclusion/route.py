@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kbpo.pool.probabilities import Floats, Ids
-from scoring.arrays import Bools as Bools
+from scoring.arrays import Bools, Floats, Ids
 
 Private: TypeAlias = Mapping[int, Ids]
 """Submission -> targets that it was asked about for itself alone: for others they are no sample,

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from kbpo.corpus.fetch import fetch_arrays
-from kbpo.inclusion.route import NOTHING, Bools, Moment, Private, Route
-from kbpo.pool.pool import Pool
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.inclusion.route import NOTHING, Moment, Private, Route
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools, Floats, Ids
+from scoring.pool import Pool
 
 
 @dataclass(frozen=True, eq=False)

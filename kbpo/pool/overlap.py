@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbpo.pool.probabilities import Floats
 from kbpo.sampling.models import Overlap
+from scoring.arrays import Floats
 
 
 def overlaps(kind: str, systems: list[int]) -> Floats:

@@ -15,9 +15,8 @@ from kbpo.scores.read import read_scores
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Floats, Ids
-from scoring.arrays import Matrix as Matrix
-from scoring.pool import Pool as Pool
+from scoring.arrays import Floats, Ids, Matrix
+from scoring.pool import Pool
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:

@@ -12,8 +12,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Floats as Floats
-from scoring.arrays import Ids as Ids
+from scoring.arrays import Floats, Ids
 
 
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:

@@ -5,9 +5,9 @@ every other use.
 from __future__ import annotations
 
 from estimators.poisson import uniforms
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import TrackKey
 from kbpo.tracks.models import Track
+from scoring.arrays import Floats, Ids
 
 
 def numbers(track: Track, use: str, targets: Ids) -> Floats:

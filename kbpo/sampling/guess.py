@@ -17,11 +17,11 @@ from estimators.crossfit import folds
 from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
 from estimators.ratings import rating_error
-from kbpo.inclusion.disclosure import Disclosed
-from kbpo.pool.pool import Matrix, Pool
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Track as Kind
-from scoring.data import Guess as Guess
+from scoring.arrays import Floats, Ids, Matrix
+from scoring.data import Guess
+from scoring.inclusion import Disclosed
+from scoring.pool import Pool
 
 VERSION = 5
 FOLDS = 5

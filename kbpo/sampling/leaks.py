@@ -22,12 +22,12 @@ from kbpo.accounts.models import User
 from kbpo.inclusion.disclosure import decided, disclosed, earlier, private, shown_to
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import thresholds
-from kbpo.pool.pool import Pool, read_pool
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from scoring.arrays import Bools
+from scoring.arrays import Bools, Floats, Ids
+from scoring.pool import Pool
 
 LEVEL = 0.001
 """A run that nobody made from answers is taken for one of those with at most this probability."""

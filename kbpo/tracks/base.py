@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from scoring.data import Noise as Noise
-from scoring.data import SingleRatings as SingleRatings
+from scoring.data import Noise
 
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
 """target -> what somebody said when asked about it: target (itself, its mentions) -> value"""

@@ -15,7 +15,7 @@ import numpy as np
 
 from kbpo.tracks.base import QuestionDraft, Track
 from kbpo.tracks.registry import kind_of
-from scoring.documents import Facts as Facts
+from scoring.documents import Facts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ import numpy as np
 
 from annotation.questions import follow_up
 from kbpo.corpus.models import Document
-from kbpo.evaluation.data import Data
 from kbpo.instances.models import Instance, Target
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import Sweep
 from kbpo.submissions.models import Submission
+from scoring.data import Data
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

@@ -12,7 +12,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.record import NewLabel, record
@@ -22,6 +22,7 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import OwnThresholds, Sample, TrackKey
 from scoring.by_thresholds import ByThresholds
+from scoring.data import Data
 from scoring.default import effective, worth_of_all
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay

@@ -12,14 +12,12 @@ import pytest
 from scipy import sparse
 
 from estimators.estimate import Estimate
-from kbpo.evaluation.data import Data
-from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.documents import KnownDocuments
-from kbpo.inclusion.read import Inclusion
-from kbpo.pool.pool import Pool
-from kbpo.tracks.recall import Facts
 from scoring.by_thresholds import ByThresholds, floored
 from scoring.combine import Chances
+from scoring.data import Data
+from scoring.documents import Annotated, Facts, KnownDocuments
+from scoring.inclusion import Inclusion
+from scoring.pool import Pool
 from scoring.score import published_scores
 
 STATED = (range(220), range(120, 420))

@@ -10,12 +10,12 @@ import pytest
 from estimators.design import Design
 from estimators.estimate import Estimate
 from kbpo.evaluation.compare.ranks import comparisons, ranked_by
-from kbpo.evaluation.data import Data
 from kbpo.evaluation.leaderboard import Figure, Row, _Order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.kbp.track import KbpTrack
+from scoring.data import Data
 
 
 class Edited(ContentTrack):

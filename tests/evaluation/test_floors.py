@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.sampling.documents.draw import settle_documents
+from scoring.data import Data
 from scoring.default import Centred
 from scoring.floors import Floors
 from scoring.score import CORRECTED, default_estimates

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.data import read
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents.draw import settle_documents
+from scoring.data import Data
 from scoring.default import Centred
 from scoring.response import LEAST_ASKED
 from scoring.score import default_estimates

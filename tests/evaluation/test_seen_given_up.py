@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.data import Data
-from kbpo.inclusion.disclosure import Disclosed
-from kbpo.inclusion.read import Inclusion
-from kbpo.pool.pool import Pool
 from scoring.by_thresholds import ByThresholds
 from scoring.combine import Chances
+from scoring.data import Data
 from scoring.default import Centred
+from scoring.inclusion import Disclosed, Inclusion
+from scoring.pool import Pool
 
 N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400
 Array = np.ndarray[Any, Any]

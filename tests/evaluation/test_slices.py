@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.data import Data
 from kbpo.evaluation.data import read as read_data
 from kbpo.evaluation.leaderboard import board, figures
 from kbpo.evaluation.models import Estimate, Slice
@@ -24,6 +23,7 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
+from scoring.data import Data
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db

@@ -14,12 +14,13 @@ from annotation.questions import follow_up
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.inclusion.follow_ups import FollowUps
-from kbpo.inclusion.marks import NEVER, NO_MARK, in_documents
+from kbpo.inclusion.marks import in_documents
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import settle_documents
 from scoring.default import Centred
+from scoring.documents import NEVER, NO_MARK
 from tests.conftest import Toy
 from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked
 from tests.evaluation.world import World

@@ -16,14 +16,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.data import Data
-from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.documents import KnownDocuments
-from kbpo.inclusion.marks import NEVER, NO_MARK, InDocuments
-from kbpo.inclusion.read import Inclusion
-from kbpo.pool.pool import Pool
 from scoring.combine import Chances
+from scoring.data import Data
 from scoring.default import Centred
+from scoring.documents import NEVER, NO_MARK, Annotated, InDocuments, KnownDocuments
+from scoring.inclusion import Inclusion
+from scoring.pool import Pool
 
 N, DOCUMENTS, READ = 3000, 150, 60
 TRUE, MARKED, STATED_EARLY = (0.75, 0.45), 0.7, 0.7

@@ -13,13 +13,13 @@ import numpy as np
 from django.utils import timezone
 
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.evaluation.data import Data
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.models import Overlap, Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
+from scoring.data import Data
 from tests.conftest import SCHEMA, Toy, sentences_of, tokens_of
 
 WORKS, BASED, LIVES = (

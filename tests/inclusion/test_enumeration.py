@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from estimators.horvitz_thompson import difference
-from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.data import read
+from scoring.data import Data
 from scoring.default import Centred
 from tests.conftest import Toy
 from tests.inclusion.chance import Fate, fates

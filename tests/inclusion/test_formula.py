@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from kbpo.inclusion.disclosure import Disclosed
 from scoring.combine import Chances, Response, any_of, besides, combine, raised, since
+from scoring.inclusion import Disclosed
 from tests.inclusion.chance import Fate, fates
 
 SURE = 1e-12

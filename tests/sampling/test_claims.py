@@ -10,9 +10,10 @@ from scipy import sparse
 
 from benchmarks.arrivals import World as Runs
 from benchmarks.our_rule import claims as claims_of_replay
-from kbpo.pool.pool import Pool, read_pool
+from kbpo.pool.pool import read_pool
 from kbpo.sampling.guess import claims
 from kbpo.submissions.models import Prediction
+from scoring.pool import Pool
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

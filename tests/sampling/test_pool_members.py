@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from kbpo.pool.pool import Matrix, Pool
+from scoring.arrays import Matrix
+from scoring.pool import Pool
 
 
 def stored(table: list[list[float]]) -> Matrix:

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from kbpo.inclusion.annotated import Annotated
-from kbpo.inclusion.read import Inclusion
 from kbpo.inclusion.read import read as read_routes
 from kbpo.instances.models import Target
-from kbpo.pool.pool import Pool, read_pool
+from kbpo.pool.pool import read_pool
 from kbpo.sampling.models import SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from scoring.documents import Annotated
+from scoring.inclusion import Inclusion
+from scoring.pool import Pool
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 

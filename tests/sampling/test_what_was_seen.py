@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbpo.inclusion.disclosure import Disclosed
+from scoring.inclusion import Disclosed
 from tests.sampling.ways import inclusion, own
 
 NOTHING = np.zeros(1)

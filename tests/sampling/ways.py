@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kbpo.inclusion.disclosure import Disclosed
-from kbpo.inclusion.read import Inclusion
 from scoring.combine import Chances, Response, combine
+from scoring.inclusion import Disclosed, Inclusion
 
 
 def inclusion(by_threshold: Any, by_draw: Any, by_document: Any = 0.0) -> Inclusion:

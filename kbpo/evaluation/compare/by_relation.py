@@ -18,12 +18,12 @@ from estimators.estimate import Estimate as Found
 from kbpo.evaluation.compare.difference import Difference
 from kbpo.evaluation.compare.overlap import MOST
 from kbpo.evaluation.compare.ranks import covariance_of
-from kbpo.evaluation.data import Data
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices.estimate import Cut
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import class_of
+from scoring.data import Data
 
 KEY = "relations"
 """Where the standard errors of all pairs stand among an evaluation's comparisons."""

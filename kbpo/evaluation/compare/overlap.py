@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from estimators.horvitz_thompson import hajek
-from kbpo.evaluation.data import Data
-from kbpo.pool.probabilities import Floats, Ids
+from scoring.arrays import Floats, Ids
+from scoring.data import Data
 from scoring.default import Centred
 
 KEY = "parts"

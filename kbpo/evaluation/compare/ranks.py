@@ -12,9 +12,9 @@ import numpy as np
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.multiple import rank_intervals, simultaneous_intervals, tie_groups
-from kbpo.evaluation.data import Data
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Track as Kind
+from scoring.arrays import Floats, Ids
+from scoring.data import Data
 from scoring.score import Key
 
 LEVEL = 0.95

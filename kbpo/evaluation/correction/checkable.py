@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from estimators.sums import by_code
-from kbpo.evaluation.data import Bools, Data
 from kbpo.experts.answers import read_checks
 from kbpo.experts.draw import Frame
-from kbpo.inclusion.marks import NEVER
 from kbpo.instances.models import Label
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools, Floats, Ids
+from scoring.data import Data
 from scoring.default import Centred
+from scoring.documents import NEVER
 
 
 def frame_of(track: Track, data: Data) -> Frame:

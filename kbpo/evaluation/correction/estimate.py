@@ -22,12 +22,12 @@ from estimators.noise import corrected
 from estimators.seen import on_common_design
 from estimators.sums import by_code
 from kbpo.evaluation.correction.checkable import votes_of
-from kbpo.evaluation.data import Bools, Data
 from kbpo.experts.answers import Checks, read_checks
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Bools, Floats, Ids
+from scoring.data import Data
 from scoring.default import Centred
 
 LEAST = 10

@@ -20,10 +20,10 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from kbpo.evaluation.correction.estimate import LEAST, Corrected, Repaired
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Floats, Ids
 from scoring.floors import Floors
 from scoring.score import Score, rows
 

@@ -21,17 +21,18 @@ from scipy import sparse
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.sample_size import for_half_width
-from kbpo.evaluation.data import Bools, Data, Swept
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.slices.rule import CONFIDENCE, BadRule, Rule, Table, read
-from kbpo.pool.pool import Matrix, Pool
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.tracks.base import Group
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Facts, recall_criteria
+from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Bools, Floats, Ids, Matrix
+from scoring.data import Data, Swept
 from scoring.default import Centred
+from scoring.documents import Facts
 from scoring.floors import Floors
+from scoring.pool import Pool
 from scoring.rated import with_noise
 from scoring.score import DEFAULT, Score, rows
 

@@ -18,10 +18,11 @@ from scipy.sparse.csgraph import connected_components
 
 from estimators.pooling import METRICS, PoolingBias, Scores, largest_gap, pooling_bias
 from kbpo.corpus.fetch import fetch
-from kbpo.evaluation.data import Bools, Data, read
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.evaluation.data import read
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from scoring.arrays import Bools, Floats, Ids
+from scoring.data import Data
 
 QUANTITIES = ("precision", "recall", "f1")
 

@@ -19,8 +19,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.frequency import FREQUENCIES, PEOPLE
 from kbpo.corpus.models import Predicate
 from kbpo.corpus.names import entity_types, occurrences
-from kbpo.pool.pool import Matrix, read_pool
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import UNIFORM_SHARE, first_stage
 from kbpo.sampling.documents.second_stage import entities_found
 from kbpo.sampling.models import DocumentSample
@@ -28,6 +27,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.frequency import classes, limits
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Floats, Ids, Matrix
 
 DESIGNS = ("uniform", "two_stage")
 DOCUMENTS = 200

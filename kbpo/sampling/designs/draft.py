@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from estimators.poisson import water_fill
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.disclosure import earlier, earlier_of_its_people
-from kbpo.pool.probabilities import Floats, Ids, support
+from kbpo.pool.probabilities import support
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Floats, Ids
 
 NOBODY_KNOWS = 0.25
 """The expected squared error of a guess that says nothing"""

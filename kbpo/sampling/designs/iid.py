@@ -14,7 +14,7 @@ from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
 from kbpo.inclusion.disclosure import earlier
 from kbpo.pool.overlap import overlaps
-from kbpo.pool.probabilities import Floats, Ids, matrix, support
+from kbpo.pool.probabilities import matrix, support
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
@@ -31,6 +31,7 @@ from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Floats, Ids
 from scoring.combine import any_of, repeated
 
 DRAW_LIMIT = 20_000

@@ -20,7 +20,6 @@ from estimators.poisson import multipliers_together
 from kbpo.corpus.copy import copy
 from kbpo.inclusion import own_thresholds
 from kbpo.money.spend import balance
-from kbpo.pool.probabilities import Floats, Ids
 from kbpo.sampling.designs.base import (
     CLOSE,
     Design,
@@ -35,6 +34,7 @@ from kbpo.sampling.designs.state import BOLD, State
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
+from scoring.arrays import Floats, Ids
 
 FIRST = 4.0
 """Planned variance of the first stage, in units of the target: coarse, so that g is learnt

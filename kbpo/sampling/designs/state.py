@@ -13,20 +13,22 @@ from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.annotated import annotated
-from kbpo.inclusion.disclosure import Disclosed
 from kbpo.inclusion.documents import known_documents
 from kbpo.inclusion.read import Routes
 from kbpo.inclusion.read import read as read_routes
-from kbpo.pool.pool import Pool, read_pool
-from kbpo.pool.probabilities import Floats, Ids
+from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs.base import Realised
-from kbpo.sampling.guess import Guess, Lesson, guess_of, one_verdict
+from kbpo.sampling.guess import Lesson, guess_of, one_verdict
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
+from scoring.arrays import Floats, Ids
 from scoring.combine import any_of, besides
+from scoring.data import Guess
+from scoring.inclusion import Disclosed
+from scoring.pool import Pool
 
 BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""

@@ -26,11 +26,11 @@ from kbpo.corpus.names import entity_types, occurrences
 from kbpo.inclusion.annotated import LEAST, given_up
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
-from kbpo.pool.probabilities import Floats
 from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import TWO_STAGE, UNIFORM_SHARE
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
+from scoring.arrays import Floats
 
 FROM_PEOPLE = ("expert", "import", "document")
 log = logging.getLogger(__name__)

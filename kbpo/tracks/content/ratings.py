@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.merge import PEOPLE, RATINGS, values_of
-from kbpo.tracks.base import Criterion, Noise, SingleRatings
+from kbpo.tracks.base import Criterion
+from scoring.data import Noise, SingleRatings
 
 
 @dataclass(frozen=True)

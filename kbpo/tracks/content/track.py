@@ -24,7 +24,6 @@ from kbpo.tracks.base import (
     Column,
     Distribution,
     Judged,
-    Noise,
     Quantity,
     QuestionDraft,
     Track,
@@ -33,8 +32,8 @@ from kbpo.tracks.base import (
 from kbpo.tracks.content import explore
 from kbpo.tracks.content.ratings import NOTHING, Rated, noise_of, rated, targets_of
 from kbpo.tracks.content.store import contents
-
-Ids = NDArray[np.int64]
+from scoring.arrays import Ids
+from scoring.data import Noise
 
 
 class ContentTrack(Track):

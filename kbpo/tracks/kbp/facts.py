@@ -26,9 +26,9 @@ from kbpo.instances.models import Label, Target
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Facts
+from scoring.arrays import Ids
+from scoring.documents import Facts
 
-Ids = NDArray[np.int64]
 Fact = tuple[int, str, Span, Span]
 Mark = tuple[int, str, Span, Span]
 """A relation as it was marked: document, predicate, the spans of subject and object themselves"""

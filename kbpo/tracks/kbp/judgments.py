@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
@@ -18,9 +17,7 @@ from kbpo.instances.models import Instance, Target
 from kbpo.tracks.base import Answers
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
-
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from scoring.arrays import Floats, Ids
 
 
 def judge(

@@ -36,9 +36,9 @@ from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
 from kbpo.tracks.kbp.traits import read_traits
 from kbpo.tracks.kbp.words import FACETS, GROUPS, PAGES, PARTS, WORDS
-from kbpo.tracks.recall import Facts, Found, TrackWithRecall
-
-Ids = NDArray[np.int64]
+from kbpo.tracks.recall import Found, TrackWithRecall
+from scoring.arrays import Ids
+from scoring.documents import Facts
 
 
 class KbpTrack(TrackWithRecall):

@@ -16,9 +16,9 @@ from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.corpus.frequency import PEOPLE
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.tracks.frequency import classes, limits
+from scoring.arrays import Ids
 
 Names = NDArray[np.str_]
-Ids = NDArray[np.int64]
 
 
 COLUMNS = {

@@ -16,8 +16,7 @@ from kbpo.web.components import sketch
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.figures import NBSP, number_text
 from kbpo.web.components.sketch import Figure
-
-Floats = NDArray[np.float64]
+from scoring.arrays import Floats
 
 
 @cache

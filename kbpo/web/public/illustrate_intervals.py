@@ -17,8 +17,7 @@ from kbpo.web.components import sketch
 from kbpo.web.components.drawing import Axis, draw_axis
 from kbpo.web.components.figures import NBSP
 from kbpo.web.components.sketch import Figure
-
-Floats = NDArray[np.float64]
+from scoring.arrays import Floats
 
 
 @cache
