@@ -24,6 +24,9 @@ Key = tuple[int, str, str, str, str]
 METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES)
 """The methods that are recomputed here; what experts corrected is not"""
 
+SENSELESS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+"""What reading tables and estimating raise where these say what cannot be"""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -66,8 +69,21 @@ class Rescored:
 
 
 def rescore(release: Release) -> Rescored:
-    """The board of a release, computed anew and compared. Raises BadRelease if it cannot be."""
-    found = Rescored(str(release.about["track"]["name"]), list(altered(release)))
+    """The board of a release, computed anew and compared. Raises BadRelease if it cannot be: with
+    what was altered, which may be why.
+    """
+    changes = list(altered(release))
+    try:
+        return _rescored(release, changes)
+    except BadRelease as bad:
+        raise BadRelease("\n".join([*changes, str(bad)])) from bad
+    except SENSELESS as error:
+        why = f"The tables of {release.path} do not go together ({type(error).__name__}: {error})."
+        raise BadRelease("\n".join([*changes, why])) from error
+
+
+def _rescored(release: Release, changes: list[str]) -> Rescored:
+    found = Rescored(str(release.about["track"]["name"]), changes)
     names = {row["system"]: row["name"] for _, row in release.lines("systems")}
     computed = dict(recomputed(release))
     printed: set[Key] = set()

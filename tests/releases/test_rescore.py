@@ -116,6 +116,9 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     ]
     assert _names_numbers(found)
 
+    (release.path / "labels.jsonl").write_text(before)
+    _names_what_makes_no_sense(release)
+
     (release.path / "labels.jsonl").write_text(before[: len(before) // 2])
     with pytest.raises(BadRelease, match=r"labels.jsonl, line \d+"):
         rescore(Release(release.path))
@@ -134,6 +137,26 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
+
+
+def _names_what_makes_no_sense(release: Release) -> None:
+    """What was altered is named also where nothing can be computed any more."""
+
+    def impossible(row: dict[str, Any]) -> bool:
+        if not row["drawn"]:
+            return False
+        row["threshold"] = row["draw"] = row["document"] = 0.0
+        return True
+
+    def nameless(row: dict[str, Any]) -> bool:
+        return row.pop("name") != ""
+
+    for table, change in (("targets", impossible), ("systems", nameless)):
+        kept = (release.path / f"{table}.jsonl").read_text()
+        line = altered(release, table, change, check=False)
+        with pytest.raises(BadRelease, match=rf"^{table}.jsonl, line {line} .* was altered"):
+            rescore(Release(release.path))
+        (release.path / f"{table}.jsonl").write_text(kept)
 
 
 def _names_numbers(found: Rescored) -> bool:
