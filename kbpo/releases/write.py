@@ -30,6 +30,7 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.inclusion.moment import with_label
+from kbpo.instances.models import Label
 from kbpo.releases.datasheet import LICENCE, datasheet
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
@@ -121,12 +122,20 @@ def check(track: Track) -> None:
 
 
 def _check_public(data: Data) -> None:
-    """Nothing. Raises CannotRelease if the numbers rest on judgments that are not public."""
+    """Nothing. Raises CannotRelease if the numbers rest on judgments that are not public: on a
+    target of which none is, or on one besides those that are.
+    """
     now = clock.now()
     public = with_label(data.pool, "public_at <= %s", now)
     labelled = with_label(data.pool, "true")
-    rows = data.judged[~numpy.isnan(next(iter(data.f.values()))).all(axis=1)]
-    withheld = numpy.unique(data.pool.target[rows][(labelled & ~public)[data.pool.target[rows]]])
+    besides = with_label(
+        data.pool,
+        f"NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb AND coalesce(public_at > %s, true)",
+        now,
+    )
+    judged = numpy.any([~numpy.isnan(verdicts) for verdicts in data.f.values()], axis=(0, 2))
+    targets = numpy.unique(data.pool.target[data.judged[judged]])
+    withheld = targets[((labelled & ~public) | besides)[targets]]
     if withheld.size:
         raise CannotRelease(
             f"Judgments of {withheld.size} targets are still embargoed, since another track on the"

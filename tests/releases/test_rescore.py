@@ -14,6 +14,7 @@ import pytest
 
 from kbpo import clock
 from kbpo.instances.models import Label, Target
+from kbpo.instances.record import NewLabel, record
 from kbpo.releases.write import CannotRelease, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
@@ -132,11 +133,25 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     studied.track.save()
     Submission.objects.update(status="scored", confirmed_at=now, sampled_at=now, scored_at=now)
     Label.objects.update(public_at=now)
+    _is_refused_while_a_rating_is_embargoed(studied, tmp_path / "release")
     write_release(studied.track, tmp_path / "release")
     found = rescore(Release(tmp_path / "release"))
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
+
+
+def _is_refused_while_a_rating_is_embargoed(studied: World, place: Path) -> None:
+    """Be it one more of a target that has public ones, or under a criterion of its own alone."""
+    label = Label.objects.filter(target__samples__isnull=False).earliest("pk")
+    record([NewLabel(label.target_id, {"ratings": {"fluency": [0.5]}}, "crowd", "mean", 1, "new")])
+    with pytest.raises(CannotRelease, match="1 targets are still embargoed"):
+        write_release(studied.track, place)
+    label.delete()
+    with pytest.raises(CannotRelease, match="1 targets are still embargoed"):
+        write_release(studied.track, place)
+    Label.objects.filter(origin="new").delete()
+    label.save()
 
 
 def _names_what_makes_no_sense(release: Release) -> None:
