@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import random
 import secrets
 import shutil
 import tempfile
@@ -92,6 +91,7 @@ def _write(track: Track, place: Path) -> Row:
     }
     written["targets"] = _placed(written["targets"])
     written["instances"] = _said(written["instances"])
+    written["ratings"] = _recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
     told = _about(track, data, evaluation, rows)
     _text(place / ABOUT, json.dumps(told, ensure_ascii=False, indent=2))
@@ -313,12 +313,24 @@ class _Codes:
         willing = set(agreed.values_list("worker", flat=True))
         erased = set(rows.filter(leaving__erased_at__isnull=False).values_list("pk", flat=True))
         kept = [one for one in everybody if one[0] in willing | erased]
-        random.Random(secrets.token_bytes(32)).shuffle(kept)
+        secrets.SystemRandom().shuffle(kept)
         self.code = {
             (platform_, handle): "" if pk in erased else f"w{number:03}"
             for number, (pk, platform_, handle) in enumerate(kept, 1)
         }
         self.left_out: Counter[str] = Counter()
+
+
+def _recoded(ratings: Iterable[Row]) -> Iterator[Row]:
+    """Yields ratings under codes of people that are drawn anew, a code a criterion and person: those
+    of the data have the same order in every release.
+    """
+    rows = list(ratings)
+    people = list({(row["criterion"], row["judge"]) for row in rows})
+    secrets.SystemRandom().shuffle(people)
+    code = {person: number for number, person in enumerate(people)}
+    for row in rows:
+        yield row | {"judge": code[row["criterion"], row["judge"]]}
 
 
 def _answers(track: Track, codes: _Codes) -> Iterator[Row]:

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from kbpo import clock
+from kbpo.evaluation.data import read
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.releases.write import CannotRelease, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
-from scoring.release import BadRelease, Release, checked
+from scoring.release import BadRelease, Release, checked, tables
 from scoring.rescore import Rescored, rescore
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds, second_runs_followed_up
@@ -134,7 +135,9 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     Submission.objects.update(status="scored", confirmed_at=now, sampled_at=now, scored_at=now)
     Label.objects.update(public_at=now)
     _is_refused_while_a_rating_is_embargoed(studied, tmp_path / "release")
+    _name_who_rated()
     write_release(studied.track, tmp_path / "release")
+    _says_who_rated_under_new_codes(studied, Release(tmp_path / "release"))
     found = rescore(Release(tmp_path / "release"))
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
@@ -152,6 +155,27 @@ def _is_refused_while_a_rating_is_embargoed(studied: World, place: Path) -> None
         write_release(studied.track, place)
     Label.objects.filter(origin="new").delete()
     label.save()
+
+
+def _name_who_rated() -> None:
+    """Twenty people in turn."""
+    labels = list(Label.objects.order_by("pk"))
+    for at, label in enumerate(labels):
+        label.value["people"] = {
+            criterion: [f"person {(at + which) % 20}" for which in range(len(ratings))]
+            for criterion, ratings in label.value["ratings"].items()
+        }
+    Label.objects.bulk_update(labels, ["value"])
+
+
+def _says_who_rated_under_new_codes(studied: World, release: Release) -> None:
+    own = [row["judge"] for row in tables(read(studied.track))["ratings"]]
+    rows = [row for _, row in release.lines("ratings")]
+    told = [row["judge"] for row in rows]
+    assert len(told) == len(own) > 100 and told != own
+    people = {(row["criterion"], judge) for row, judge in zip(rows, own, strict=True)}
+    pairs = {(row["criterion"], judge, row["judge"]) for row, judge in zip(rows, own, strict=True)}
+    assert len(people) == len(pairs) == len(set(told)), "a code is not one person's"
 
 
 def _names_what_makes_no_sense(release: Release) -> None:
