@@ -236,15 +236,15 @@ class Client:
         """Writes the file of a release, whole and as it was published, or not at all. Raises
         Refused if it is another.
         """
-        path = self._save(release["link"], Path(path), tell)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != release["digest"]:
-            path.unlink()
-            raise Refused(f"{path.name} arrived damaged: its SHA-256 is {digest}.", "damaged")
-        return path
+        return self._save(release["link"], Path(path), tell, wanted=release["digest"])
 
-    def _save(self, url: str, path: Path, tell: Callable[[int], None] | None) -> Path:
+    def _save(
+        self, url: str, path: Path, tell: Callable[[int], None] | None, *, wanted: str = ""
+    ) -> Path:
+        """Writes what stands at an address to a file, which stays as it was if that fails or has
+        not the SHA-256 that is `wanted`.
+        """
+        digest = hashlib.sha256()
         part = path.with_name(path.name + ".part")
         try:
             with self._http.stream("GET", url) as answer:
@@ -254,11 +254,17 @@ class Client:
                 with part.open("wb") as file:
                     for block in answer.iter_raw(BLOCK):
                         file.write(block)
+                        digest.update(block)
                         if tell is not None:
                             tell(len(block))
         except httpx.HTTPError as error:
             part.unlink(missing_ok=True)
             raise Unreachable(_how(error, self._http.base_url)) from error
+        if wanted and digest.hexdigest() != wanted:
+            part.unlink()
+            raise Refused(
+                f"{path.name} arrived damaged: its SHA-256 is {digest.hexdigest()}.", "damaged"
+            )
         part.replace(path)
         return path
 

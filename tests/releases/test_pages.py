@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from django.core.files.base import ContentFile
 from django.test import Client
 from kbpo_client.commands import main
 
@@ -64,6 +65,13 @@ def test_a_release_is_ordered_made_downloaded_and_rescored(
     assert found.exit_code == 0, found.output
     assert "agree to 10 significant digits" in found.output
     _names_nobody(tmp_path / "toy-release-1.zip")
+    whole = (tmp_path / "toy-release-1.zip").read_bytes()
+    row.file.storage.delete(row.file.name)
+    row.file.storage.save(row.file.name, ContentFile(whole[:-1] + b"?"))
+    damaged = kbpo("release", "toy", "--to", tmp_path)
+    assert damaged.exit_code == 1 and "arrived damaged" in damaged.output
+    assert (tmp_path / "toy-release-1.zip").read_bytes() == whole, "what was there is lost"
+    assert not list(tmp_path.glob("*.part"))
     missing = kbpo("release", "toy", "--number", 7)
     assert missing.exit_code == 1 and "there are: 1" in missing.output
     nothing = kbpo("rescore", tmp_path / "nothing.zip")
