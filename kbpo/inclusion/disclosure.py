@@ -57,10 +57,10 @@ def earlier(submission: Submission) -> list[int]:
     """The submissions whose judgments this one's team could see when it decided on it, in the order
     of upload.
 
-    Those of its own team, of teams that share a member with it, also one that has left, or whose run
-    one of its members uploaded, of closed tracks, and those whose answers it seems to have been made from; each only
-    if its sample was drawn by then. What became of it later does not matter: a withdrawn one was
-    seen, and a draft shows nothing.
+    Those of its own team, of teams that share a member with it, also one that has left, or whose
+    run one of its members uploaded, of closed tracks, and those whose answers it seems to have been
+    made from; each only if its sample was drawn by then. What became of it later does not matter: a
+    withdrawn one was seen, and a draft shows nothing.
     """
     when = decided(submission)
     of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)

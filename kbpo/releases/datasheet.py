@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from kbpo.tracks.models import Track
@@ -35,11 +34,10 @@ TABLES = {
 }
 
 
-def datasheet(track: Track, told: dict[str, Any], left_out: Counter[str]) -> str:
-    """The datasheet of a release, as Markdown."""
+def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
+    """The datasheet of a release, from which so many answers were omitted, as Markdown."""
     rows, corpus = told["rows"], told["corpus"]
     listed = [f"| `{name}.jsonl` | {rows[name]:,} | {what} |" for name, what in TABLES.items()]
-    omitted = left_out["answers"]
     return "\n".join(
         [
             f"# {track.name}: a release",

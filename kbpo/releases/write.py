@@ -8,7 +8,6 @@ import platform
 import secrets
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -318,7 +317,8 @@ class _Codes:
             (platform_, handle): "" if pk in erased else f"w{number:03}"
             for number, (pk, platform_, handle) in enumerate(kept, 1)
         }
-        self.left_out: Counter[str] = Counter()
+        self.left_out = 0
+        """Answers of people who agreed to no terms, as far as they were read"""
 
 
 def _recoded(ratings: Iterable[Row]) -> Iterator[Row]:
@@ -341,7 +341,7 @@ def _answers(track: Track, codes: _Codes) -> Iterator[Row]:
         row = dict(zip(ANSWERS, values, strict=True))
         code = codes.code.get((row["platform"], row["worker"]))
         if code is None:
-            codes.left_out["answers"] += 1
+            codes.left_out += 1
             continue
         day = row["sent_at"].date().isoformat() if row["sent_at"] else None
         yield {"worker": code, "day": day, **{name: _safe(row[name]) for name in COLUMNS}}
