@@ -285,7 +285,16 @@ API_RATE_OF_STRANGERS = environment.integer(
     "Requests to the API that an address may make in a minute without a token",
     minimum=1,
 )
-SPECTACULAR_SETTINGS = {"TITLE": "KBP Online", "VERSION": VERSION, "SERVE_INCLUDE_SCHEMA": False}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "KBP Online",
+    "VERSION": VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,  # a file that is sent is bytes, not an address
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "kbpo.web.api.answers.declare",
+    ],
+}
 
 # -- Limits of uploads (formats.limits has the rest)
 # ----------------------------------------------------------------

@@ -12,7 +12,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from scoring.data import Data, Draws, Guess, Noise, SingleRatings, Swept
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
+from scoring.slices import TABLE, Cut
 
 Row = dict[str, Any]
 FORMAT = 1
@@ -311,6 +312,32 @@ def _follow_ups(data: Data) -> Iterator[Row]:
             yield {"instance": int(data.pool.instance[row]), "true": _number(true)}
 
 
+def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
+    """Yields the slices of a board, each with the number that instances name it by."""
+    for number, cut in enumerate(cuts):
+        yield {
+            "slice": number,
+            "group": cut.group,
+            "name": cut.name,
+            "weighed_by": cut.kind,
+            "confidence": cut.confidence and list(cut.confidence),
+            "stratum": cut.stratum,
+        }
+
+
+def in_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
+    """Yields rows of instances with the slices in which each lies, and what it weighs where a table
+    says so.
+    """
+    inside = np.stack([cut.inside for cut in cuts]) if cuts else np.zeros((0, 0), dtype=np.bool_)
+    weighed = {number: cut.weight for number, cut in enumerate(cuts) if cut.weight is not None}
+    for at, row in enumerate(instances):
+        row["slices"] = np.flatnonzero(inside[:, at]).tolist() if cuts else []
+        if weighed:
+            row["weights"] = {str(number): float(w[at]) for number, w in weighed.items()}
+        yield row
+
+
 # --- reading ----------------------------------------------------------------------------------
 
 
@@ -378,6 +405,31 @@ class Release:
 def read_data(release: Release) -> Data:
     """The data of a release. Raises BadRelease, or what numpy does, where tables make no sense."""
     return _Reader(release).data()
+
+
+def read_cuts(release: Release) -> list[Cut]:
+    """The slices of a release; none of one that was made before they were part of it."""
+    if "slices" not in release.about["rows"]:
+        return []
+    rows = [row for _, row in release.lines("slices")]
+    instances = release.columns("instances")
+    inside = np.zeros((len(rows), len(instances.get("slices", []))), dtype=np.bool_)
+    for at, numbers in enumerate(instances.get("slices", [])):
+        inside[numbers, at] = True
+    return [
+        Cut(
+            group=row["group"],
+            name=row["name"],
+            inside=inside[number],
+            kind=row["weighed_by"],
+            confidence=row["confidence"] and (row["confidence"][0], row["confidence"][1]),
+            weight=_floats(one[str(number)] for one in instances["weights"])
+            if row["weighed_by"] == TABLE
+            else None,
+            stratum=row["stratum"],
+        )
+        for number, row in enumerate(rows)
+    ]
 
 
 class _Reader:
@@ -544,10 +596,12 @@ class _Reader:
         targets came in for it.
         """
         seen, seen_drawn, own = {}, {}, {}
-        rows = [row for _, row in self.release.lines("disclosed")]
+        by_system: dict[int, list[Row]] = {}
+        for _, row in self.release.lines("disclosed"):
+            by_system.setdefault(row["system"], []).append(row)
         for name, once in self.told["disclosed"].items():
             system = int(name)
-            mine = [row for row in rows if row["system"] == system]
+            mine = by_system.get(system, [])
             at = self.targets_of(row["target"] for row in mine)
             t = self.target_id.size
 

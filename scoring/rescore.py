@@ -11,16 +11,17 @@ from itertools import chain
 from typing import Any
 
 from scoring.rated import WITH_JUDGES
-from scoring.release import SUMS, BadRelease, Release, is_altered, read_data
+from scoring.release import SUMS, BadRelease, Release, is_altered, read_cuts, read_data
 from scoring.saved import ALGORITHM_1, UNAIDED, beside, unaided
 from scoring.score import DEFAULT, Score, default_estimates, scores
+from scoring.slices import score_cuts
 
 DIGITS = 10
 """Significant digits to which numbers must agree"""
 REALS = ("value", "variance", "low80", "high80", "low95", "high95")
 COUNTS = ("n_labels", "n_missing", "n_documents")
-Key = tuple[int, str, str, str, str]
-"""System, quantity, criterion, distribution, method"""
+Key = tuple[int, str, str, str, str, str]
+"""System, quantity, criterion, distribution, method, slice"""
 METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES)
 """The methods that are recomputed here; what experts corrected is not"""
 
@@ -38,14 +39,18 @@ class Difference:
     criterion: str
     distribution: str
     method: str
+    slice: str
     figure: str
     printed: float | None
     recomputed: float | None
 
     def __str__(self) -> str:
+        where = ", ".join(
+            filter(None, (self.criterion, self.distribution, self.method, self.slice))
+        )
         return (
-            f"{self.name}: {self.quantity} ({self.criterion}, {self.distribution}, {self.method}),"
-            f" {self.figure} is printed as {self.printed!r} and comes to {self.recomputed!r}"
+            f"{self.name}: {self.quantity} ({where}), {self.figure} is printed as"
+            f" {self.printed!r} and comes to {self.recomputed!r}"
         )
 
 
@@ -88,9 +93,10 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     computed = dict(recomputed(release))
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
+    with_slices = "slices" in release.about["rows"]
     for _, row in release.lines("estimates"):
         key = _key(row)
-        if row["slice"]:
+        if row["slice"] and not with_slices:
             left_out["figures of slices"] += 1
         elif row["method"] not in METHODS:
             left_out[f"figures of method {row['method']}"] += 1
@@ -130,13 +136,21 @@ def _altered_rows(release: Release, name: str) -> Iterator[str]:
 def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
     """Yields every score of the board, from the tables alone."""
     told = release.about["board"]
-    criteria, with_recall = tuple(told["criteria"]), tuple(told["recall_criteria"])
+    criteria, recall_criteria = tuple(told["criteria"]), tuple(told["recall_criteria"])
     data = read_data(release)
-    estimates = default_estimates(data, criteria, with_recall) if data.judged.size else {}
-    made = scores(data, estimates, criteria, with_recall, tuple(told["published"]))
+    estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
+    made = scores(data, estimates, criteria, recall_criteria, tuple(told["published"]))
     for score in chain(made, beside(data, estimates, unaided(data, criteria))):
         if data.shown[score.column]:
-            yield _key(vars(score) | {"system": data.systems[score.column]}), score
+            yield _key(vars(score) | {"system": data.systems[score.column], "slice": ""}), score
+    cuts = read_cuts(release)
+    if cuts:
+        ordered, with_recall = told["slice_criteria"], told["slices_have_recall"]
+        for part in score_cuts(data, cuts, ordered, with_recall):
+            score = part.score
+            if data.shown[score.column]:
+                row = vars(score) | {"system": data.systems[score.column], "slice": part.slice}
+                yield _key(row), score
 
 
 def _key(row: dict[str, Any]) -> Key:
@@ -146,6 +160,7 @@ def _key(row: dict[str, Any]) -> Key:
         row["criterion"],
         row["distribution"],
         row["method"],
+        row["slice"],
     )
 
 

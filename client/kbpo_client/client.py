@@ -1,20 +1,28 @@
-"""The API of the service as Python methods: each returns what the service said, as it said it."""
+"""The API of the service as Python methods.
+
+What is a list comes as a pandas data frame where pandas is installed, else as a list of
+dictionaries; everything else as the service said it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-if TYPE_CHECKING:
+try:
     import pandas
+except ImportError:
+    pandas = None
 
 Json = dict[str, Any]
+Table: TypeAlias = Any
+"""A pandas data frame, or a list of `Json` where there is no pandas or none is wanted"""
 
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
@@ -43,9 +51,13 @@ class Client:
     """A connection to one service, with a token where one is needed.
 
     Methods raise Refused with the service's own sentence, and Unreachable where there is none.
+    `frames=False`: lists of dictionaries although pandas is installed.
     """
 
-    def __init__(self, url: str, token: str = "", *, timeout: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str = "", *, timeout: float = 60.0, frames: bool = True
+    ) -> None:
+        self._frames = frames and pandas is not None
         headers = {"Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
@@ -63,9 +75,9 @@ class Client:
         """Closes the connection."""
         self._http.close()
 
-    def tracks(self) -> list[Json]:
+    def tracks(self) -> Table:
         """The tracks there are."""
-        return list(self._get("tracks/")["tracks"])
+        return self._table(self._get("tracks/")["tracks"])
 
     def track(self, slug: str) -> Json:
         """One track, with its corpus and where its documents can be had."""
@@ -79,23 +91,25 @@ class Client:
         """The leaderboard; `distribution`, `criterion` and `sort` choose another view."""
         return self._get(f"tracks/{slug}/board/", **switches)
 
+    def scores(self, slug: str, **switches: str) -> Table:
+        """The systems of a leaderboard with their numbers, a row each."""
+        return self._table(self.board(slug, **switches)["systems"])
+
     def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
         """How two systems of a board differ, each difference with its interval."""
         return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 
-    def submissions(self, **switches: Any) -> list[Json]:
-        """The latest 200 submissions of your teams; `track` and `status` choose, `limit` and
-        `offset` turn pages.
-        """
-        return list(self._get("submissions/", **switches)["submissions"])
+    def submissions(self, **switches: Any) -> Table:
+        """The runs of your teams, the latest first; `track` and `status` choose."""
+        return self._table(self._pages("submissions/", of="submissions", **switches))
 
     def submission(self, number: int) -> Json:
         """One submission: where it is, its plan, its scores so far."""
         return self._get(f"submissions/{number}/")
 
-    def problems(self, number: int) -> Iterator[Json]:
-        """Yields what the reader noticed in a submission's file."""
-        return self._pages(f"submissions/{number}/problems/")
+    def problems(self, number: int) -> Table:
+        """What the reader noticed in a submission's file."""
+        return self._table(self._pages(f"submissions/{number}/problems/"))
 
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
         """Yields a submission's predictions with what people said of each, as far as you may see.
@@ -116,12 +130,19 @@ class Client:
                 return
             after = parse_qs(urlsplit(page["next"]).query)["after"][0]
 
-    def judgments(
-        self, number: int, *, verdict: str = "all", predicate: str = ""
-    ) -> Iterator[Json]:
-        """Yields a submission's judged predictions: all of them, the right or the wrong ones."""
-        verdict = "judged" if verdict == "all" else verdict
-        return self.predictions(number, verdict=verdict, relation=predicate)
+    def judgments(self, number: int, *, verdict: str = "judged", **filters: str) -> Table:
+        """A submission's judged predictions; `verdict` and the filters of `predictions` choose."""
+        return self._table(self.predictions(number, verdict=verdict, **filters))
+
+    def errors(self, number: int, **filters: str) -> Table:
+        """Those of them that people found wrong, in whole or in a part."""
+        return self.judgments(number, verdict="wrong", **filters)
+
+    def missed(self, number: int, *, who: str = "missed") -> Table:
+        """What people found true in documents that they read in full and a submission does not
+        state: what others found, or with `who="nobody"` what no system did.
+        """
+        return self._table(self._pages(f"submissions/{number}/missed/", who=who))
 
     def submit(
         self,
@@ -268,29 +289,22 @@ class Client:
         part.replace(path)
         return path
 
-    def board_frame(self, slug: str, **switches: str) -> pandas.DataFrame:
-        """The leaderboard as a pandas data frame, one row a system. Raises ImportError without."""
-        import pandas
-
-        return pandas.json_normalize(self.board(slug, **switches)["systems"], sep="_")
-
-    def judgments_frame(self, number: int, **choices: str) -> pandas.DataFrame:
-        """Judged predictions as a pandas data frame, one row a prediction."""
-        import pandas
-
-        return pandas.DataFrame(list(self.judgments(number, **choices)))
+    def _table(self, records: Iterable[Json]) -> Table:
+        """Records as a table: in a frame, what is nested becomes a column a part (`f1_value`)."""
+        listed = list(records)
+        return pandas.json_normalize(listed, sep="_") if self._frames else listed
 
     def _get(self, path: str, **parameters: Any) -> Json:
         return cast(Json, self._send("GET", path, params=parameters).json())
 
-    def _pages(self, path: str, **parameters: Any) -> Iterator[Json]:
+    def _pages(self, path: str, *, of: str = "results", **parameters: Any) -> Iterator[Json]:
         """Yields the rows of all pages."""
         offset = 0
         while True:
             page = self._get(path, limit=1000, offset=offset, **parameters)
-            yield from page["results"]
-            offset += len(page["results"])
-            if not page["results"] or offset >= page["count"]:
+            yield from page[of]
+            offset += len(page[of])
+            if not page[of] or offset >= page["count"]:
                 return
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:

@@ -24,6 +24,9 @@ from scoring.release import BadRelease, Release
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
 SHOWN_MESSAGES = 50
+MISSED = "Instead what is true and not in it: what others found, or nobody did."
+WHO_FOUND = {"others": "missed", "nobody": "nobody"}
+"""Options of `errors --missed`, as the service calls them"""
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print what the service said, as JSON."
@@ -44,7 +47,7 @@ class Service:
             raise click.UsageError("Which service? Say --url, or set KBPO_URL.")
         token = self.token or settings.tokens().get(self.url, "")
         try:
-            with Client(self.url, token) as client:
+            with Client(self.url, token, frames=False) as client:
                 yield client
         except Refused as refusal:
             hint = " `kbpo login` keeps a token." if refusal.status == 401 and not token else ""
@@ -372,12 +375,24 @@ def compare(
 @click.argument("number", type=int)
 @click.option("--verdict", type=click.Choice(["all", "right", "wrong"]), default="wrong")
 @click.option("--predicate", default="")
+@click.option("--missed", type=click.Choice(["others", "nobody"]), help=MISSED)
 @json_option
 @service_of
-def errors(service: Service, number: int, verdict: str, predicate: str, as_json: bool) -> None:
+def errors(
+    service: Service,
+    number: int,
+    verdict: str,
+    predicate: str,
+    missed: str | None,
+    as_json: bool,
+) -> None:
     """Show what people said of the predictions of submission NUMBER, claim by claim."""
     with service.client() as client:
-        judged = list(client.judgments(number, verdict=verdict, predicate=predicate))
+        if missed:
+            show_missed(client.missed(number, who=WHO_FOUND[missed]), as_json)
+            return
+        wanted = "judged" if verdict == "all" else verdict
+        judged = client.judgments(number, verdict=wanted, relation=predicate)
     if as_json:
         show_json(judged)
         return
@@ -388,6 +403,17 @@ def errors(service: Service, number: int, verdict: str, predicate: str, as_json:
         )
         click.echo(f"{claim['document']}  {claim['claim']}\n    {parts}  {claim['votes']}")
     click.echo(f"{len(judged):,} predictions.")
+
+
+def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
+    """Prints what people found true and a run does not state."""
+    if as_json:
+        show_json(facts)
+        return
+    for fact in facts:
+        found_by = ", ".join(str(number) for number in fact["found_by"]) or "nobody"
+        click.echo(f"{fact['document']}  {fact['claim']}\n    found by {found_by}")
+    click.echo(f"{len(facts):,} facts.")
 
 
 @main.command()

@@ -29,7 +29,7 @@ from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.slices.estimate import SliceScore, slice_scores
+from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
@@ -55,6 +55,7 @@ from kbpo.tracks.registry import kind_of
 from scoring.data import Data
 from scoring.saved import beside, best_metric, saved, unaided
 from scoring.score import DEFAULT, Key, Score, default_estimates, found_share, scores
+from scoring.slices import SliceScore
 
 REST = 5
 """A live score is made again only after this many times what the last one took: scoring never

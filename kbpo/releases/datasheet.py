@@ -21,6 +21,7 @@ TABLES = {
     "instances": "what the runs state, with the model's guess, and the fact that it is for recall",
     "predictions": "which run states what, its confidence, and its probability to be drawn",
     "labels": "what holds of everything that was judged, under each criterion: 1, 0, or unknown",
+    "slices": "the parts of the pool that have numbers of their own; instances name theirs",
     "draws": "the history of π: what each batch set for each target, and what it drew",
     "own_samples": "below which number a target would have been asked for a run by itself",
     "disclosed": "what teams had been shown when they confirmed a run, and what that leaves to chance",
@@ -89,7 +90,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             f" `{corpus['digest'] or 'unknown'}`.",
             "The random numbers of targets: other tracks on these texts share them. What stands as"
             " `u` lies between the same thresholds.",
-            "What experts corrected (method `expert`) and slices are printed in `estimates.jsonl`"
+            "What experts corrected (method `expert`) is printed in `estimates.jsonl`"
             " and not recomputed; nor is the model fitted anew: its guesses are as they were. They"
             " narrow intervals, and bias nothing.",
             "",

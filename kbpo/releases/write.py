@@ -27,6 +27,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
 from kbpo.inclusion.moment import with_label
 from kbpo.instances.models import Label
 from kbpo.releases.datasheet import LICENCE, datasheet
@@ -36,7 +37,18 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.data import Data
-from scoring.release import ABOUT, FORMAT, SUMS, Release, Row, about, checked, tables
+from scoring.release import (
+    ABOUT,
+    FORMAT,
+    SUMS,
+    Release,
+    Row,
+    about,
+    checked,
+    in_slices,
+    slice_rows,
+    tables,
+)
 from scoring.rescore import COUNTS, REALS, rescore
 
 COLUMNS = [
@@ -80,16 +92,17 @@ def _write(track: Track, place: Path) -> Row:
     evaluation = evaluate(track)
     data = read(track)
     _check_public(data)
-    codes = _Codes(track)
+    codes, slices = _Codes(track), list(cuts(track, data))
     written = {
         "systems": _systems(data),
         **tables(data),
+        "slices": slice_rows(slices),
         "draws": _draws(track, data),
         "estimates": _estimates(evaluation),
         "answers": _answers(track, codes),
     }
     written["targets"] = _placed(written["targets"])
-    written["instances"] = _said(written["instances"])
+    written["instances"] = in_slices(_said(written["instances"]), slices)
     written["ratings"] = _recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
     told = _about(track, data, evaluation, rows)
@@ -190,6 +203,8 @@ def _about(track: Track, data: Data, evaluation: Evaluation, rows: dict[str, int
             "criteria": list(kind.criterion_names()),
             "recall_criteria": list(recall_criteria(track)),
             "published": list(kind.published),
+            "slice_criteria": ordered(track),
+            "slices_have_recall": has_recall(track),
         },
         "versions": {
             "service": settings.VERSION,

@@ -54,12 +54,23 @@ SENTENCES = {
     ),
 }
 
+CODES = {
+    400: "invalid",
+    403: "forbidden",
+    404: "not_found",
+    413: "too_large",
+    500: "failed",
+    503: "busy",
+}
+"""What programs are told in place of a title"""
+
 
 def page(request: HttpRequest, status: int, sentence: str = "") -> HttpResponse:
     """The page (or, under /api/, the JSON) that says what happened and what to do."""
     title, advice = SENTENCES[status]
     if request.path.startswith("/api/"):
-        return JsonResponse({"error": title, "detail": sentence or advice}, status=status)
+        detail = sentence or f"{title}. {advice}"
+        return JsonResponse({"error": CODES[status], "detail": detail}, status=status)
     context = {"title": title, "sentence": sentence or advice, "status": status}
     return render(request, "error.html", context, status=status)
 

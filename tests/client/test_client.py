@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import kbpo_client
+import pandas
 import pytest
 from click.testing import CliRunner, Result
 from django.test import Client as Browser
@@ -197,3 +201,56 @@ def test_documents_that_one_has_are_not_sent_again(toy: Toy) -> None:
     assert answer.status_code == 200 and answer["Content-Type"] == "application/gzip"
     again = Browser().get("/api/tracks/toy/documents/", headers={"If-None-Match": answer["ETag"]})
     assert again.status_code == 304
+
+
+def test_tables_are_data_frames_where_pandas_is(
+    live_server: Any, toy: Toy, draft: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_all(draft(OTHERS))
+    Submission.objects.update(status="scored")
+    evaluation = make_board(toy, 3)
+    row = Submission.objects.filter(team=toy.teams["Patterns"]).order_by("pk")[0]
+    token = Token.issue(toy.users["Rosa"], "frames")[1]
+    with Client(live_server.url, token) as client:
+        scores = client.scores("toy")
+        assert isinstance(scores, pandas.DataFrame) and len(scores) == 3
+        assert scores["f1_low80"].le(scores["f1_value"]).all()
+        assert set(scores["submission"]) <= set(
+            evaluation.estimates.values_list("submission", flat=True)
+        )
+        assert row.pk in set(client.submissions()["id"])
+        assert list(client.tracks()["slug"]) == ["toy"]
+        judged = client.judgments(row.pk)
+        assert len(judged) == len(OTHERS) and set(judged["document"]) == {"d1", "d2", "d3", "d4"}
+        assert len(client.errors(row.pk)) == list(judged["right"]).count(False)
+    monkeypatch.setattr(kbpo_client.client, "pandas", None)
+    with Client(live_server.url, token) as client:
+        lists = client.scores("toy")
+        assert isinstance(lists, list)
+        assert [system["submission"] for system in lists] == list(scores["submission"])
+        assert [claim["claim"] for claim in client.judgments(row.pk)] == list(judged["claim"])
+
+
+def test_the_client_needs_no_pandas() -> None:
+    said = "import sys; sys.modules['pandas'] = None; import kbpo_client; print('fine')"
+    place = str(Path(kbpo_client.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", said],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{Path.cwd()}"},
+    )
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_what_is_true_and_not_in_a_run_is_told_once_it_is_public(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    row = draft(OTHERS)
+    Submission.objects.update(status="scored", sampled_at=row.received_at)
+    early = run("errors", row.pk, "--missed", "others")
+    assert early.exit_code == 1 and "once the track is closed" in early.output
+    toy.track.status = "closed"
+    toy.track.save()
+    assert told(run("errors", row.pk, "--missed", "nobody", "--json")) == []
+    assert "0 facts" in run("errors", row.pk, "--missed", "others").output

@@ -14,11 +14,12 @@ from scipy.stats import norm
 from kbpo.evaluation.compare.by_relation import KEY, Errors, differences_by_relation, simultaneous
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.slices.estimate import Cut, cuts, restricted
+from kbpo.evaluation.slices.estimate import cuts
 from kbpo.submissions.models import Submission
 from kbpo.web.public import by_relation
 from scoring.data import Data
 from scoring.default import Centred
+from scoring.slices import Cut, restricted
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked

@@ -5,7 +5,6 @@ days.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,9 @@ from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.evaluation.slices.rule import BadRule, Rule, Table, read
 from kbpo.instances.models import Instance
 from kbpo.submissions.models import Submission
-from tests.evaluation.world import BASED, LIVES, WORKS, World
+from scoring.data import Data
+from scoring.score import Score
+from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db
 KNOWN: dict[str, Any] = {
@@ -138,25 +139,13 @@ def test_weighed_slices_of_a_sample_are_unbiased_and_covered(
     """With half of the targets asked, on one set of data."""
     Slice.objects.create(track=world.track, name="Mine", rule={"weight": weight})
     data, rng = read_data(world.track), np.random.default_rng(3)
-    true, errors, hits = None, [], []
-    for at in range(61):
-        counts = rng.random(data.pool.target_id.size) < (0.5 if at else 2.0)
-        kept = np.flatnonzero(counts[data.pool.target[data.judged]])
-        pi = np.full(counts.size, 0.5 if at else 1.0)
-        part = replace(
-            data,
-            inclusion=replace(
-                data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)
-            ),
-            judged=data.judged[kept],
-            f={name: f[kept] for name, f in data.f.items()},
-        )
-        score = next(
-            one.score for one in slice_scores(world.track, part) if one.slice == "own:Mine"
-        )
-        if true is None:
-            true = score.value
-            continue
+
+    def value(part: Data) -> Score:
+        return next(one.score for one in slice_scores(world.track, part) if one.slice == "own:Mine")
+
+    true, errors, hits = value(data).value, [], []
+    for _ in range(60):
+        score = value(half_asked(data, rng))
         errors.append(score.value - true)
         hits.append(score.low80 <= true <= score.high80)
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors)) + 0.005

@@ -16,7 +16,7 @@ from kbpo.evaluation.data import read as read_data
 from kbpo.evaluation.leaderboard import board, figures
 from kbpo.evaluation.models import Estimate, Slice
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.slices.estimate import SliceScore, cuts, restricted, slice_scores, would_do
+from kbpo.evaluation.slices.estimate import cuts, slice_scores, would_do
 from kbpo.evaluation.slices.rule import BadRule, Rule, read
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
@@ -24,6 +24,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.data import Data
+from scoring.slices import SliceScore, restricted
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db

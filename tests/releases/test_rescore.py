@@ -98,7 +98,10 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     found = rescore(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     assert found.numbers > 60
-    assert found.left_out["figures of method expert"] > 0
+    assert found.left_out == {
+        "figures of method expert": found.left_out["figures of method expert"]
+    }
+    assert "slices" in release.about["rows"] and found.numbers > 300
     assert set(release.about["data"]["disclosed"]), "nobody had seen anything: a weak test"
     _tells_no_secrets(release, world)
     _is_read_without_django(release, tmp_path)

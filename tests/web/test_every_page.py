@@ -103,7 +103,7 @@ NO_PAGE = {
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",
         "api-track", "api-track-judgments",
-        "api-judge", "api-judges", "api-prmse", "api-releases", "api-scores", "api-unscored",
+        "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores", "api-unscored",
         "healthz", "service-metrics",
     },
     "a file": {

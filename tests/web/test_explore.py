@@ -54,6 +54,11 @@ def row(world: World) -> Submission:
     return row
 
 
+def header_of(toy: Toy, name: str) -> dict[str, str]:
+    """What a program of theirs sends along."""
+    return {"Authorization": f"Token {Token.issue(toy.users[name], 'test')[1]}"}
+
+
 def client_of(toy: Toy, name: str) -> Client:
     client = Client()
     client.force_login(toy.users[name])
@@ -181,7 +186,7 @@ def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -
         files[form] = b"".join(answer.streaming_content).decode().splitlines()
     assert [int(one["prediction"]) for one in csv.DictReader(files["csv"])] == wanted
     assert [json.loads(line)["prediction"] for line in files["jsonl"]] == wanted
-    headers = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}
+    headers = header_of(toy, "Rosa")
     address, found = reverse("api-predictions", args=[row.pk]), []
     answer = client.get(address, said | {"limit": 1}, headers=headers).json()
     assert answer["count"] == len(wanted)
@@ -244,10 +249,12 @@ def test_what_readers_found_is_told_once_the_track_closes(
         )
         for at, one in enumerate(read)
     )
-    address = reverse("submission-missed", args=[row.pk])
+    address, api = (reverse(name, args=[row.pk]) for name in ("submission-missed", "api-missed"))
     client = client_of(toy, "Rosa")
     page = client.get(address)
     assert page.status_code == 200 and not page.context["page"].object_list
+    early = client.get(api, headers=header_of(toy, "Rosa"))
+    assert early.status_code == 404 and "once the track is closed" in early.json()["detail"]
     text = reverse("track-document", args=["world", read[0].key])
     assert not client.get(text).context["found"]
     close_track(freeze_track(world.track))
@@ -269,6 +276,8 @@ def test_what_readers_found_is_told_once_the_track_closes(
             for one in rows
         }
         assert told == expected, who
+        listed = client.get(api, {"who": who}, headers=header_of(toy, "Rosa")).json()
+        assert listed["results"] == rows and listed["count"] == len(rows)
         assert client.get(address, {"who": who}).context["page"].paginator.count == len(expected)
     shown = Client().get(text)
     assert {systems[0].name for _, systems in shown.context["found"] if systems} == {"one", "other"}

@@ -20,10 +20,10 @@ from kbpo.evaluation.compare.overlap import MOST
 from kbpo.evaluation.compare.ranks import covariance_of
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.slices.estimate import Cut
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import class_of
 from scoring.data import Data
+from scoring.slices import Cut
 
 KEY = "relations"
 """Where the standard errors of all pairs stand among an evaluation's comparisons."""

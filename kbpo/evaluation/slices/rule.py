@@ -21,9 +21,9 @@ from datetime import date
 from typing import Any
 
 from kbpo.corpus.frequency import FREQUENCIES
+from scoring.slices import CONFIDENCE
 
 LONGEST = 200
-CONFIDENCE = "confidence"
 HEAVIEST = 1e6
 
 

@@ -17,8 +17,9 @@ from kbpo.evaluation.compare.difference import Difference, differences
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.web.api.answers import whole
 from kbpo.web.api.downloads import public_track
-from kbpo.web.api.tracks import one_of
+from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 
 
 class Comparison(APIView):
@@ -29,8 +30,8 @@ class Comparison(APIView):
     @extend_schema(
         operation_id="compare",
         parameters=[
-            OpenApiParameter("a", int, required=True, description="A submission of the board"),
-            OpenApiParameter("b", int, required=True, description="Another one"),
+            whole("a", BIGGEST, "A submission of the board", required=True),
+            whole("b", BIGGEST, "Another one", required=True),
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
         ],
@@ -69,11 +70,11 @@ class Comparison(APIView):
 
 def _system(request: Request, track: Track, name: str) -> Submission:
     """The submission that a parameter names. Raises ValidationError or Http404 with a sentence."""
-    asked = request.query_params.get(name, "")
-    if not (asked.isascii() and asked.isdecimal() and len(asked) < 12):
-        raise ValidationError({name: [f"{asked[:40]!r} is not the number of a submission."]})
+    asked = whole_number(request, name, 0, least=1)
+    if not asked:
+        raise ValidationError({name: ["Which submission? Say its number."]})
     rows = Submission.objects.on_board().filter(track=track).select_related("team")
-    system = rows.filter(pk=int(asked)).first()
+    system = rows.filter(pk=asked).first()
     if system is None:
         raise Http404(f"Submission {asked} is not on this board.")
     return system

@@ -93,7 +93,7 @@ class Documents(APIView):
 
     @extend_schema(
         operation_id="download_documents",
-        responses={(200, "application/gzip"): OpenApiTypes.BINARY, 304: None},
+        responses={(200, "application/gzip"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         corpus = downloadable(slug)
@@ -110,7 +110,7 @@ class MentionTypes(APIView):
 
     @extend_schema(
         operation_id="download_mention_types",
-        responses={(200, "application/gzip"): OpenApiTypes.BINARY, 304: None},
+        responses={(200, "application/gzip"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         corpus = downloadable(slug)

@@ -34,10 +34,12 @@ from kbpo.scores.bring import (
 )
 from kbpo.scores.models import Scorer
 from kbpo.tracks.models import Track
+from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
+from kbpo.web.api.parameters import whole_number
 
-AT_ONCE, MOST = 100, 1000
+AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
 """Things to be judged in one answer"""
 TOLD = 100
 """Problems of a file that one answer tells"""
@@ -102,7 +104,9 @@ class Judges(APIView):
         return Response({"judges": scorers(public_track(slug))})
 
     @extend_schema(
-        operation_id="import_scores", request=FileOfScores, responses={201: OpenApiTypes.OBJECT}
+        operation_id="import_scores",
+        request=FileOfScores,
+        responses={201: OpenApiTypes.OBJECT, **declined(409, 422)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Bring a file of scores: it is stored whole, or not at all."""
@@ -156,16 +160,20 @@ class Unscored(APIView):
 
     @extend_schema(
         operation_id="list_unscored",
-        parameters=[*NAMED, OpenApiParameter("after", int), OpenApiParameter("limit", int)],
-        responses=OpenApiTypes.OBJECT,
+        parameters=[
+            *NAMED,
+            whole("limit", MOST, f"{AT_ONCE} where nothing is said"),
+            whole("after", LAST, "The page begins after this one", least=0),
+        ],
+        responses={200: page_of_list(previous=False)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The next page begins `after` the last id of this one; a scored one comes no more."""
         track, form = _track(slug), Who(data=request.query_params)
         form.is_valid(raise_exception=True)
         named = form.named()
-        limit = _number(request, "limit", AT_ONCE, MOST)
-        after = _number(request, "after", 0, 1 << 62)
+        limit = whole_number(request, "limit", AT_ONCE, MOST, least=1)
+        after = whole_number(request, "after", 0, LAST)
         found = unscored(track, named, after=after, limit=limit)
         asked = {**vars(named), "limit": limit, "after": found[-1]["id"] if found else after}
         address = reverse("api-unscored", args=[slug])
@@ -181,7 +189,11 @@ class Scores(APIView):
     permission_classes = [IsAdminUser]
     parser_classes = [JSONParser]
 
-    @extend_schema(operation_id="bring_scores", request=Batch, responses={201: OpenApiTypes.OBJECT})
+    @extend_schema(
+        operation_id="bring_scores",
+        request=Batch,
+        responses={201: OpenApiTypes.OBJECT, **declined(422)},
+    )
     def post(self, request: Request, slug: str) -> Response:
         """What a judge has scored before keeps its first score, so that a repeat does no harm."""
         track, form = _track(slug), Batch(data=request.data)
@@ -205,13 +217,3 @@ def _track(slug: str) -> Track:
 def _who(request: Request) -> User:
     assert isinstance(request.user, User)
     return request.user
-
-
-def _number(request: Request, name: str, fallback: int, most: int) -> int:
-    """A whole number of the address; the fallback where there is none. Raises ValidationError."""
-    said = request.query_params.get(name, "")
-    if not said:
-        return fallback
-    if not said.isascii() or not said.isdigit() or not int(said) <= most:
-        raise serializers.ValidationError({name: [f"It is a whole number up to {most}."]})
-    return int(said)

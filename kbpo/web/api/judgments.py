@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import Http404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.permissions import IsAuthenticated
@@ -15,14 +12,18 @@ from rest_framework.views import APIView
 
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.registry import KINDS, class_of
-from kbpo.web.api.submissions import find
-from kbpo.web.research.explore import as_record, rows_of
+from kbpo.web.api.answers import page_of_list, whole
+from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.submissions import PAGING, find, page_of
+from kbpo.web.public.documents import shows_readers
+from kbpo.web.research.explore import MISSED, as_record, missed_facts, missed_record, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Explorer, Unreadable, read_choice
 from kbpo.web.research.judged import may_see, only_public
 
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
 )
+NOT_READ_YET = "What people found in whole documents is told once the track is closed."
 DEFAULT, MOST = 100, 500
 FILTERS = [
     OpenApiParameter("verdict", str, enum=list(VERDICTS)),
@@ -40,8 +41,8 @@ FILTERS = [
     OpenApiParameter("q", str, description="Words of the text"),
     OpenApiParameter("document", str, description="Key of a document"),
     OpenApiParameter("sort", str, enum=list(SORTS)),
-    OpenApiParameter("limit", int, description=f"{DEFAULT}; at most {MOST}"),
-    OpenApiParameter("after", int, description="The page begins after this prediction"),
+    whole("limit", MOST, f"{DEFAULT} where nothing is said"),
+    whole("after", BIGGEST, "The page begins after this prediction"),
 ]
 
 
@@ -54,7 +55,9 @@ class Predictions(APIView):
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
-        operation_id="list_predictions", parameters=FILTERS, responses=OpenApiTypes.OBJECT
+        operation_id="list_predictions",
+        parameters=FILTERS,
+        responses={200: page_of_list(previous=False)},
     )
     def get(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
@@ -65,17 +68,40 @@ class Predictions(APIView):
             choice = read_choice(request.query_params.dict(), submission)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        page, _ = explorer.page(choice, _limit(request))
+        limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
+        page, _ = explorer.page(choice, limit)
         following = _next(request, choice, page.after) if page.after else None
         rows = [as_record(row) for row in rows_of(explorer, page.ids)]
         return Response({"count": page.n, "next": following, "results": rows})
 
 
-def _limit(request: Request) -> int:
-    said: Any = request.query_params.get("limit", str(DEFAULT))
-    if not (said.isascii() and said.isdecimal() and 0 < int(said) <= MOST):
-        raise ValidationError({"limit": [f"{said[:40]!r} is not a number from 1 to {MOST}."]})
-    return int(said)
+class Missed(APIView):
+    """What people found true in documents that they read in full and a submission of yours does not
+    state: what others found (`missed`), or nobody did (`nobody`). Before the track is closed only
+    admins may know what was read.
+    """
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        operation_id="list_missed",
+        parameters=[
+            OpenApiParameter("who", str, enum=list(MISSED), description="Without it, `missed`"),
+            *PAGING,
+        ],
+        responses={200: page_of_list()},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        submission = find(request, pk)
+        who = one_of(request, "who", list(MISSED), "missed")
+        if not may_see(request.user, submission):
+            raise Http404(NOT_YET)
+        if not shows_readers(request.user, submission.track):
+            raise Http404(NOT_READ_YET)
+        explorer = Explorer(submission, public=only_public(request.user, submission))
+        facts = missed_facts(request.user, explorer)[who]
+        pages, page = page_of(facts, request, self)
+        return pages.get_paginated_response([missed_record(*found) for found in page])
 
 
 def _next(request: Request, choice: Choice, after: int) -> str:

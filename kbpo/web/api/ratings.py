@@ -19,6 +19,7 @@ from formats.messages import Report
 from kbpo.accounts.models import User
 from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
+from kbpo.web.api.answers import declined
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
 from kbpo.web.judgments import bring, judgment_file
@@ -54,7 +55,7 @@ class TrackJudgments(APIView):
 
     @extend_schema(
         operation_id="get_track_judgments",
-        responses={(200, "text/tab-separated-values"): OpenApiTypes.STR},
+        responses={(200, "text/tab-separated-values"): OpenApiTypes.STR, **declined(409)},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         track = public_track(slug)
@@ -68,7 +69,7 @@ class TrackJudgments(APIView):
     @extend_schema(
         operation_id="import_track_judgments",
         request={"text/tab-separated-values": OpenApiTypes.STR},
-        responses=OpenApiTypes.OBJECT,
+        responses={200: OpenApiTypes.OBJECT, **declined(422)},
     )
     def post(self, request: Request, slug: str) -> Response:
         track, report = public_track(slug), Report()

@@ -29,12 +29,19 @@ from kbpo.sampling.plan import refresh
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
+from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.tracks import one_of
+from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.submissions import samples_seen
 from scoring.score import DEFAULT
+
+MOST_AT_ONCE = 1000
+PAGING = [
+    whole("limit", MOST_AT_ONCE, "How many there are on a page"),
+    whole("offset", BIGGEST, "How many are left out before it", least=0),
+]
 
 
 class UploadForm(serializers.Serializer[Any]):
@@ -195,8 +202,10 @@ def page_of(
     rows: Any, request: Request, view: APIView, *, at_once: int = 100
 ) -> tuple[LimitOffsetPagination, list[Any]]:
     """The pagination that `limit` and `offset` ask for, and its rows: 1,000 at most."""
+    whole_number(request, "limit", at_once, MOST_AT_ONCE, least=1)
+    whole_number(request, "offset", 0, BIGGEST)
     pages = LimitOffsetPagination()
-    pages.default_limit, pages.max_limit = at_once, 1000
+    pages.default_limit, pages.max_limit = at_once, MOST_AT_ONCE
     return pages, pages.paginate_queryset(rows, request, view=view) or []
 
 
@@ -212,10 +221,9 @@ class SubmissionList(APIView):
         parameters=[
             OpenApiParameter("track", str, description="Slug of a track"),
             OpenApiParameter("status", str, enum=Submission.Status.values),
-            OpenApiParameter("limit", int, description="200 if nothing is said, 1,000 at most"),
-            OpenApiParameter("offset", int),
+            *PAGING,
         ],
-        responses=OpenApiTypes.OBJECT,
+        responses={200: page_of_list(of="submissions"), **declined(404)},
     )
     def get(self, request: Request) -> Response:
         """The submissions of your teams, the latest first, in pages, and how far each is."""
@@ -238,7 +246,7 @@ class SubmissionList(APIView):
     @extend_schema(
         operation_id="submit",
         request=UploadForm,
-        responses={201: OpenApiTypes.OBJECT},
+        responses={201: OpenApiTypes.OBJECT, **declined(409)},
         parameters=[
             OpenApiParameter(
                 "Idempotency-Key",
@@ -303,7 +311,11 @@ class SubmissionDetail(APIView):
             refresh(submission)  # `further` stands here soon after
         return Response(shown(submission))
 
-    @extend_schema(operation_id="edit_submission", request=EditForm, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="edit_submission",
+        request=EditForm,
+        responses={200: OpenApiTypes.OBJECT, **declined(409)},
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Rename or describe a submission, link its paper and code, say who sees it; also once it
         is scored. What is not sent stays as it is. What has stood on the board cannot be private.
@@ -324,7 +336,11 @@ class Confirm(APIView):
     permission_classes = [IsAuthenticated]
     parser_classes = [JSONParser, FormParser, MultiPartParser]
 
-    @extend_schema(operation_id="confirm", request=ConfirmForm, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="confirm",
+        request=ConfirmForm,
+        responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
+    )
     def post(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
         form = ConfirmForm(data=request.data)
@@ -356,7 +372,11 @@ class Order(APIView):
     permission_classes = [IsAuthenticated]
     parser_classes = [JSONParser, FormParser, MultiPartParser]
 
-    @extend_schema(operation_id="order", request=OrderForm, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="order",
+        request=OrderForm,
+        responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
+    )
     def post(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
         form = OrderForm(data=request.data)
@@ -384,7 +404,11 @@ class Withdraw(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(operation_id="withdraw", request=None, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="withdraw",
+        request=None,
+        responses={200: OpenApiTypes.OBJECT, **declined(409)},
+    )
     def post(self, request: Request, pk: int) -> Response:
         try:
             submission = withdraw(find(request, pk), cast(User, request.user))
@@ -398,7 +422,7 @@ class Problems(APIView):
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(operation_id="list_problems", responses=OpenApiTypes.OBJECT)
+    @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_of_list()})
     def get(self, request: Request, pk: int) -> Response:
         rows = Problem.objects.filter(submission=find(request, pk)).order_by("line", "pk")
         pages, page = page_of(rows, request, self)

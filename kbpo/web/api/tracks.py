@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,6 +30,8 @@ from kbpo.evaluation.leaderboard import (
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.web.api.answers import whole
+from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.public.judges import as_json as told_of
 
 SAID = (
@@ -77,7 +79,7 @@ class BoardDetail(APIView):
             OpenApiParameter(
                 "on", str, description="A day, as in 2026-05-01: the board at its end (UTC)"
             ),
-            OpenApiParameter("evaluation", int, description="The board of this evaluation"),
+            whole("evaluation", BIGGEST, "The board of this evaluation"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
@@ -88,10 +90,10 @@ class BoardDetail(APIView):
         criterion = one_of(request, "criterion", criteria, track.criterion)
         sort = one_of(request, "sort", sorts(track), default_sort(track, criterion))
         try:
-            on, number = (request.query_params.get(name, "") for name in ("on", "evaluation"))
+            on = request.query_params.get("on", "")
             evaluation = evaluation_on(track, on) if on else None
-            if number:
-                evaluation = evaluation_of(track, int(number) if number.isdecimal() else 0)
+            if number := whole_number(request, "evaluation", 0, least=1):
+                evaluation = evaluation_of(track, number)
         except NoBoard as problem:
             raise NotFound(str(problem)) from problem
         shown = board(
@@ -179,11 +181,3 @@ def as_track(row: Track) -> dict[str, Any]:
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),
     }
-
-
-def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
-    """The option that a parameter asks for. Raises ValidationError for one that is not there."""
-    value = request.query_params.get(name, fallback)
-    if value not in options:
-        raise ValidationError({name: [f"{value!r} is not one of {', '.join(options)}."]})
-    return str(value)

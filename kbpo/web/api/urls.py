@@ -54,5 +54,6 @@ urlpatterns = [
         judgments.Predictions.as_view(),
         name="api-predictions",
     ),
+    path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
 ]

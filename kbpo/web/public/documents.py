@@ -42,11 +42,11 @@ def readable(request: HttpRequest, slug: str) -> Track:
 
 def may_read(request: HttpRequest, track: Track) -> bool:
     """Whether whoever asks may read the texts of a track."""
-    return track.corpus.may_be_downloaded or _is_staff(request)
+    return track.corpus.may_be_downloaded or _is_staff(request.user)
 
 
-def _is_staff(request: HttpRequest) -> bool:
-    return isinstance(request.user, User) and request.user.is_staff
+def _is_staff(user: Any) -> bool:
+    return isinstance(user, User) and user.is_staff
 
 
 def listing(request: HttpRequest, slug: str) -> HttpResponse:
@@ -146,7 +146,7 @@ def _claims(
 def _found(request: HttpRequest, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
     """What readers of the whole document found, each with the runs on the board that state it."""
     kind = recall_of(track)
-    if kind is None or not shows_readers(request, track):
+    if kind is None or not shows_readers(request.user, track):
         return []
     if document.pk not in annotated(track).documents:
         return []
@@ -156,9 +156,9 @@ def _found(request: HttpRequest, track: Track, document: Document) -> list[tuple
     return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
 
 
-def shows_readers(request: HttpRequest, track: Track) -> bool:
-    """Whether whoever asks may know which documents were read, and what was found there."""
-    return track.status == Track.Status.CLOSED or _is_staff(request)
+def shows_readers(user: Any, track: Track) -> bool:
+    """Whether somebody may know which documents were read, and what was found there."""
+    return track.status == Track.Status.CLOSED or _is_staff(user)
 
 
 def _names(document: Document) -> list[Span]:

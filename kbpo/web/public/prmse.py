@@ -25,6 +25,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from estimators.prmse import agreement_with, prmse
+from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 
 MOST_RESPONSES, MOST_RATERS = 20_000, 50
@@ -179,7 +180,11 @@ class Prmse(APIView):
     permission_classes = [AllowAny]
     parser_classes = [JSONParser]
 
-    @extend_schema(operation_id="prmse", request=Ratings, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="prmse",
+        request=Ratings,
+        responses={200: OpenApiTypes.OBJECT, **declined(422)},
+    )
     def post(self, request: Request) -> Response:
         form = Ratings(data=request.data)
         form.is_valid(raise_exception=True)

@@ -302,12 +302,12 @@ def missed(request: HttpRequest, pk: int) -> HttpResponse:
     explorer = explored(request, pk)
     who = request.GET.get("who", "missed")
     who = who if who in MISSED else "missed"
-    facts = _missed(request, explorer)
+    facts = missed_facts(request.user, explorer)
     address = reverse("submission-missed", args=[pk])
     context = {
         "submission": explorer.submission,
         "name": name_for(explorer.submission, is_own(request, explorer.submission)),
-        "shown": shows_readers(request, explorer.submission.track),
+        "shown": shows_readers(request.user, explorer.submission.track),
         "readable": may_read(request, explorer.submission.track),
         "n_documents": len(annotated(explorer.submission.track).documents),
         "who": who,
@@ -324,22 +324,20 @@ def missed(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "missed.html", context)
 
 
-def _missed(
-    request: HttpRequest, explorer: Explorer
-) -> dict[str, list[tuple[Found, list[Submission]]]]:
+def missed_facts(user: Any, explorer: Explorer) -> dict[str, list[tuple[Found, list[Submission]]]]:
     """What others found and this run did not, and what nobody did; each with who found it. Raises
-    Http404 where no documents are read in full.
+    Http404 where no documents are read in full. Nothing where somebody may not know what was read.
     """
     track = explorer.submission.track
     kind = recall_of(track)
     if kind is None:
         raise Http404("On this track no documents are read in full.")
     facts: dict[str, list[tuple[Found, list[Submission]]]] = {name: [] for name in MISSED}
-    if not shows_readers(request, track):
+    if not shows_readers(user, track):
         return facts
     runs = Submission.objects.filter(pk__in=explorer.others).select_related("team").in_bulk()
     systems = [explorer.submission.pk, *runs]
-    is_staff = isinstance(request.user, User) and request.user.is_staff
+    is_staff = isinstance(user, User) and user.is_staff
     read = annotated(track).documents
     for fact, found_by in kind.found_by(read, systems, public=not is_staff):
         if explorer.submission.pk not in found_by:
@@ -348,14 +346,18 @@ def _missed(
     return facts
 
 
+def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
+    """A fact that a run does not state, for programs: with the runs that do."""
+    return fact.record | {"found_by": [run.pk for run in runs]}
+
+
 def export_missed(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse:
     """The same as a file."""
-    facts = _missed(request, explored(request, pk))
+    facts = missed_facts(request.user, explored(request, pk))
     who = request.GET.get("who", "missed")
     header = ["document", "subject", "predicate", "object", "claim", "found_by"]
     rows = [
-        [*fact.record.values(), [run.pk for run in runs]]
-        for fact, runs in facts.get(who, facts["missed"])
+        list(missed_record(fact, runs).values()) for fact, runs in facts.get(who, facts["missed"])
     ]
     name = f"missed-{pk}.{form}"
     return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)

@@ -6,13 +6,14 @@ from typing import Any
 
 from kbpo.evaluation.leaderboard import FEW, Figure
 from kbpo.evaluation.models import Estimate, Look
-from kbpo.evaluation.slices.estimate import OWN, would_do
+from kbpo.evaluation.slices.estimate import would_do
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.plots import Moment
 from kbpo.web.public.board import interval
+from scoring.slices import OWN
 
 DEFINED = "Defined here"
 """What the page calls the group of slices that admins defined"""

@@ -1,0 +1,115 @@
+"""What the schema of the API says of answers: refusals, pages of a list, what has not changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+Json = dict[str, Any]
+
+ERROR: Json = {
+    "type": "object",
+    "description": "Why a request was refused: a code for programs, a sentence for people.",
+    "properties": {
+        "error": {"type": "string"},
+        "detail": {"type": "string"},
+        "fields": {"type": "object", "description": "What is wrong with each field"},
+    },
+    "required": ["error", "detail"],
+}
+ERROR_ITSELF: Json = {"$ref": "#/components/schemas/Error"}
+RETRY_AFTER: Json = {
+    "Retry-After": {
+        "description": "Seconds after which to come again",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 0},
+    }
+}
+ETAG: Json = {
+    "ETag": {
+        "description": "Sent back as If-None-Match, it brings a 304 while nothing has changed",
+        "schema": {"type": "string"},
+    }
+}
+SENTENCES = {
+    "400": "A parameter, a field or the body is not as it must be.",
+    "401": "There is no token, or no good one.",
+    "402": "The budget does not allow it.",
+    "403": "It is not yours to do, or the token may not do it.",
+    "404": "There is no such thing, or it is not yours to see.",
+    "409": "It cannot be done as things stand.",
+    "413": "The body is too large.",
+    "415": "The body is of a kind that is not taken here.",
+    "422": "What was sent is understood and refused whole.",
+    "429": "These were too many requests.",
+    "503": "The service is busy; nothing was changed.",
+}
+
+
+def declined(*statuses: int) -> dict[int, OpenApiResponse]:
+    """Return the refusals that one operation knows besides those that all do."""
+    return {
+        status: OpenApiResponse(ERROR_ITSELF, description=SENTENCES[str(status)])
+        for status in statuses
+    }
+
+
+def whole(
+    name: str, most: int, description: str, *, least: int = 1, required: bool = False
+) -> OpenApiParameter:
+    """Return a parameter of an address that is a whole number."""
+    number = {"type": "integer", "minimum": least, "maximum": most}
+    return OpenApiParameter(name, number, description=description, required=required)
+
+
+def page_of_list(*, of: str = "results", previous: bool = True) -> Json:
+    """Return the schema of a page of a list: how many there are, the page, and where the next is."""
+    link = {"type": "string", "format": "uri-reference", "nullable": True}
+    properties: Json = {
+        "count": {"type": "integer", "minimum": 0},
+        "next": link,
+        **({"previous": link} if previous else {}),
+        of: {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def declare(result: Json, **_: Any) -> Json:
+    """Return the schema with the answers that follow from what an operation takes."""
+    result["components"]["schemas"]["Error"] = ERROR
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            _complete(operation, path, method)
+    return result
+
+
+def _complete(operation: Json, path: str, method: str) -> None:
+    answers = operation["responses"]
+    parameters = operation.get("parameters", [])
+    reads, sends = method == "get", "requestBody" in operation
+    asked = any(one["in"] == "query" for one in parameters)
+    may_be_public = {} in operation.get("security", [{}])
+    statuses = {
+        "400": sends or asked,
+        "401": True,
+        "403": not (reads and may_be_public),
+        "404": "{" in path,
+        "413": sends,
+        "415": sends,
+        "429": True,
+        "503": True,
+    }
+    for status, is_known in statuses.items():
+        if is_known:
+            answers.setdefault(status, _refusal(status))
+    if reads:
+        answers["200"].setdefault("headers", ETAG)
+        answers["304"] = {"description": "It is as you know it.", "headers": ETAG}
+    operation["responses"] = dict(sorted(answers.items()))
+
+
+def _refusal(status: str) -> Json:
+    content = {"application/json": {"schema": ERROR_ITSELF}}
+    answer: Json = {"description": SENTENCES[status], "content": content}
+    return answer | ({"headers": RETRY_AFTER} if status in ("429", "503") else {})

@@ -1,0 +1,223 @@
+"""Scores parts of a pool: new questions to labels that exist, without a new judgment.
+
+Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is
+(Chaganty 2018, section 6.1.2): the labels keep the probabilities with which they came in, so that
+every cut is as unbiased as the whole, only less sure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from estimators.design import Design
+from estimators.estimate import Estimate
+from scoring.arrays import Bools, Floats, Ids, Matrix
+from scoring.data import Data, Swept
+from scoring.default import Centred
+from scoring.documents import Facts
+from scoring.floors import Floors
+from scoring.pool import Pool
+from scoring.rated import with_noise
+from scoring.score import DEFAULT, Score, rows
+
+OWN = "own"
+"""The group of slices that admins defined"""
+CONFIDENCE = "confidence"
+"""What a slice is weighted by where each prediction counts as much as its system is sure of it"""
+TABLE = "table"
+"""What a slice is weighted by that an admin gave numbers"""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One slice of a pool."""
+
+    group: str
+    name: str
+    inside: Bools
+    """(u,)"""
+    kind: str
+    """What weighs it: a distribution, CONFIDENCE or TABLE"""
+    confidence: tuple[float, float] | None = None
+    weight: Floats | None = None
+    """(u,) of each instance, where a table weighs it"""
+    stratum: int | None = None
+    """Where the slice is all of one stratum, it may have recall too"""
+
+    @property
+    def is_stratum(self) -> bool:
+        """Whether it is one of those slices that are a stratum each, and not an admin's own."""
+        return self.group != OWN and self.stratum is not None
+
+    @property
+    def key(self) -> str:
+        """What its estimates are stored under."""
+        return f"{self.group}:{self.name}"
+
+
+@dataclass(frozen=True)
+class SliceScore:
+    """One number of one system in one slice."""
+
+    slice: str
+    n_predictions: int
+    score: Score
+
+
+Keep: TypeAlias = Callable[[Cut, Estimate, Design], None]
+"""What else is to be done with the precisions of a slice"""
+
+
+def score_cuts(
+    data: Data,
+    cuts: Iterable[Cut],
+    criteria: Sequence[str],
+    with_recall: bool,
+    keep: Keep = lambda *_: None,
+) -> Iterator[SliceScore]:
+    """Precision of every system in every slice that it has predictions in, under the first of the
+    criteria and then the others; of a stratum its recall too, if asked.
+    """
+    if not data.judged.size:
+        return
+    for cut in cuts:
+        part = restricted(data, cut)
+        size = np.asarray(part.pool.member.sum(axis=0)).ravel().astype(np.int64)
+        for score in _scores(part, cut, criteria, with_recall, keep):
+            if size[score.column]:
+                yield SliceScore(cut.key, int(size[score.column]), score)
+
+
+def restricted(data: Data, cut: Cut) -> Data:
+    """The data of a slice alone: its instances, their labels and facts, and its distribution, which
+    sums to 1 again.
+    """
+    pool, inside = data.pool, np.flatnonzero(cut.inside)
+    p = _within(_weighed(pool, cut)[inside], pool.confidence[inside], cut.confidence)
+    place = np.full(pool.instance.size, -1, dtype=np.int64)
+    place[inside] = np.arange(inside.size)
+    kept = np.flatnonzero(place[data.judged] >= 0)
+    return replace(
+        data,
+        pool=replace(
+            pool,
+            instance=pool.instance[inside],
+            target=pool.target[inside],
+            document=pool.document[inside],
+            predicate=pool.predicate[inside],
+            types=pool.types[inside],
+            subject=pool.subject[inside],
+            object=pool.object[inside],
+            p={cut.kind: p},
+            confidence=pool.confidence[inside],
+            features=pool.features[inside] if pool.features.size else pool.features,
+        ),
+        judged=place[data.judged[kept]],
+        f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
+        g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
+        error={criterion: errors[inside] for criterion, errors in data.error.items()},
+        unaided={},
+        noise={name: one.of(kept) for name, one in data.noise.items()},
+        draws={},
+        swept=_cut_swept(data.swept, place),
+        facts=_facts(data.facts, inside, cut.stratum) if data.facts else None,
+    )
+
+
+def _cut_swept(swept: Swept | None, place: Ids) -> Swept | None:
+    """The same of a slice; `place` has the new row of each instance, -1 for one that is not in
+    it.
+    """
+    if swept is None:
+        return None
+    kept = place[swept.row] >= 0
+    return Swept(place[swept.row[kept]], swept.true[kept])
+
+
+def _weighed(pool: Pool, cut: Cut) -> Matrix:
+    """What each system's predictions weigh, before they are made to sum to 1."""
+    if cut.kind == CONFIDENCE:
+        return sparse.csr_array(pool.member.multiply(pool.confidence))
+    if cut.weight is not None:
+        return sparse.csr_array(pool.member.multiply(cut.weight[:, None]))
+    return pool.p[cut.kind]
+
+
+def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> Matrix:
+    """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0:
+    there are none).
+    """
+    kept = sparse.csr_array(p, copy=True)
+    kept.eliminate_zeros()  # what weighs nothing is none of it
+    if ends is not None:
+        outside = sparse.csr_array(confidence, copy=True)
+        outside.data = ((outside.data < ends[0]) | (outside.data > ends[1])).astype(np.float64)
+        kept = sparse.csr_array(kept - kept.multiply(outside))
+        kept.eliminate_zeros()
+    totals = np.asarray(kept.sum(axis=0)).ravel()
+    return sparse.csr_array(kept @ sparse.diags_array(1 / np.where(totals > 0, totals, 1.0)))
+
+
+def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
+    """The facts of some instances; of the true ones those of the predicate (none where the slice is
+    not one).
+    """
+    true = (
+        facts.predicate == predicate
+        if predicate is not None
+        else np.zeros(facts.predicate.size, dtype=np.bool_)
+    )
+    return replace(
+        facts,
+        fact=facts.fact[inside],
+        in_scope=facts.in_scope[inside],
+        pool_weight=facts.pool_weight[inside],
+        stated=facts.stated[inside],
+        document=facts.document[true],
+        predicate=facts.predicate[true],
+        found=facts.found[true],
+        code=facts.code[true],
+        links=facts.links[true],
+        inside=facts.inside[inside],
+        marked=facts.marked[inside],
+    )
+
+
+def _scores(
+    part: Data, cut: Cut, criteria: Sequence[str], with_recall: bool, keep: Keep
+) -> Iterator[Score]:
+    """The numbers of a slice, under the guaranteed criterion and then under the others. A model's
+    guess alone is no number: without a label of its own a system has none.
+    """
+    guaranteed = criteria[0]
+    if not part.judged.size:
+        for column in range(len(part.systems)):
+            yield _unknown(
+                Score(column, part.mean, guaranteed, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+            )
+        return
+    arranged = Centred(part)
+    for criterion in criteria:
+        precision = arranged.precision(cut.kind, criterion)
+        precision, design = with_noise(arranged, cut.kind, criterion, precision)
+        if criterion == guaranteed:
+            keep(cut, precision, design)
+        for one in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):
+            yield one if one.n_labels else _unknown(one)
+    recall = None
+    if with_recall and cut.stratum is not None:
+        recall = Floors(arranged).recall(guaranteed)
+    if recall is not None:
+        found = rows(part, recall.recall, "recall", guaranteed, cut.kind, DEFAULT)
+        yield from (one for one in found if not math.isnan(one.value))
+
+
+def _unknown(score: Score) -> Score:
+    nan = math.nan
+    return replace(score, value=nan, variance=nan, low80=nan, high80=nan, low95=nan, high95=nan)
