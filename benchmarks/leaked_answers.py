@@ -53,19 +53,21 @@ def sampled(world: World, i: int, half_width: float, rng: np.random.Generator):
     return pi, rng.random(pi.size) < pi
 
 
-def tested(world: World, i: int, run: np.ndarray, pi: np.ndarray, drawn: np.ndarray, base=None):
-    """Return the test of a run (a column of members) against the sample of run i."""
+def tested(
+    world: World, i: int, run: np.ndarray, pi: np.ndarray, drawn: np.ndarray, base: np.ndarray
+) -> float:
+    """Return the p-value of a run (a column of members) against the sample of run i."""
     states = world.member[:, i] > 0
     count = np.bincount(world.target[states], minlength=pi.size)
     both = np.bincount(world.target[states & run], minlength=pi.size)
     inside = count > 0
-    stratum = None
-    if base is not None:
-        stratum = (np.bincount(world.target[states & base], minlength=pi.size) > 0).astype(int)
-        stratum = stratum[inside]
-    return leaks.share_test(
-        pi[inside], drawn[inside], (both == count)[inside], stratum=stratum
-    ).p_value
+    near = np.bincount(world.target[states & base], minlength=pi.size) > 0
+    beside = (world.member > 0).sum(axis=1) - 1
+    others = np.bincount(world.target[states], weights=beside[states], minlength=pi.size)
+    sample = pi[inside], drawn[inside], (both == count)[inside]
+    share = leaks.share_test(*sample, stratum=near[inside].astype(int))
+    level = leaks.levels((others / np.maximum(count, 1))[inside], pi[inside])
+    return leaks.either(share, leaks.contrast_test(*sample, level)).p_value
 
 
 def nearest(world: World, run: np.ndarray) -> np.ndarray:

@@ -19,6 +19,8 @@ from estimators.checks import FloatArray
 
 TOGETHER = 64
 """Parts that are added up at once, at the most"""
+LEVELS = 4
+"""Into how many parts `levels` cuts a sample"""
 NOTHING = 1e-20
 """What is rarer adds nothing to a p-value that anybody asks for."""
 
@@ -37,6 +39,8 @@ class ShareTest:
         How many it would state on average, had it been made without the answers.
     p_value : float
         Two-sided: the chance to be at least as far out on the side where it is, twice.
+    of_unlikely : bool
+        Whether the numbers count only the less likely half of the targets (`contrast_test`).
 
     Examples
     --------
@@ -48,6 +52,7 @@ class ShareTest:
     stated: int
     expected: float
     p_value: float
+    of_unlikely: bool = False
 
 
 def share_test(
@@ -128,6 +133,116 @@ def share_test(
         p_values += _two_sided(law, observed)
     least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
     return ShareTest(size, n_stated, expected, least)
+
+
+def levels(likely: ArrayLike, probability: ArrayLike) -> checks.IntArray:
+    """Return for each target the level of how likely it is right, 0 to 3, of which each holds about
+    as many draws.
+
+    Parameters
+    ----------
+    likely : (n,) array
+        How likely each is right, in any unit, by what was known before anything was judged.
+    probability : (n,) array
+        π of each, as stored: how much it counts.
+
+    Returns
+    -------
+    (n,) integer array
+        Equally likely ones have the same level, so that there may be fewer than four.
+
+    Examples
+    --------
+    >>> levels([1, 5, 2, 2, 9], [0.5, 0.5, 0.5, 0.5, 0.5]).tolist()
+    [0, 2, 1, 1, 3]
+    """
+    value, weight = np.asarray(likely, dtype=np.float64), np.asarray(probability, dtype=np.float64)
+    if value.shape != weight.shape:
+        raise ValueError(f"likely must have {weight.size} entries; got shape {value.shape}")
+    total = float(weight.sum())
+    if not total > 0:
+        return np.zeros(value.size, dtype=np.int64)
+    names, row = np.unique(value, return_inverse=True)
+    held = np.bincount(row, weights=weight, minlength=names.size)
+    middle = (np.cumsum(held) - held / 2) / total
+    return np.minimum((LEVELS * middle).astype(np.int64), LEVELS - 1)[row]
+
+
+def contrast_test(
+    probability: ArrayLike,
+    drawn: ArrayLike,
+    stated: ArrayLike,
+    level: ArrayLike,
+    *,
+    draw_probability: ArrayLike = (),
+    draw_stated: ArrayLike = (),
+    draw_level: ArrayLike = (),
+) -> ShareTest:
+    """Return the exact randomisation test whether a run tells right from wrong better among what was
+    judged than elsewhere.
+
+    Who deletes as much of what was not judged as of what was, blindly, leaves `share_test` nothing
+    to see. But what he deletes among the judged is wrong, and so mostly of a low level; elsewhere it
+    is of any. So Σ (2ℓ + 1 − k) N_ℓ over the k levels ℓ = 0 … k − 1 that there are is too large,
+    where N_ℓ of the drawn targets of level ℓ are stated: given how many are drawn of each level,
+    the N_ℓ are independent, and each has the law that `share_test` has.
+
+    Parameters
+    ----------
+    probability, drawn, stated, draw_probability, draw_stated
+        As of `share_test`.
+    level : (n,) integer array
+        Of each target, 0 to 3, made without looking at who was drawn (`levels`).
+    draw_level : (k,) integer array, optional
+        The same of each draw; its ``draw_probability`` is then that among what has this level.
+
+    Returns
+    -------
+    ShareTest
+        ``size``, ``stated`` and ``expected`` are those of the lower half of the levels; p = 1 where
+        the sample can tell nothing.
+
+    Raises
+    ------
+    ValueError
+        If a probability or a level is out of range, lengths differ, or something was drawn that
+        could not be.
+
+    Examples
+    --------
+    Ten targets, of which five were drawn; the run lacks the two of these that are unlikely, and two
+    likely ones that were not drawn:
+
+    >>> import numpy as np
+    >>> at = np.arange(10)
+    >>> found = contrast_test(np.full(10, 0.5), at < 5, ~np.isin(at, [0, 1, 5, 6]),
+    ...                       np.where(np.isin(at, [0, 1, 7, 8, 9]), 0, 3))
+    >>> found.size, found.stated, round(found.p_value, 4)
+    (2, 0, 0.02)
+    """
+    pi, is_drawn, is_stated = _checked(probability, drawn, stated)
+    p_draw, is_hit, _ = _checked(draw_probability, draw_stated, draw_stated)
+    of_target, of_draw = np.asarray(level), np.asarray(draw_level, dtype=np.int64)
+    if of_target.shape != pi.shape or of_draw.shape != p_draw.shape:
+        raise ValueError("each target and each draw must have a level")
+    if np.any(~np.isin(of_target, range(LEVELS))) or np.any(~np.isin(of_draw, range(LEVELS))):
+        raise ValueError(f"a level must be 0 to {LEVELS - 1}")
+    can = (pi > 0) & (pi < 1)
+    names = np.unique(np.concatenate([of_target[can], of_draw]))
+    law, observed = np.ones(1), 0
+    size, n_stated, expected = 0, 0, 0.0
+    for name, weight in zip(names, range(1 - names.size, names.size, 2), strict=True):
+        at, here = can & (of_target == name), of_draw == name
+        of_targets = _given_size(pi[at & is_stated], pi[at & ~is_stated], int(is_drawn[at].sum()))
+        own_law = np.convolve(of_targets, number_law(p_draw[here], int(here.sum())))
+        count, most = int((is_drawn & is_stated)[at].sum() + is_hit[here].sum()), own_law.size - 1
+        law = np.convolve(law, _times(weight, own_law))
+        # The law of a sum with negative parts begins at its least value, not at 0.
+        observed += weight * count if weight > 0 else -weight * (most - count)
+        if weight < 0:
+            size, n_stated, expected = size + most, n_stated + count, expected + _mean(own_law)
+    p_value = min(_two_sided(law, observed), default=1.0)
+    return ShareTest(size, n_stated, expected, p_value, of_unlikely=True)
 
 
 def document_test(
@@ -326,6 +441,15 @@ def _sum_law(number: checks.IntArray, n: int) -> FloatArray:
             if added <= most and chance > NOTHING:
                 law[k:, added:] += chance * before[: n + 1 - k, : most + 1 - added]
     return np.asarray(law[n] / law[n].sum())
+
+
+def _times(weight: int, law: FloatArray) -> FloatArray:
+    """The law of a multiple of a number, from its least value on."""
+    if weight == 0:
+        return np.ones(1)
+    stretched = np.zeros(abs(weight) * (law.size - 1) + 1)
+    stretched[:: abs(weight)] = law
+    return stretched if weight > 0 else stretched[::-1]
 
 
 def _mean(law: FloatArray) -> float:

@@ -51,6 +51,20 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return made
 
 
+def test_an_answer_that_was_late_does_not_turn_time_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([(START, 0.0), (START + timedelta(seconds=9.7), 10.0), (START, 20.0)])
+    monkeypatch.setattr(clock, "_answered", None)
+    monkeypatch.setattr(clock, "_ask", lambda: next(answers))
+    said = []
+    for at in (0.0, 10.0, 20.0):
+        monkeypatch.setattr(clock.time, "monotonic", lambda at=at: at)
+        said.append(clock.now() - START)
+    assert said[1] == timedelta(seconds=10), "0.3 s on its way"
+    assert said[2] == timedelta(0), "the database's clock was set back"
+
+
 @pytest.fixture
 def received(toy: Any, time: Time) -> Submission:
     """An upload that waits to be read, for six hours at most."""

@@ -16,6 +16,9 @@ from django.utils import timezone
 
 ASKED_EVERY = 10.0
 """Seconds between two questions to the database"""
+LATE = timedelta(seconds=1)
+"""An answer that waited on its way makes the time seem earlier than it is, never later: what is behind
+the last one by less than this is not believed, so that time does not run backwards."""
 
 _answered: tuple[datetime, float] | None = None
 """What the database said last, and this process's monotonic clock then"""
@@ -26,11 +29,23 @@ def now() -> datetime:
     global _answered
     at = time.monotonic()
     if _answered is None or at - _answered[1] >= ASKED_EVERY:
-        _answered = _ask() or _answered
+        _answered = _later(_ask(), _answered)
     if _answered is None:
         return timezone.now()
     said, then = _answered
     return said + timedelta(seconds=at - then)
+
+
+def _later(
+    new: tuple[datetime, float] | None, old: tuple[datetime, float] | None
+) -> tuple[datetime, float] | None:
+    """Return the answer to go by: the new one, unless it is a little behind what the old one says."""
+    if new is None or old is None:
+        return new or old
+    counted_on = old[0] + timedelta(seconds=new[1] - old[1])
+    if timedelta(0) < counted_on - new[0] < LATE:
+        return counted_on, new[1]
+    return new
 
 
 def ask_again() -> None:

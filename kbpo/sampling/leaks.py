@@ -12,10 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from estimators.leaks import ShareTest, document_test, either, holm, share_test
+from estimators.leaks import (
+    ShareTest,
+    contrast_test,
+    document_test,
+    either,
+    holm,
+    levels,
+    share_test,
+)
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -52,6 +61,7 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
             expected=one.expected,
             p_value=one.p_value,
             adjusted=float(p),
+            of_unlikely=one.of_unlikely,
             seen=bool(p <= LEVEL),
         )
         for (other, one), p in zip(found.items(), adjusted, strict=True)
@@ -71,9 +81,10 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
 
 def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
+    which = " to what few other runs state" if row.of_unlikely else ""
     return (
-        f"Of {row.size} judged answers it states {row.stated}, where {row.expected:.0f} were to be"
-        f" expected of a run that was made without them: {odds(row.adjusted)}."
+        f"Of {row.size} judged answers{which} it states {row.stated}, where {row.expected:.0f} were"
+        f" to be expected of a run that was made without them: {odds(row.adjusted)}."
     )
 
 
@@ -146,20 +157,25 @@ class _Judged:
         stated = both == mine
         base = self._count(states & self._stated(self._nearest)) > 0
         stratum = base[domain].astype(np.int64)
-        chance, hit = self._draws(domain, stated)
+        sample = self._pi[domain], (self.pool.u < self._pi)[domain], stated[domain]
+        level = self._levels(states, mine, domain)
+        draws = self._draws(domain, stated, np.zeros_like(level))
         of_samples = share_test(
-            self._pi[domain],
-            (self.pool.u < self._pi)[domain],
-            stated[domain],
-            draw_probability=chance,
-            draw_stated=hit,
-            stratum=stratum,
+            *sample, draw_probability=draws.chance, draw_stated=draws.hit, stratum=stratum
+        )
+        by_level = self._draws(domain, stated, level)
+        of_verdicts = contrast_test(
+            *sample,
+            level[domain],
+            draw_probability=by_level.chance,
+            draw_stated=by_level.hit,
+            draw_level=by_level.level,
         )
         document, read = self._documents
         of_documents = document_test(
             document[domain], read[domain], stated[domain], stratum=stratum
         )
-        return either(of_samples, of_documents)
+        return either(of_samples, of_verdicts, of_documents)
 
     def _stated(self, column: int) -> Bools:
         """(u,) whether a run states each instance."""
@@ -204,11 +220,25 @@ class _Judged:
         document[self.pool.target] = self.pool.document
         return document, np.isin(document, list(drawn.values_list("document_id", flat=True)))
 
-    def _draws(self, domain: Bools, stated: Bools) -> tuple[Floats, Bools]:
-        """Of each draw with replacement that fell into the domain: the probability that it falls on
-        what the run states, and whether it did.
+    def _levels(self, states: Bools, mine: Ids, domain: Bools) -> Ids:
+        """(t,) how likely what an earlier run states is right, as a level: by how many other runs
+        state it that depend on no judgment.
         """
-        pool, chances, hits = self.pool, [np.zeros(0)], [np.zeros(0, dtype=np.bool_)]
+        free = np.ones(self._member.shape[1] - 1, dtype=np.bool_)
+        free[[column for column in self.second if column < free.size]] = False
+        others = (self._member[:, :-1][:, free] > 0).sum(axis=1)
+        held = np.bincount(
+            self.pool.target[states], weights=others[states], minlength=mine.size
+        ) / np.maximum(mine, 1)
+        weight = self._pi[domain] if self._pi[domain].any() else np.ones(int(domain.sum()))
+        level = np.zeros(mine.size, dtype=np.int64)
+        level[domain] = levels(held[domain], weight)
+        return level
+
+    def _draws(self, domain: Bools, stated: Bools, level: Ids) -> _Draws:
+        """Return the draws with replacement that fell into the domain, level by level."""
+        pool = self.pool
+        chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
         batches = SampleBatch.objects.filter(
             submission__in=pool.systems, submission__track=self.track, design="iid"
         ).filter(drawn_at__lte=self.when)
@@ -221,9 +251,22 @@ class _Judged:
             rows = Sample.objects.filter(batch=pk, target__in=pool.target_id[inside].tolist())
             for target, times in rows.values_list("target_id", "multiplicity"):
                 drawn[np.searchsorted(pool.target_id, target)] += times
-            n = int(drawn.sum())
-            if n:
-                share = min(1.0, float(p[stated].sum() / p.sum()))
+            for number in np.unique(level[drawn > 0]):
+                here = level == number
+                n = int(drawn[here].sum())
+                share = min(1.0, float(p[here & stated].sum() / p[here].sum()))
                 chances.append(np.full(n, share))
-                hits.append(np.arange(n) < drawn[stated].sum())
-        return np.concatenate(chances), np.concatenate(hits)
+                hits.append(np.arange(n) < drawn[here & stated].sum())
+                of_level.append(np.full(n, number))
+        return _Draws(np.concatenate(chances), np.concatenate(hits), np.concatenate(of_level))
+
+
+class _Draws(NamedTuple):
+    """Draws with replacement from earlier runs."""
+
+    chance: Floats
+    """(k,) the probability that a draw, among what has its level, falls on what the run states"""
+    hit: Bools
+    """(k,) whether it did"""
+    level: Ids
+    """(k,) the level of what was drawn"""

@@ -220,6 +220,9 @@ class LeakTest(models.Model):
     size = models.IntegerField(help_text="Judged targets that tell something")
     stated = models.IntegerField(help_text="Those of them that the run states")
     expected = models.FloatField(help_text="How many it would state on average by chance")
+    of_unlikely = models.BooleanField(
+        default=False, help_text="These three count only what few other runs state"
+    )
     p_value = models.FloatField()
     adjusted = models.FloatField(help_text="For the number of earlier runs (Holm 1979)")
     seen = models.BooleanField(help_text="It is treated as if it had seen the judgments")

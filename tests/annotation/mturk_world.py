@@ -22,7 +22,6 @@ import pytest
 from annotation_world import GOOD
 from django.db.models import F, Sum
 from django.test import Client
-from django.utils import timezone
 
 from annotation.hits import collect, publish
 from annotation.labels import settle
@@ -40,6 +39,7 @@ from annotation.models import (
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk.answers import fields_of
 from annotation.platforms.mturk.platform import MTurk
+from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from rehearsal.marketplace.store import DEPOSIT_CENTS, Store
@@ -220,8 +220,8 @@ def shift_our_clock(by: timedelta) -> None:
 def due() -> None:
     """Whatever waits for its next try may be tried now, and the platform may be asked again."""
     for model in (HIT, Payment, Bonus, Assignment):
-        model.objects.update(next_try_at=timezone.now())
-    Question.objects.filter(status="waiting").update(next_try_at=timezone.now())
+        model.objects.update(next_try_at=clock.now())
+    Question.objects.filter(status="waiting").update(next_try_at=clock.now())
     PlatformBooks.objects.update(polled_at=None, held_until=None)
     HIT.objects.update(checked_at=None)
 

@@ -16,6 +16,7 @@ from annotation.hits.batch import batches
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question
 from annotation.questions import ask
+from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Budget
@@ -134,11 +135,11 @@ def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(
     settle.tick()
     labels = Label.objects.filter(target__kind="pair", method="given_up")
     assert labels.count() == 5
-    Question.objects.update(next_try_at=timezone.now())
+    Question.objects.update(next_try_at=clock.now())
     settle.tick()
     assert labels.count() == 5, "the lease still runs"
     Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    Question.objects.update(next_try_at=timezone.now())
+    Question.objects.update(next_try_at=clock.now())
     settle.tick()
     assert labels.count() == 6
 

@@ -23,6 +23,7 @@ from annotation.labels import exclude, revise, settle
 from annotation.labels.accept import accept
 from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
 from annotation.questions import ask
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money import spend
@@ -317,7 +318,7 @@ def test_one_more_is_asked_once_nobody_else_promises_the_same_money(
     other.ended()
     assert Question.objects.counts() == {"answered": 2}
     assert not Question.objects.filter(next_try_at__lte=timezone.now()).exclude(attempts=0).exists()
-    Question.objects.update(next_try_at=timezone.now())
+    Question.objects.update(next_try_at=clock.now())
     settle.tick()
     assert Question.objects.counts() == {"published": 2}
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {4}

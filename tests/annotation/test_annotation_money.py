@@ -9,12 +9,12 @@ from annotation_world import answer_all, make_submission, make_target
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from annotation.hits import publish
 from annotation.labels import accept, settle
 from annotation.models import Assignment, Payment, Question, Response
 from annotation.questions import ask
+from kbpo import clock
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
@@ -120,7 +120,7 @@ def test_what_fails_alone_holds_nobody_up(two_published: Submission, clients: li
         bad.refresh_from_db()
         assert bad.status == "submitted" and "internal error (RuntimeError)" in bad.reason
         for _ in range(MAX_ATTEMPTS):
-            Assignment.objects.update(next_try_at=timezone.now())
+            Assignment.objects.update(next_try_at=clock.now())
             settle.tick()
     assert Assignment.objects.counts() == {"failed": 1, "approved": 5}
 

@@ -17,7 +17,7 @@ from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question, Response, Signal, Worker
 from annotation.quality import agreement, describe, tally
 from annotation.questions import ask
-from kbpo import queue
+from kbpo import clock, queue
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.sampling.models import Threshold
@@ -316,7 +316,7 @@ def test_money_that_was_released_too_early_does_not_lose_the_workers_pay(
     assert Assignment.objects.counts() == {"accepted": 6}
     assert Assignment.objects.exclude(reason="").count() == 6
     reserve(published.track, published.team, published.purpose, Decimal("5.00"), key="again")
-    Assignment.objects.update(next_try_at=timezone.now())
+    Assignment.objects.update(next_try_at=clock.now())
     settle.tick()
     assert Assignment.objects.counts() == {"approved": 6}
 

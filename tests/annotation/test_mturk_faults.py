@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.utils import timezone
 from mturk_world import (
     TOO_LATE,
     Turk,
@@ -33,6 +32,7 @@ from annotation.models import (
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk import client
 from annotation.platforms.mturk.platform import MTurk
+from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
@@ -203,7 +203,7 @@ def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(
     turk.fault("CreateHITWithHITType", "error_after")
     publish.tick()
     turk.advance(hours=25)
-    HIT.objects.filter(status="intent").update(next_try_at=timezone.now())
+    HIT.objects.filter(status="intent").update(next_try_at=clock.now())
     turk.fault("ListHITs", "lose")
     publish.tick()
     [hit] = [one for one in HIT.objects.all() if len(there(turk, one)) == 2]

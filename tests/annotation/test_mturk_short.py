@@ -29,6 +29,7 @@ from annotation.models import (
     WorkerIdentity,
 )
 from annotation.questions import ask
+from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Price
@@ -223,7 +224,7 @@ def test_a_failed_hit_is_retried_only_if_its_money_is_still_there(
         reason="The platform says no.",
     )
     hit.questions.add(question)
-    Question.objects.update(next_try_at=timezone.now() + timedelta(hours=1))
+    Question.objects.update(next_try_at=clock.now() + timedelta(hours=1))
     release(track, submission.purpose, key="back", keep=Decimal("0.10"))
     with pytest.raises(command.CannotRetry, match=r"\$0.08 more than submission"):
         command.retry("hit", hit.pk, admin)
@@ -248,7 +249,7 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(
     turk.fault("AssociateQualificationWithWorker", "refuse", times=99)
     waits = []
     for _ in range(3):
-        Qualification.objects.update(next_try_at=timezone.now())
+        Qualification.objects.update(next_try_at=clock.now())
         pay_out.tick()
         row = Qualification.objects.get()
         waits.append((row.next_try_at - timezone.now()).total_seconds())
@@ -257,7 +258,7 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(
         )
     assert waits[0] < waits[1] < waits[2] and row.reason
     turk.forgive()
-    Qualification.objects.update(next_try_at=timezone.now())
+    Qualification.objects.update(next_try_at=clock.now())
     pay_out.tick()
     row = Qualification.objects.get()
     assert (row.told, row.refusals, row.reason) == (True, 0, "")

@@ -20,6 +20,7 @@ from annotation.labels import exclude, settle
 from annotation.models import Pilot, Policy, Question, Signal, Warned, Worker
 from annotation.quality import signals
 from annotation.questions import read_documents
+from kbpo import clock
 from kbpo.money import spend
 from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
@@ -141,7 +142,7 @@ def test_the_fit_of_a_track_is_read_once_however_many_questions_settle(
     )
     for client in clients:
         answer_all(client, YES)
-    Question.objects.update(next_try_at=timezone.now() - timedelta(seconds=1))
+    Question.objects.update(next_try_at=clock.now() - timedelta(seconds=1))
     sent = queries(settle.tick)
     models = [sql for sql in sent if 'FROM "annotation_policy"' in sql and '"model"' in sql]
     read = [sql for sql in models if '"fitted_at" <' not in sql]

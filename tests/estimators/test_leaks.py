@@ -7,7 +7,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from estimators.leaks import document_test, either, holm, number_law, share_test
+from estimators.leaks import (
+    contrast_test,
+    document_test,
+    either,
+    holm,
+    levels,
+    number_law,
+    share_test,
+)
 
 PI = np.array([0.2, 0.3, 0.5, 0.5, 0.7, 0.9, 1.0, 0.0])
 STATED = np.array([True, False, True, False, True, False, True, False])
@@ -82,6 +90,59 @@ def test_later_verdicts_find_who_hides_what_was_deleted_among_more() -> None:
     judged = kept & (u < now)
     found = share_test((then / now)[judged], drawn[judged], true[judged])
     assert found.p_value < 1e-9 and found.stated > found.expected
+
+
+def test_over_all_samples_no_p_value_of_a_contrast_is_too_small() -> None:
+    pi = np.array([0.2, 0.3, 0.5, 0.4, 0.5, 0.3, 0.5, 0.5, 0.6, 1.0, 0.0])
+    stated = np.array([1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1], dtype=bool)
+    level = np.array([0, 0, 0, 0, 3, 3, 3, 3, 2, 1, 0])
+    outcomes = []
+    for drawn in product([False, True], repeat=pi.size):
+        chance = float(np.where(drawn, pi, 1 - pi).prod())
+        if chance > 0:
+            outcomes.append((chance, contrast_test(pi, drawn, stated, level).p_value))
+    never_more_often(outcomes)
+    assert min(p for _, p in outcomes) < 0.2, "it can tell something"
+
+
+def test_over_all_draws_with_replacement_no_p_value_of_a_contrast_is_too_small() -> None:
+    p_stated, level = np.array([0.3, 0.3, 0.7, 0.7, 0.7, 0.5]), [0, 0, 3, 3, 3, 2]
+    outcomes = []
+    for hit in product([False, True], repeat=p_stated.size):
+        found = contrast_test(
+            [], [], [], [], draw_probability=p_stated, draw_stated=hit, draw_level=level
+        )
+        outcomes.append((float(np.where(hit, p_stated, 1 - p_stated).prod()), found.p_value))
+    never_more_often(outcomes)
+    assert min(p for _, p in outcomes) < 0.1, "it can tell something"
+
+
+def test_who_hides_what_was_deleted_among_more_is_found_by_what_others_state() -> None:
+    rng = np.random.default_rng(5)
+    n = 1500
+    pi, true = np.full(n, 0.2), rng.random(n) < 0.5
+    others = rng.binomial(8, np.where(true, 0.55, 0.35))
+    drawn = rng.random(n) < pi
+    hidden = ~(drawn & ~true) & (drawn | (rng.random(n) < 0.5))
+    level = levels(others, pi)
+    assert share_test(pi, drawn, hidden).p_value > 0.001, "as much is deleted elsewhere"
+    found = contrast_test(pi, drawn, hidden, level)
+    assert found.p_value < 1e-5 and found.stated < found.expected
+    better = rng.random(n) < 0.2 + 0.7 * true
+    assert contrast_test(pi, drawn, better, level).p_value > 0.01, "an honest run that is better"
+
+
+def test_levels_hold_as_many_draws_each_and_equals_stay_together() -> None:
+    pi = np.array([0.1, 0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1])
+    assert levels(np.arange(8), pi).tolist() == [0, 0, 1, 2, 3, 3, 3, 3]
+    assert set(levels(np.ones(8), pi).tolist()) == {2}, "nothing tells them apart"
+    assert levels([], []).size == 0
+    with pytest.raises(ValueError, match="must have 8 entries"):
+        levels([1.0], pi)
+    with pytest.raises(ValueError, match="must have a level"):
+        contrast_test(pi, pi > 1, pi > 1, [0])
+    with pytest.raises(ValueError, match="0 to 3"):
+        contrast_test([0.5], [True], [True], [4])
 
 
 def test_what_can_tell_nothing_says_so() -> None:

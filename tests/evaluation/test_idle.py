@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.evaluation import run
 from kbpo.evaluation.models import Rescoring
 from kbpo.instances.models import Target
@@ -33,7 +33,7 @@ def judging(world: World, settings: Any) -> Submission:
 
 def statements_of_a_tick() -> list[str]:
     """What a tick asks that finds the track due."""
-    Rescoring.objects.update(next_try_at=timezone.now())
+    Rescoring.objects.update(next_try_at=clock.now())
     with CaptureQueriesContext(connection) as captured:
         run.tick()
     return [query["sql"] for query in captured]
@@ -46,14 +46,14 @@ def test_an_idle_tick_reads_no_sample_and_counts_no_label_of_the_corpus(
     texts = statements_of_a_tick()
     assert not [text for text in texts if '"sampling_sample"' in text], texts
     assert not [text for text in texts if "corpus_id" in text and "instances_label" in text], texts
-    Rescoring.objects.update(next_try_at=timezone.now() + timedelta(hours=1))
+    Rescoring.objects.update(next_try_at=clock.now() + timedelta(hours=1))
     run.tick()
 
 
 def test_the_last_judgment_ends_a_stage_before_the_debounce(
     judging: Submission, world: World
 ) -> None:
-    Rescoring.objects.update(next_try_at=timezone.now() + timedelta(hours=1))
+    Rescoring.objects.update(next_try_at=clock.now() + timedelta(hours=1))
     world.answer(list(Target.objects.filter(pk__in=run.open_targets(judging))))
     run.tick()
     judging.refresh_from_db()

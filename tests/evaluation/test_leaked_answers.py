@@ -19,7 +19,7 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.documents.draw import order_documents, settle_documents
-from kbpo.sampling.leaks import LEVEL, decide
+from kbpo.sampling.leaks import LEVEL, decide, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -77,6 +77,29 @@ def test_a_second_account_gains_nothing_by_the_answers_of_the_first(toy: Toy, de
     data = read(toy.track)
     assert data.seen_drawn[data.systems.index(row.pk)].leaked
     assert LeakTest.objects.count() == 1 <= row.batches.count(), "once, not at every stage"
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_who_hides_what_was_read_by_deleting_as_much_blindly_is_found(
+    toy: Toy, design: str
+) -> None:
+    world = Replay.of(toy, N, SHARE, design=design)
+    rng = np.random.default_rng(6)
+    third_team(toy)
+    others = world.true & (rng.random(N) < 0.8) | (rng.random(N) < 0.2)
+    by_nobody(world.judge(world.upload("Third", np.flatnonzero(others).tolist())))
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    wrong, right = world.known_wrong(), known_right(world)
+    unknown = sorted(set(EVERYTHING) - wrong - right)
+    share = len(wrong) / (len(wrong) + len(right))
+    blindly = set(rng.choice(unknown, round(share * len(unknown)), replace=False).tolist())
+    row = world.upload("Neural", sorted(set(EVERYTHING) - wrong - blindly))
+    confirm(row, toy.users["Tim"])
+    world.stage(row)
+    found = row.leak_tests.get(earlier=first)
+    assert found.seen and found.of_unlikely and found.stated < found.expected
+    assert "what few other runs state" in in_words(found)
 
 
 @pytest.mark.statistical

@@ -22,8 +22,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
-from django.utils import timezone
 
+from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
@@ -219,7 +219,7 @@ class FixedWorld:
 
     def tick(self) -> None:
         """Every step of the pipeline, once; scores are made again if anything changed."""
-        model("evaluation.Rescoring").objects.update(next_try_at=timezone.now() - timedelta(days=1))
+        model("evaluation.Rescoring").objects.update(next_try_at=clock.now() - timedelta(days=1))
         call_command("tick", stdout=io.StringIO())
 
     def waiting(self) -> list[int]:
