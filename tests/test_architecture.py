@@ -45,7 +45,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.instances": ({"kbpo.corpus"}, DJANGO),
     "kbpo.tracks": ({"kbpo.corpus", "scoring"}, DJANGO | {"numpy"}),
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
-    "kbpo.submissions": (_NOUNS, DJANGO),
+    "kbpo.submissions": (_NOUNS | {"kbpo.money"}, DJANGO),
     "kbpo.tracks.content": (
         _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "scoring"},
         DJANGO | {"numpy"},
@@ -71,7 +71,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         },
         DJANGO | {"numpy", "scipy"},
     ),
-    "kbpo.sampling.models": (_NOUNS | {"kbpo.submissions"}, DJANGO),
+    "kbpo.sampling.models": (_NOUNS | {"kbpo.money", "kbpo.submissions"}, DJANGO),
     "kbpo.inclusion": (
         _NOUNS | {"estimators", "kbpo.pool", "kbpo.sampling.models", "kbpo.submissions", "scoring"},
         DJANGO | {"numpy"},

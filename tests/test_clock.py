@@ -18,6 +18,7 @@ from kbpo.clock import served
 from kbpo.clock.models import Heartbeat, Pause
 from kbpo.instances.models import Label
 from kbpo.money.models import BooksCheck
+from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from tests.annotation.annotation_world import make_target
 
@@ -181,7 +182,7 @@ def test_a_jump_ahead_takes_no_question_out_of_hands(leased: Assignment, time: T
         target=make_target(leased.hit.track, 1, 0.5),
         status="given_up",
         interface="relation",
-        payer="submission:1",
+        payer=Purpose("submission", 1),
         order=0.5,
         price="0.05",
         reward="0.05",

@@ -70,7 +70,7 @@ def test_every_document_is_read_and_paid_for(travel: Travel) -> None:
         )
         sums = balance(purpose=order.purpose)
         assert sums.open == Decimal(0)
-        paid = Payment.objects.filter(assignment__hit__questions__payer=order.purpose)
+        paid = Payment.objects.filter(**order.purpose.at("assignment__hit__questions__payer"))
         assert sums.spent == sum(one.amount for one in paid) > 0
 
 

@@ -161,8 +161,8 @@ def test_three_people_judged_every_question(travel: Travel) -> None:
 
 def test_money_is_spent_or_given_back_to_the_cent(travel: Travel) -> None:
     ledger = (
-        f"SELECT purpose, kind, sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} GROUP BY"
-        " 1, 2"
+        "SELECT purpose_kind || ':' || purpose_number, kind, sum(amount) FROM money_ledger"
+        f" WHERE track_id = {OF_TRACK} GROUP BY 1, 2"
     )
 
     def sums_once_given_back() -> dict[tuple[str, str], Decimal] | None:

@@ -18,11 +18,11 @@ RUN = "Harbor_2"
 SUMS = """
     SELECT kind, sum(amount), count(*) FROM money_ledger
     WHERE track_id = (SELECT id FROM tracks_track WHERE slug = %s)
-        AND purpose NOT LIKE 'tutorial:%%' GROUP BY 1
+        AND purpose_kind <> 'tutorial' GROUP BY 1
 """
 OPEN = """
     SELECT coalesce(sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END), 0) FROM money_ledger
-    WHERE purpose NOT LIKE 'tutorial:%%'
+    WHERE purpose_kind <> 'tutorial'
 """
 ORDERS = "SELECT key, amount FROM money_ledger WHERE key LIKE 'order:%%'"
 

@@ -53,7 +53,7 @@ class Kill:
 
 
 THRESHOLDS = ("sampling_samplebatch", "sampling_threshold", "sampling_sample")
-NO_LESSON = "purpose NOT LIKE 'tutorial:%%'"
+NO_LESSON = "purpose_kind <> 'tutorial'"
 """What tutorials are paid is no judging's, and waits for whoever has begun one."""
 JUDGMENTS = ("annotation_response", "instances_label", "annotation_payment")
 KILLS = [

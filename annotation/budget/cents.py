@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from kbpo.corpus.fetch import fetch
+from kbpo.money.purpose import Purpose
 
 SET_ASIDE, GIVEN_BACK, FEE, SPENT = "set aside", "given back", "fee", "spent"
 STATES = (
@@ -31,15 +32,15 @@ CENTS = """
         SELECT * FROM money_ledger WHERE state <> 'failed' AND (%(track)s::bigint IS NULL
             OR track_id = %(track)s)
     ), spends AS (
-        SELECT l.track_id, l.purpose, l.amount, l.key,
+        SELECT l.track_id, l.purpose_kind, l.purpose_number, l.amount, l.key,
                CASE WHEN l.key ~ '^assignment:[0-9]+(/[0-9]+)?$'
                     THEN split_part(split_part(l.key, ':', 2), '/', 1)::bigint END AS assignment_id,
                CASE WHEN l.key ~ '^assignment:[0-9]+/[0-9]+$'
                    THEN split_part(l.key, '/', 2)::bigint END AS question_id
         FROM live l WHERE l.kind = 'spend'
     ), followed AS (
-        SELECT s.track_id, s.purpose, s.amount, coalesce(pa.worker_id, pt.worker_id,
-            b.worker_id, e.worker_id) AS worker_id,
+        SELECT s.track_id, s.purpose_kind, s.purpose_number, s.amount,
+               coalesce(pa.worker_id, pt.worker_id, b.worker_id, e.worker_id) AS worker_id,
                coalesce(pa.status, pt.status, b.status, e.status, 'spent') AS state,
                greatest(0, least(s.amount, coalesce(q.reward, pa.amount, pt.amount, b.amount,
                    e.amount, s.amount))) AS reward
@@ -50,23 +51,26 @@ CENTS = """
         LEFT JOIN annotation_bonus e ON s.key = e.token
         LEFT JOIN annotation_question q ON q.id = s.question_id
     ), cents AS (
-        SELECT track_id, purpose, worker_id, state, reward AS amount FROM followed
+        SELECT track_id, purpose_kind, purpose_number, worker_id, state, reward AS amount
+            FROM followed
         UNION ALL
-        SELECT track_id, purpose, worker_id, 'fee', amount - reward FROM followed
-            WHERE amount > reward
+        SELECT track_id, purpose_kind, purpose_number, worker_id, 'fee', amount - reward
+            FROM followed WHERE amount > reward
         UNION ALL
-        SELECT track_id, purpose, NULL, 'given back', amount FROM live WHERE kind = 'release'
+        SELECT track_id, purpose_kind, purpose_number, NULL, 'given back', amount FROM live
+            WHERE kind = 'release'
         UNION ALL
-        SELECT track_id, purpose, NULL, 'set aside',
+        SELECT track_id, purpose_kind, purpose_number, NULL, 'set aside',
                sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM live
-                   GROUP BY track_id, purpose
+                   GROUP BY track_id, purpose_kind, purpose_number
     )
-    SELECT t.id, t.name, c.purpose, coalesce(w.handle, ''), c.state, sum(c.amount)
+    SELECT t.id, t.name, c.purpose_kind, c.purpose_number, coalesce(w.handle, ''), c.state,
+           sum(c.amount)
     FROM cents c JOIN tracks_track t ON t.id = c.track_id LEFT JOIN annotation_worker w
         ON w.id = c.worker_id
-    GROUP BY t.id, t.name, c.purpose, w.handle, c.state
+    GROUP BY t.id, t.name, c.purpose_kind, c.purpose_number, w.handle, c.state
     HAVING sum(c.amount) <> 0
-    ORDER BY t.name, t.id, c.purpose, coalesce(w.handle, ''), c.state
+    ORDER BY t.name, t.id, c.purpose_kind, c.purpose_number, coalesce(w.handle, ''), c.state
 """
 
 
@@ -78,7 +82,7 @@ class Cents:
 
     track: int
     track_name: str
-    purpose: str
+    purpose: Purpose
     worker: str
     state: str
     amount: Decimal
@@ -88,4 +92,7 @@ def cents(track: int | None = None) -> list[Cents]:
     """Every cent that was ever reserved, on one track or all. The sum of a purpose is what was
     reserved for it.
     """
-    return [Cents(*row) for row in fetch(CENTS, {"track": track})]
+    return [
+        Cents(number, name, Purpose(kind, of), *parts)
+        for number, name, kind, of, *parts in fetch(CENTS, {"track": track})
+    ]

@@ -30,11 +30,12 @@ KEPT = timedelta(days=30)
 CHECKS: dict[str, str] = {
     "overspent": (
         """
-        SELECT purpose || ' has spent or given back $' || -sum(CASE kind WHEN 'reserve'
-            THEN amount ELSE -amount END)
+        SELECT purpose_kind || ':' || purpose_number || ' has spent or given back $'
+               || -sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END)
                || ' more than was reserved.'
-        FROM money_ledger WHERE state <> 'failed' GROUP BY purpose
-        HAVING sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) < 0 ORDER BY purpose"""
+        FROM money_ledger WHERE state <> 'failed' GROUP BY purpose_kind, purpose_number
+        HAVING sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) < 0
+        ORDER BY purpose_kind, purpose_number"""
     ),
     "unpaid": (
         """
@@ -64,7 +65,7 @@ CHECKS: dict[str, str] = {
         FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
         JOIN annotation_hit h ON h.id = a.hit_id
         LEFT JOIN (SELECT assignment_id, sum(amount) AS amount FROM annotation_bonus
-            WHERE payer <> '' GROUP BY 1) b ON b.assignment_id = a.id
+            WHERE payer_kind IS NOT NULL GROUP BY 1) b ON b.assignment_id = a.id
         WHERE p.amount + coalesce(b.amount, 0) <> h.reward + a.extra ORDER BY p.id"""
     ),
     "bonus_not_spent": (
@@ -73,8 +74,8 @@ CHECKS: dict[str, str] = {
                || ', and the ledger has $' || coalesce(l.amount, 0) || ' for it.'
         FROM annotation_bonus b LEFT JOIN money_ledger l ON l.key = b.token AND l.kind = 'spend'
             AND l.state <> 'failed'
-        WHERE b.payer <> '' AND CASE WHEN b.status = 'failed' THEN coalesce(l.amount, 0) <> 0
-            ELSE coalesce(l.amount, 0) < b.amount END
+        WHERE b.payer_kind IS NOT NULL
+            AND CASE WHEN b.status = 'failed' THEN coalesce(l.amount, 0) <> 0 ELSE coalesce(l.amount, 0) < b.amount END
         ORDER BY b.id"""
     ),
     "no_spending": (

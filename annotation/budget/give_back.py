@@ -16,8 +16,9 @@ def tick() -> int:
     """How many submissions and pilots got money back: all that they will not need, less what
     answers may still cost. Those whose reservations are closed are not looked at again.
     """
-    numbers = [int(purpose.split(":")[1]) for purpose in unclosed("submission")]
-    ended = Submission.objects.filter(pk__in=numbers, status__in=ENDED).select_related("track")
+    ended = Submission.objects.filter(
+        pk__in=unclosed("submission"), status__in=ENDED
+    ).select_related("track")
     return sum(give_back(submission) for submission in ended) + give_back_pilots()
 
 
@@ -49,8 +50,7 @@ def give_back(submission: Submission) -> bool:
 
 def give_back_pilots() -> int:
     """How many ended pilots got back what they did not need."""
-    numbers = [int(purpose.split(":")[1]) for purpose in unclosed("pilot")]
-    pilots = Pilot.objects.filter(pk__in=numbers).select_related("track").order_by("pk")
+    pilots = Pilot.objects.filter(pk__in=unclosed("pilot")).select_related("track").order_by("pk")
     return sum(_give_back_pilot(pilot) for pilot in pilots)
 
 
@@ -61,7 +61,7 @@ def _give_back_pilot(pilot: Pilot) -> bool:
     """
     if not one_publisher(pilot.payer, wait=False):
         return False
-    if Question.objects.filter(payer=pilot.payer, status__in=UNSETTLED).exists():
+    if Question.objects.filter(status__in=UNSETTLED, **pilot.payer.at("payer")).exists():
         return False
     sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
     if sums.open <= keep:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import HIT, Halt, Question
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
@@ -54,7 +55,7 @@ def resume(track: Track | None, who: User | None, why: str) -> int:
     """
     if not why.strip():
         raise ValueError("Say why it may go on; it stands in the log.")
-    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(
+    lifted = Halt.objects.filter(track=track, payer_kind=None, lifted_at=None).update(
         lifted_at=clock.now(), lifted_by=who
     )
     log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
@@ -65,17 +66,17 @@ def resume(track: Track | None, who: User | None, why: str) -> int:
     return lifted
 
 
-def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
+def halt_of(questions: QuerySet[Question], payer: Purpose) -> Halt | None:
     """The stop that holds for these questions of a payer, or for their track, if there is one."""
     tracks = Track.objects.filter(questions__in=questions)
-    held = Halt.objects.filter(lifted_at=None, payer__in=["", payer])
+    held = Halt.objects.filter(Q(payer_kind=None) | Q(**payer.at("payer")), lifted_at=None)
     return held.filter(Q(track=None) | Q(track__in=tracks)).first()
 
 
 def halted_tracks(*scopes: str) -> QuerySet[Track]:
     """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
     halts = Halt.objects.filter(
-        lifted_at=None, payer="", **({"scope__in": scopes} if scopes else {})
+        lifted_at=None, payer_kind=None, **({"scope__in": scopes} if scopes else {})
     )
     return (
         Track.objects.all()
@@ -89,9 +90,12 @@ def halted_hits(*scopes: str) -> QuerySet[HIT]:
     questions.
     """
     halts = Halt.objects.filter(
-        lifted_at=None, **({"scope__in": scopes} if scopes else {})
-    ).exclude(payer="")
-    paused = HIT.objects.filter(questions__payer__in=halts.values("payer"))
+        lifted_at=None,
+        payer_kind=OuterRef("payer_kind"),
+        payer_number=OuterRef("payer_number"),
+        **({"scope__in": scopes} if scopes else {}),
+    )
+    paused = HIT.objects.filter(questions__in=Question.objects.filter(Exists(halts)))
     return HIT.objects.filter(Q(track__in=halted_tracks(*scopes)) | Q(pk__in=paused.values("pk")))
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.db import connection
+from django.db.models import QuerySet
 
+from annotation.models import Question
 from annotation.platforms.registry import local_names
 from kbpo.money.models import Budget
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance, over
 from kbpo.tracks.models import Track
 
@@ -15,7 +18,7 @@ COMMITTED = """
     SELECT coalesce(sum(price * wanted), 0) FROM (
         SELECT q.price,
                CASE WHEN (q.status = 'published' AND h.status IN ('intent', 'open', 'closed'))
-                      OR (q.payer LIKE 'gold:%%' AND NOT h.platform = ANY(%s)
+                      OR (q.payer_kind = 'gold' AND NOT h.platform = ANY(%s)
                           AND h.status IN ('intent', 'open'))
                     THEN greatest(
                    h.max_assignments - count(a.id) FILTER (WHERE a.status IN ('approved', 'paid')),
@@ -26,7 +29,7 @@ COMMITTED = """
         JOIN annotation_hit_questions hq ON hq.question_id = q.id
         JOIN annotation_hit h ON h.id = hq.hit_id
         LEFT JOIN annotation_assignment a ON a.hit_id = h.id
-        WHERE {which} = %s
+        WHERE {which}
         GROUP BY q.id, h.id
     ) AS each_hit
 """
@@ -35,12 +38,21 @@ are not yet paid for. Gold in a marketplace's HIT costs as many places as the HI
 pages, what is in somebody's hands."""
 
 
-def committed(payer: str) -> Decimal:
+OF_PAYER = "q.payer_kind = %s AND q.payer_number = %s"
+
+
+def payers_of(questions: QuerySet[Question]) -> list[Purpose]:
+    """Return who pays for these questions, in the order in which their money is locked."""
+    payers = questions.order_by().values_list("payer_kind", "payer_number").distinct()
+    return sorted(Purpose(kind, number) for kind, number in payers)
+
+
+def committed(payer: Purpose) -> Decimal:
     """What a payer's published questions may still cost; that much of its reservation must be
     kept.
     """
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.payer"), [local_names(), payer])
+        cursor.execute(COMMITTED.format(which=OF_PAYER), [local_names(), *payer])
         return Decimal(cursor.fetchone()[0])
 
 
@@ -52,11 +64,11 @@ def room_on(track: Track) -> Decimal | None:
     if cap is None or not over(track):
         return None
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.track_id"), [local_names(), track.pk])
+        cursor.execute(COMMITTED.format(which="q.track_id = %s"), [local_names(), track.pk])
         return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 
 
-def one_publisher(payer: str, *, wait: bool = True) -> bool:
+def one_publisher(payer: Purpose, *, wait: bool = True) -> bool:
     """Whether this transaction alone promises a payer's money to anybody, so that no two pass its
     reservation.
     """
@@ -64,5 +76,5 @@ def one_publisher(payer: str, *, wait: bool = True) -> bool:
         "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"
     )
     with connection.cursor() as cursor:
-        cursor.execute(how % "hashtext('annotation.hits.publish'), hashtext(%s)", [payer])
+        cursor.execute(how % "hashtext('annotation.hits.publish'), hashtext(%s)", [str(payer)])
         return bool(cursor.fetchone()[-1])

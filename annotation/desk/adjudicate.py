@@ -41,6 +41,7 @@ from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.money.purpose import Purpose
 from kbpo.queue import one_at_a_time
 from kbpo.submissions.interest import has_stake
 from kbpo.submissions.models import Submission
@@ -154,7 +155,7 @@ def _for_experts(track: Track, target: int) -> Question | None:
     if draft is None:
         return None
     rounds = Question.objects.filter(track=track, target=target, interface=draft.interface)
-    made = rounds.filter(payer=EXPERTS).order_by("-pk").first()
+    made = rounds.filter(payer_kind=EXPERTS).order_by("-pk").first()
     if made is not None and set(draft.shown) <= set(made.shown):
         return made
     return Question.objects.create(
@@ -165,7 +166,7 @@ def _for_experts(track: Track, target: int) -> Question | None:
         shown=draft.shown,
         round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
         payload=draft.payload,
-        payer=EXPERTS,
+        payer=Purpose(EXPERTS, track.pk),
         order=0.0,
         answers_wanted=1,
         price=Decimal("0.00"),
@@ -424,7 +425,7 @@ def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
         return names_agree(values[question.target_id])
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target))
-        if question.payer == EXPERTS and value.get("holds") and not now.get("shown"):
+        if question.payer_kind == EXPERTS and value.get("holds") and not now.get("shown"):
             return False  # most of those who read the document marked nothing there
         both = set(value.get("shown", ())) & set(now.get("shown", ()))
         if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:

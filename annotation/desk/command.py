@@ -8,7 +8,7 @@ import logging
 
 from django.db import transaction
 
-from annotation.budget.promises import committed, one_publisher
+from annotation.budget.promises import committed, one_publisher, payers_of
 from annotation.labels import exclude, reject
 from annotation.labels.exclude import LeftOut
 from annotation.labels.reject import CannotReject
@@ -101,7 +101,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     if (
         kind == "hit"
     ):  # what it may cost before its questions, and these before itself: see README.md
-        for payer in sorted(set(Question.objects.filter(hits=pk).values_list("payer", flat=True))):
+        for payer in payers_of(Question.objects.filter(hits=pk)):
             one_publisher(payer)
         list(
             Question.objects.select_for_update(of=("self",))
@@ -148,15 +148,13 @@ def _take_up_again(hit: HIT) -> None:
     """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is
     not needed any more: its questions would be out twice.
     """
-    asked = hit.questions.exclude(payer__startswith="gold:")
+    asked = hit.questions.exclude(payer_kind="gold")
     if any(question.status != "waiting" for question in asked):
         raise CannotRetry(
             "Its questions have gone out in another HIT since, or are done; it is not needed any"
             " more."
         )
-    payers = sorted(
-        set(hit.questions.values_list("payer", flat=True))
-    )  # they are locked by whoever retries
+    payers = payers_of(hit.questions.all())  # they are locked by whoever retries
     asked.update(
         status="published",
         status_since=clock.now(),

@@ -31,6 +31,7 @@ from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
 from kbpo import clock
 from kbpo.accounts.audit import dismissed
+from kbpo.money.purpose import Purpose
 
 ZERO = Decimal("0.00")
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -195,7 +196,7 @@ def _short_of_money() -> Stage:
     since = []
     for order in DocumentOrder.objects.filter(closed_at=None):
         if missing(order) > 0:
-            waiting = Question.objects.filter(payer=order.purpose, status="waiting")
+            waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
             since.append(waiting.aggregate(oldest=Min("status_since"))["oldest"])
     return Stage("Add money to orders", "an admin", len(since), min(since, default=None), HOUR)
 
@@ -292,7 +293,7 @@ def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
     ]
 
 
-def _about(row: Any, names: dict[str, str]) -> str:
+def _about(row: Any, names: dict[Purpose, str]) -> str:
     if isinstance(row, Question):
         return names[row.payer]
     if isinstance(row, HIT):

@@ -17,6 +17,7 @@ from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import MOST_ANSWERS, MOST_IF_UNSURE
 from kbpo import clock
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
@@ -68,7 +69,7 @@ def unreplaced(worker: int) -> int:
     return lacking
 
 
-def _free(payer: str) -> Decimal:
+def _free(payer: Purpose) -> Decimal:
     """What a payer has set aside and not promised yet."""
     return balance(purpose=payer).open - committed(payer)
 

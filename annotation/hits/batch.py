@@ -5,7 +5,7 @@ stopping one.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -18,6 +18,7 @@ from annotation.questions.limits import MOST_ANSWERS
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, balance, reserve
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import Sweep
@@ -25,7 +26,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 SUMS = """
-    SELECT q.payer, q.track_id, count(*) FILTER (WHERE q.status = 'waiting'),
+    SELECT q.payer_kind, q.payer_number, q.track_id, count(*) FILTER (WHERE q.status = 'waiting'),
            count(*) FILTER (WHERE q.status = 'published'),
                count(*) FILTER (WHERE q.status = 'answered'),
            count(*) FILTER (WHERE q.status = 'settled'),
@@ -33,19 +34,21 @@ SUMS = """
            coalesce(sum(q.answers_wanted) FILTER (WHERE q.status <> 'cancelled'), 0),
                max(q.status_since)
     FROM annotation_question q
-    WHERE q.status <> 'gold' AND q.payer NOT LIKE 'gold:%%' AND (%(payer)s = ''
-        OR q.payer = %(payer)s)
-    GROUP BY q.payer, q.track_id
-    HAVING %(payer)s <> '' OR count(*) FILTER (WHERE q.status IN ('waiting', 'published',
+    WHERE q.status <> 'gold' AND q.payer_kind <> 'gold' AND (%(kind)s IS NULL
+        OR q.payer_kind = %(kind)s AND q.payer_number = %(number)s)
+    GROUP BY q.payer_kind, q.payer_number, q.track_id
+    HAVING %(kind)s IS NOT NULL OR count(*) FILTER (WHERE q.status IN ('waiting', 'published',
         'answered')) > 0
     ORDER BY max(q.id) DESC LIMIT %(limit)s
 """
 ANSWERS = """
-    SELECT q.payer, count(*) FROM annotation_assignment a
+    SELECT q.payer_kind, q.payer_number, count(*) FROM annotation_assignment a
     JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id JOIN annotation_question q
         ON q.id = hq.question_id
-    WHERE a.status IN ('submitted', 'accepted', 'approved', 'paid') AND q.payer = ANY(%s)
-        GROUP BY q.payer
+    JOIN unnest(%s::text[], %s::bigint[]) AS payer(kind, number)
+        ON payer.kind = q.payer_kind AND payer.number = q.payer_number
+    WHERE a.status IN ('submitted', 'accepted', 'approved', 'paid')
+        GROUP BY q.payer_kind, q.payer_number
 """
 
 
@@ -57,7 +60,7 @@ class CannotChange(ValueError):
 class Batch:
     """The questions of one payer, counted; its money; and the stop that holds, if one does."""
 
-    payer: str
+    payer: Purpose
     name: str
     track: Track
     waiting: int
@@ -88,73 +91,78 @@ class Batch:
 
 def batches(limit: int = 20) -> list[Batch]:
     """The batches with questions that are not done yet, newest first."""
-    return _batches("", limit)
+    return _batches(None, limit)
 
 
-def batch(payer: str) -> Batch | None:
+def batch(payer: Purpose) -> Batch | None:
     """One batch, done or not; None if nothing was ever asked for it."""
     return next(iter(_batches(payer, 1)), None)
 
 
-def _batches(payer: str, limit: int) -> list[Batch]:
+def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
+    kind, number = payer or (None, None)
     with connection.cursor() as cursor:
-        cursor.execute(SUMS, {"payer": payer, "limit": limit})
-        rows = cursor.fetchall()
-        cursor.execute(ANSWERS, [[row[0] for row in rows]])
-        answers = dict(cursor.fetchall())
-    tracks = Track.objects.in_bulk({row[1] for row in rows})
+        cursor.execute(SUMS, {"kind": kind, "number": number, "limit": limit})
+        counted = [(Purpose(*row[:2]), row[2:]) for row in cursor.fetchall()]
+        payers = [payer for payer, _ in counted]
+        cursor.execute(ANSWERS, [[of.kind for of in payers], [of.number for of in payers]])
+        answers = {Purpose(kind, number): n for kind, number, n in cursor.fetchall()}
+    tracks = Track.objects.in_bulk({counts[0] for _, counts in counted})
     halts = {
         halt.payer: halt
-        for halt in Halt.objects.filter(lifted_at=None).exclude(payer="").select_related("who")
+        for halt in Halt.objects.filter(lifted_at=None, payer_kind__isnull=False).select_related(
+            "who"
+        )
     }
-    names = names_of([row[0] for row in rows])
-    found = []
-    for who, track, waiting, published, answered, settled, given_up, wanted, moved_at in rows:
-        sums = balance(purpose=who)
-        found.append(
+    names = names_of(payers)
+    made = []
+    for payer, counts in counted:
+        track, waiting, published, answered, settled, given_up, wanted, moved_at = counts
+        sums = balance(purpose=payer)
+        made.append(
             Batch(
-                payer=who,
-                name=names[who],
+                payer=payer,
+                name=names[payer],
                 track=tracks[track],
                 waiting=waiting,
                 published=published,
                 answered=answered,
                 settled=settled,
                 given_up=given_up,
-                answers=answers.get(who, 0),
+                answers=answers.get(payer, 0),
                 answers_wanted=wanted,
                 moved_at=moved_at,
                 spent=sums.spent,
                 left=sums.open,
-                halt=halts.get(who),
+                halt=halts.get(payer),
             )
         )
-    return found
+    return made
 
 
-def names_of(payers: Iterable[str]) -> dict[str, str]:
-    """What people call these batches."""
-    payers = list(payers)
-    numbers = [int(payer.split(":")[1]) for payer in payers if payer.startswith("submission:")]
-    rows = Submission.objects.filter(pk__in=numbers).select_related("team")
-    found = {row.purpose: f"{row.team.name} {row.name}" for row in rows}
-    return {payer: found.get(payer, payer.replace(":", " ").capitalize()) for payer in payers}
+def names_of(payers: Collection[Purpose]) -> dict[Purpose, str]:
+    """Return what people call these batches."""
+    numbers = [payer.number for payer in payers if payer.kind == "submission"]
+    submissions = Submission.objects.filter(pk__in=numbers).select_related("team")
+    names = {payer: f"{payer.kind.capitalize()} {payer.number}" for payer in payers}
+    return names | {row.purpose: f"{row.team.name} {row.name}" for row in submissions}
 
 
-def team_of(payer: str) -> Submission | None:
+def team_of(payer: Purpose) -> Submission | None:
     """The submission that a batch belongs to, if it is one's."""
-    kind, _, number = payer.partition(":")
-    return Submission.objects.filter(pk=number).first() if kind == "submission" else None
+    if payer.kind != "submission":
+        return None
+    return Submission.objects.filter(pk=payer.number).first()
 
 
 @transaction.atomic
-def pause_batch(payer: str, who: User, why: str) -> Halt:
+def pause_batch(payer: Purpose, who: User, why: str) -> Halt:
     """The stop of one batch: nothing of it is published or offered; work in hand may be finished,
     and is paid.
     """
     if not why.strip():
         raise CannotChange("Say why; whoever waits will read it.")
-    if Halt.objects.filter(payer=payer, lifted_at=None).exists():
+    if Halt.objects.filter(lifted_at=None, **payer.at("payer")).exists():
         raise CannotChange("This batch is paused already.")
     track = _track(payer)
     note("pause", payer, who=who, why=why, track=track.slug)
@@ -164,11 +172,11 @@ def pause_batch(payer: str, who: User, why: str) -> Halt:
 
 
 @transaction.atomic
-def resume_batch(payer: str, who: User, why: str) -> int:
+def resume_batch(payer: Purpose, who: User, why: str) -> int:
     """How many stops of a batch were lifted. Raises CannotChange without a reason."""
     if not why.strip():
         raise CannotChange("Say why it may go on; it stands in the log.")
-    rows = Halt.objects.filter(payer=payer, lifted_at=None)
+    rows = Halt.objects.filter(lifted_at=None, **payer.at("payer"))
     lifted = rows.update(lifted_at=clock.now(), lifted_by=who)
     if lifted:
         note("go on", payer, who=who, why=why.strip(), track=_track(payer).slug)
@@ -176,21 +184,21 @@ def resume_batch(payer: str, who: User, why: str) -> int:
     return lifted
 
 
-def cost_of_extending(payer: str) -> tuple[int, Decimal, Decimal]:
+def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
     """How many open questions can have one more answer, what that costs, and what must be set aside
     for it besides.
     """
     rows = Question.objects.filter(
-        payer=payer, status__in=ANSWERABLE, answers_wanted__lt=MOST_ANSWERS
+        status__in=ANSWERABLE, answers_wanted__lt=MOST_ANSWERS, **payer.at("payer")
     )
     prices = list(rows.values_list("price", flat=True))
     cost = sum(prices, ZERO)
     needed = sum(
         (
             price * wanted
-            for price, wanted in Question.objects.filter(payer=payer, status="waiting").values_list(
-                "price", "answers_wanted"
-            )
+            for price, wanted in Question.objects.filter(
+                status="waiting", **payer.at("payer")
+            ).values_list("price", "answers_wanted")
         ),
         ZERO,
     )
@@ -202,7 +210,7 @@ def cost_of_extending(payer: str) -> tuple[int, Decimal, Decimal]:
 
 
 @transaction.atomic
-def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) -> int:
+def extend_batch(payer: Purpose, who: User, why: str, *, wanted: int | None = None) -> int:
     """How many open questions get one more answer, and the whole time for it. Raises CannotChange.
 
     With the answers that were wanted when its page was shown, nothing is done twice: a second click
@@ -231,7 +239,7 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
         except OverBudget as over:
             raise CannotChange(f"Nothing was changed. {over}") from over
     rows = Question.objects.select_for_update(of=("self",)).filter(
-        payer=payer, status__in=ANSWERABLE
+        status__in=ANSWERABLE, **payer.at("payer")
     )
     still_open = list(rows.select_related("track").order_by("pk"))
     questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
@@ -272,7 +280,7 @@ def one_more(questions: Sequence[Question]) -> None:
 
 
 @transaction.atomic
-def stop_batch(payer: str, who: User, why: str) -> int:
+def stop_batch(payer: Purpose, who: User, why: str) -> int:
     """How many open questions were given up: those with answers are settled with what they have,
     the others are known to be missing. Answers in hand are still taken and paid. What a sweep had
     left others may ask.
@@ -282,14 +290,16 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     track = _track(payer)
     one_publisher(payer)
     rows = Question.objects.select_for_update(of=("self",)).filter(
-        payer=payer, status__in=ANSWERABLE
+        status__in=ANSWERABLE, **payer.at("payer")
     )
     questions = list(rows.order_by("pk"))
     for question in questions:
         question.move("given_up", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
-    if questions and payer.startswith("sweep:"):
-        Sweep.objects.filter(pk=payer.split(":")[1]).update(stopped_at=clock.now())
-    Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=clock.now(), lifted_by=who)
+    if questions and payer.kind == "sweep":
+        Sweep.objects.filter(pk=payer.number).update(stopped_at=clock.now())
+    Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(
+        lifted_at=clock.now(), lifted_by=who
+    )
     note(
         "stop",
         payer,
@@ -302,9 +312,9 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     return len(questions)
 
 
-def _track(payer: str) -> Track:
+def _track(payer: Purpose) -> Track:
     """The track of a batch. Raises CannotChange if there is no such batch."""
-    row = Question.objects.filter(payer=payer).select_related("track").first()
+    row = Question.objects.filter(**payer.at("payer")).select_related("track").first()
     if row is None:
         raise CannotChange("There is no such batch.")
     return row.track

@@ -40,10 +40,11 @@ OPEN_TO = """
           SELECT 1 FROM annotation_halt s
           WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL
               OR s.track_id = h.track_id)
-            AND (s.payer = '' OR EXISTS (
+            AND (s.payer_kind IS NULL OR EXISTS (
                 SELECT 1 FROM annotation_hit_questions sq JOIN annotation_question p
                     ON p.id = sq.question_id
-                WHERE sq.hit_id = h.id AND p.payer = s.payer)))
+                WHERE sq.hit_id = h.id AND p.payer_kind = s.payer_kind
+                    AND p.payer_number = s.payer_number)))
       AND NOT EXISTS (
           SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g
               ON g.question_id = gq.question_id
@@ -70,8 +71,8 @@ OPEN_TO = """
           JOIN annotation_question o ON o.id = oq.question_id
           JOIN instances_target t ON t.id = o.target_id
           WHERE oq.hit_id = h.id AND (
-              o.payer IN (
-                  SELECT 'submission:' || s.id FROM submissions_submission s
+              o.payer_kind = 'submission' AND o.payer_number IN (
+                  SELECT s.id FROM submissions_submission s
                   WHERE s.team_id = ANY(%(teams)s::bigint[]))
               OR EXISTS (
                   SELECT 1 FROM instances_instance i

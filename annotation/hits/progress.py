@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, QuerySet, Sum
 
 from annotation.models import ANSWERED, Assignment, Question
 from kbpo import clock
+from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
@@ -43,7 +44,7 @@ class Progress:
         return self.settled + self.given_up
 
 
-def questions_progress(*, payer: str = "", track: Track | None = None) -> Progress:
+def questions_progress(*, payer: Purpose | None = None, track: Track | None = None) -> Progress:
     """The counts, reasons and rate of a payer's questions, e.g.
     ``questions_progress(payer=submission.purpose)``.
     """
@@ -73,12 +74,12 @@ def questions_progress(*, payer: str = "", track: Track | None = None) -> Progre
     )
 
 
-def _of(track: Track | None, payer: str, prefix: str) -> dict[str, Any]:
+def _of(track: Track | None, payer: Purpose | None, prefix: str) -> dict[str, Any]:
     where: dict[str, Any] = {}
     if track is not None:
         where[f"{prefix}track"] = track
     if payer:
-        where[f"{prefix}payer"] = payer
+        where |= payer.at(f"{prefix}payer")
     return where
 
 

@@ -17,7 +17,7 @@ from django.db.models import F, QuerySet, Sum, Value
 from django.db.models.functions import Least
 
 from annotation.budget.halts import halt_of, halted_hits
-from annotation.budget.promises import committed, one_publisher, room_on
+from annotation.budget.promises import committed, one_publisher, payers_of, room_on
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Question
 from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome
@@ -26,6 +26,7 @@ from annotation.quality.gold import gold_among
 from annotation.workers.intake import tutorial_reward_on
 from annotation.workers.teach import told_before, tutorials
 from kbpo import clock
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
 from kbpo.tracks.models import Track
@@ -42,7 +43,7 @@ CANCEL = """
         reason = 'The submission that would have paid for it was withdrawn.'
     WHERE q.id IN (
         SELECT o.id FROM annotation_question o JOIN submissions_submission s
-            ON o.payer = 'submission:' || s.id
+            ON o.payer_kind = 'submission' AND o.payer_number = s.id
         WHERE s.status IN ('withdrawn', 'expired', 'refused')
             AND o.status IN ('waiting', 'published')
           AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_assignment a
@@ -64,12 +65,12 @@ def tick() -> int:
     return cancelled + made + _put_up()
 
 
-def _payers() -> list[str]:
+def _payers() -> list[Purpose]:
     waiting = Question.objects.filter(status="waiting", next_try_at__lte=clock.now())
-    return sorted(waiting.values_list("payer", flat=True).distinct())
+    return payers_of(waiting)
 
 
-def _make_hits(payer: str) -> int:
+def _make_hits(payer: Purpose) -> int:
     made = 0
     while batch := _make_batch(payer):
         made += batch
@@ -77,11 +78,13 @@ def _make_hits(payer: str) -> int:
 
 
 @transaction.atomic
-def _make_batch(payer: str) -> int:
+def _make_batch(payer: Purpose) -> int:
     """How many intents were committed for the payer's next questions in order."""
     if not one_publisher(payer, wait=False):
         return 0
-    due = Question.objects.filter(payer=payer, status="waiting", next_try_at__lte=clock.now())
+    due = Question.objects.filter(
+        status="waiting", next_try_at__lte=clock.now(), **payer.at("payer")
+    )
     if (halt := halt_of(due, payer)) is not None:
         _wait(payer, f"Publishing is stopped: {halt.why}")
         return 0
@@ -100,7 +103,7 @@ def _make_batch(payer: str) -> int:
             break
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
-            if not chosen and not promised and payer.startswith("submission:"):
+            if not chosen and not promised and payer.kind == "submission":
                 return _forgo(due, why)
             _wait(payer, why)
             break
@@ -153,10 +156,9 @@ def _forgo(questions: QuerySet[Question], why: str) -> int:
     return 0
 
 
-def _wait(payer: str, reason: str) -> None:
-    Question.objects.filter(payer=payer, status="waiting").exclude(reason=reason).update(
-        reason=reason
-    )
+def _wait(payer: Purpose, reason: str) -> None:
+    waiting = Question.objects.filter(status="waiting", **payer.at("payer"))
+    waiting.exclude(reason=reason).update(reason=reason)
 
 
 def _intend(questions: list[Question]) -> None:

@@ -11,11 +11,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.budget.halts import halted_hits, pause
-from annotation.budget.promises import committed, one_publisher
+from annotation.budget.promises import committed, one_publisher, payers_of
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.registry import local_names
 from kbpo import clock
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
@@ -45,8 +46,8 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
 def tick() -> int:
     """How many HITs were put back, since the stop that took them down was lifted."""
     down = _down().exclude(pk__in=halted_hits(Halt.Scope.ALL))
-    payers = down.values_list("questions__payer", flat=True).distinct()
-    return sum(_put_back(payer) for payer in sorted(set(payers)))
+    payers = payers_of(Question.objects.filter(status="published", hits__in=down.values("pk")))
+    return sum(_put_back(payer) for payer in payers)
 
 
 def _down() -> QuerySet[HIT]:
@@ -59,12 +60,12 @@ def _down() -> QuerySet[HIT]:
 
 
 @transaction.atomic
-def _put_back(payer: str) -> int:
+def _put_back(payer: Purpose) -> int:
     """How many HITs of a payer are open again, in order, as far as its reservation reaches; the
     rest is given up.
     """
     one_publisher(payer)
-    rows = _down().filter(questions__payer=payer).order_by("order", "pk")
+    rows = _down().filter(**payer.at("questions__payer")).order_by("order", "pk")
     put_back = 0
     asked = Question.objects.filter(pk__in=rows.values("questions"))
     list(

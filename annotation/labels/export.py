@@ -58,7 +58,7 @@ def answers(track: Track) -> Iterator[Row]:
             "; ".join(statement.words for statement in said),
             not one.excluded_reason,
             one.excluded_reason,
-            one.question.payer.startswith("gold:"),
+            one.question.payer_kind == "gold",
             one.assignment.seconds,
             one.assignment.submitted_at,
         ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotation.budget.promises import one_publisher
+from annotation.budget.promises import one_publisher, payers_of
 from annotation.hits.ask_again import ask_again, take_back, use_again
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
@@ -67,7 +67,7 @@ def lock(questions: Collection[int]) -> list[Question]:
     for them, as where they are published: so `add_up_again` can promise it.
     """
     rows = Question.objects.filter(pk__in=questions)
-    for payer in sorted(set(rows.values_list("payer", flat=True))):
+    for payer in payers_of(rows):
         one_publisher(payer)
     return list(
         rows.select_for_update(of=("self",)).select_related("track", "target").order_by("pk")

@@ -49,7 +49,7 @@ def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus
     """The rows by which an answer is paid: its reward, and what it earned besides elsewhere."""
     return (
         Payment.objects.filter(assignment=assignment),
-        Bonus.objects.filter(assignment=assignment).exclude(payer=""),
+        Bonus.objects.filter(assignment=assignment).exclude(payer_kind=None),
     )
 
 

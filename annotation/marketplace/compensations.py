@@ -72,7 +72,7 @@ def _why_not(bonus: Bonus) -> tuple[str, str]:
 
 
 def _stops(bonus: Bonus) -> QuerySet[Halt]:
-    held = Halt.objects.filter(lifted_at=None, payer="")
+    held = Halt.objects.filter(lifted_at=None, payer_kind=None)
     return held.filter(track=None) | held.filter(track=bonus.track_id)
 
 
@@ -101,7 +101,7 @@ def give_back(bonus: Bonus, no: Withdrawn) -> int:
     }
     if not Bonus.objects.filter(pk=bonus.pk, status="sent").update(**fields):
         return 0
-    Ledger.objects.filter(purpose=bonus.purpose).update(state=Ledger.State.FAILED)
+    Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.FAILED)
     return 1
 
 
@@ -110,11 +110,11 @@ def accrue_again(bonus: Bonus) -> None:
     new HIT if its last one was deleted. Raises OverBudget; the caller holds the row and moves it.
     """
     lock(bonus.track)
-    rows = Ledger.objects.filter(purpose=bonus.purpose, state=Ledger.State.FAILED)
+    rows = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
     cost, room = bonus.amount + bonus.fee, allowance(bonus.track, None, bonus.purpose)
     if rows.exists() and room.left is not None and room.scope is not None and cost > room.left:
         raise OverBudget(room.left, room.scope, cost)
-    Ledger.objects.filter(purpose=bonus.purpose).update(state=Ledger.State.CONFIRMED)
+    Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.CONFIRMED)
     if bonus.cleared_at is not None:
         bonus.offers, bonus.external_id, bonus.offered_at, bonus.cleared_at = (
             bonus.offers + 1,
@@ -157,7 +157,7 @@ def hurry(name: str) -> None:
     waiting = Bonus.objects.filter(
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]
     )
-    for stop in Halt.objects.filter(lifted_at=None, payer="", scope=Halt.Scope.ALL):
+    for stop in Halt.objects.filter(lifted_at=None, payer_kind=None, scope=Halt.Scope.ALL):
         rows = waiting.filter(status_since__lt=stop.since)  # not looked at since
         (rows if stop.track_id is None else rows.filter(track=stop.track_id)).update(
             next_try_at=clock.now()
@@ -204,7 +204,9 @@ def _is_nobodys(platform: Platform, bonus: Bonus) -> bool:
         return True
     if became is Offer.PAID:
         with transaction.atomic():
-            Ledger.objects.filter(purpose=bonus.purpose).update(state=Ledger.State.CONFIRMED)
+            Ledger.objects.filter(**bonus.purpose.at("purpose")).update(
+                state=Ledger.State.CONFIRMED
+            )
             bonus.move("paid")
     elif became is Offer.WAITS:
         Bonus.objects.filter(pk=bonus.pk).update(next_try_at=clock.now() + LATER)

@@ -162,12 +162,12 @@ def _give_up(row: Moving, sentence: str) -> int:
     """
     row.move("failed", sentence)
     if isinstance(row, Bonus):
-        if row.payer:  # a part of its payer's reservation: it is open again
+        if row.payer is not None:  # a part of its payer's reservation: it is open again
             unspend(row.token)
             return 1
         lost = row.assignment_id is None
         state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
-        Ledger.objects.filter(purpose=row.purpose).update(state=state)
+        Ledger.objects.filter(**row.purpose.at("purpose")).update(state=state)
         Bonus.objects.filter(pk=row.pk).update(cleared_at=clock.now() if lost else None)
     return 1
 

@@ -19,12 +19,14 @@ SENT_IN = ("submitted", "accepted", "approved", "paid")
 
 
 def pay_lessons(platform: str) -> int:
-    """How many promises became bonuses. A promise that became one has no purpose of its own any
-    more.
-    """
+    """How many promises became bonuses. A promise that became one is none any more."""
     runs = TutorialRun.objects.filter(
-        worker__platform=platform, worker__identity__isnull=False, passed=True, promised__gt=0
-    ).exclude(purpose="")
+        worker__platform=platform,
+        worker__identity__isnull=False,
+        passed=True,
+        promised__gt=0,
+        promise__isnull=False,
+    )
     return sum(_pay(pk) for pk in list(runs.values_list("pk", flat=True)[:200]))
 
 
@@ -48,7 +50,7 @@ def _grant(run: TutorialRun) -> int:
         .exclude(external_id="")
         .first()
     )
-    if answer is None or run.track is None or not run.purpose:
+    if answer is None or run.track is None or run.promise_id is None:
         return 0
     release(run.track, run.purpose, key=f"{run.purpose}/bonus", why="It is paid by a bonus")
     grant(
@@ -59,6 +61,6 @@ def _grant(run: TutorialRun) -> int:
         assignment=answer,
         key=payment_key(run),
     )
-    run.purpose = ""
-    run.save(update_fields=["purpose"])
+    run.promise = None
+    run.save(update_fields=["promise"])
     return 1

@@ -14,6 +14,7 @@ from annotation.labels.accept import PUT_AWAY, answers_that_count, met_before
 from annotation.models import HIT, Assignment
 from annotation.platforms.base import Platform, Refused
 from kbpo import clock
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 
@@ -78,7 +79,7 @@ def _promise(platform: Platform, hit: HIT, places: int) -> bool:
     """
     if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
         return False
-    prices: dict[str, Decimal] = defaultdict(Decimal)
+    prices: dict[Purpose, Decimal] = defaultdict(Decimal)
     for question in hit.questions.all():
         prices[question.payer] += question.price
     for payer in sorted(prices):
@@ -89,7 +90,7 @@ def _promise(platform: Platform, hit: HIT, places: int) -> bool:
     return True
 
 
-def _left(payer: str, price: Decimal, hit: HIT) -> Decimal:
+def _left(payer: Purpose, price: Decimal, hit: HIT) -> Decimal:
     """What is free of a payer's reservation. An answer that failed is paid, and still counted among
     the open places.
     """

@@ -10,6 +10,7 @@ from django.db.models import Q
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
+from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -207,9 +208,9 @@ class Pilot(models.Model):
         return f"pilot {self.pk}"
 
     @property
-    def payer(self) -> str:
-        """The ledger's name for what is spent on it."""
-        return f"pilot:{self.pk}"
+    def payer(self) -> Purpose:
+        """What money that is spent on it is for."""
+        return Purpose("pilot", self.pk)
 
 
 class Adjudication(models.Model):

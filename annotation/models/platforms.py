@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from kbpo import clock
+from kbpo.money.purpose import KINDS, Purpose, whole
 from kbpo.queue import Moving
 
 
@@ -46,14 +47,15 @@ class Bonus(Moving):
             " its own"
         ),
     )
-    payer = models.CharField(
-        max_length=64,
-        blank=True,
+    payer_kind = models.CharField(
+        max_length=12,
+        null=True,
         help_text=(
-            "Ledger purpose that it is spent from, under its token, where an answer earned it;"
-            " empty: a purpose of its own"
+            "Whose reservation it is spent from, under its token, where an answer earned it; none:"
+            " one of its own"
         ),
     )
+    payer_number = models.PositiveBigIntegerField(null=True)
     amount = models.DecimalField(max_digits=8, decimal_places=2)
     fee = models.DecimalField(max_digits=8, decimal_places=2)
     why = models.TextField(help_text="Its worker reads it")
@@ -81,15 +83,31 @@ class Bonus(Moving):
 
     class Meta:
         db_table_comment = "Bonuses and compensations on platforms"
-        constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="bonus_positive")]
+        constraints = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="bonus_positive"),
+            models.CheckConstraint(
+                condition=Q(payer_kind=None, payer_number=None)
+                | Q(payer_kind__in=KINDS, payer_number__isnull=False),
+                name="bonus_payer_is_whole",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"bonus {self.pk}"
 
     @property
-    def purpose(self) -> str:
-        """The ledger's name for it."""
-        return f"bonus:{self.pk}"
+    def purpose(self) -> Purpose:
+        """What its money is for, where it has a reservation of its own."""
+        return Purpose("bonus", self.pk)
+
+    @property
+    def payer(self) -> Purpose | None:
+        """Whose reservation it is spent from; None: its own."""
+        return whole(self.payer_kind, self.payer_number)
+
+    @payer.setter
+    def payer(self, payer: Purpose | None) -> None:
+        self.payer_kind, self.payer_number = payer or (None, None)
 
 
 class Qualification(models.Model):

@@ -14,6 +14,7 @@ from django.db.models import Q
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
+from kbpo.money.purpose import KINDS, Purpose, whole
 from kbpo.queue import Moving
 from kbpo.sampling.models import DocumentSample, Sample
 from kbpo.tracks.models import Track
@@ -61,9 +62,10 @@ class Halt(models.Model):
         ALL = "all"  # nothing is offered to anybody; work in hand may be finished
 
     track = models.ForeignKey(Track, null=True, on_delete=models.CASCADE, related_name="halts")
-    payer = models.CharField(
-        max_length=64, blank=True, help_text="The batch that is stopped; empty for all of them"
+    payer_kind = models.CharField(
+        max_length=12, null=True, help_text="Who pays for the batch that is stopped; none: all"
     )
+    payer_number = models.PositiveBigIntegerField(null=True)
     scope = models.CharField(max_length=12, choices=Scope.choices)
     why = models.TextField()
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -73,9 +75,25 @@ class Halt(models.Model):
 
     class Meta:
         db_table_comment = "Stops of publishing or of all work, by administrators"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(payer_kind=None, payer_number=None)
+                | Q(payer_kind__in=KINDS, payer_number__isnull=False),
+                name="halt_payer_is_whole",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.scope} stopped since {self.since:%Y-%m-%d %H:%M} UTC"
+
+    @property
+    def payer(self) -> Purpose | None:
+        """What pays for the batch that is stopped; None if it is not one batch."""
+        return whole(self.payer_kind, self.payer_number)
+
+    @payer.setter
+    def payer(self, payer: Purpose | None) -> None:
+        self.payer_kind, self.payer_number = payer or (None, None)
 
 
 class Question(Moving):
@@ -118,9 +136,10 @@ class Question(Moving):
     payload = models.JSONField(
         default=dict, help_text="All that the page needs; never who claimed what"
     )
-    payer = models.CharField(
-        max_length=64, help_text="Ledger purpose that pays, e.g. 'submission:12'"
+    payer_kind = models.CharField(
+        max_length=12, choices=[(kind, kind) for kind in KINDS], help_text="What pays for it …"
     )
+    payer_number = models.PositiveBigIntegerField(help_text="… and the number of that")
     order = models.FloatField(
         help_text="u/π: questions go out in this order, not in order of arrival"
     )
@@ -159,15 +178,25 @@ class Question(Moving):
             models.UniqueConstraint(
                 fields=["track", "target", "interface", "round"], name="question_once_a_round"
             ),
+            models.CheckConstraint(condition=Q(payer_kind__in=KINDS), name="question_payer_is_one"),
         ]
         indexes = [
             models.Index(fields=["status", "order"]),
             models.Index(fields=["status", "next_try_at"]),
-            models.Index(fields=["payer", "status"]),
+            models.Index(fields=["payer_kind", "payer_number", "status"], name="question_by_payer"),
         ]
 
     def __str__(self) -> str:
         return f"question {self.pk}"
+
+    @property
+    def payer(self) -> Purpose:
+        """What pays for it."""
+        return Purpose(self.payer_kind, self.payer_number)
+
+    @payer.setter
+    def payer(self, payer: Purpose) -> None:
+        self.payer_kind, self.payer_number = payer
 
     @property
     def is_left_open(self) -> bool:
@@ -176,7 +205,7 @@ class Question(Moving):
         """
         return (
             self.status == self.GIVEN_UP
-            and self.payer.startswith("sweep:")
+            and self.payer_kind == "sweep"
             and self.ended_by == self.EndedBy.STOP
         )
 
@@ -506,9 +535,9 @@ class DocumentOrder(models.Model):
         return f"documents of order {self.pk}"
 
     @property
-    def purpose(self) -> str:
-        """The ledger's name for what it pays."""
-        return f"documents:{self.pk}"
+    def purpose(self) -> Purpose:
+        """What money that it pays with is for."""
+        return Purpose("documents", self.pk)
 
 
 class OrderedDocument(models.Model):

@@ -24,6 +24,7 @@ from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
 from estimators.checks import IntArray
 from estimators.votes import tally
+from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 T = TypeVar("T")
@@ -68,7 +69,9 @@ class Measured:
     high95: float | None
 
 
-def measure(*, track: Track | None = None, payer: str = "", latest: int = LATEST) -> list[Measured]:
+def measure(
+    *, track: Track | None = None, payer: Purpose | None = None, latest: int = LATEST
+) -> list[Measured]:
     """Agreement on the latest questions of a track or of one batch, a line for each interface and
     kind of unit.
     """
@@ -76,7 +79,11 @@ def measure(*, track: Track | None = None, payer: str = "", latest: int = LATEST
 
 
 def choices(
-    interface: str, *, track: Track | None = None, payer: str = "", latest: int = LATEST
+    interface: str,
+    *,
+    track: Track | None = None,
+    payer: Purpose | None = None,
+    latest: int = LATEST,
 ) -> list[Measured]:
     """Agreement on all that people ticked of a question of this interface, taken together as one
     choice; nothing without an answer. Agreement on pairs is published in this unit.
@@ -115,7 +122,7 @@ def kept(
     of: Callable[[dict[str, list[Row]]], list[T]],
     *,
     track: Track | None,
-    payer: str,
+    payer: Purpose | None,
     latest: int,
 ) -> list[T]:
     """What is reckoned from the latest answers of a track or of one batch, kept until there are
@@ -123,7 +130,7 @@ def kept(
     """
     where: dict[str, object] = {}
     if payer or track is not None:
-        where = {"payer": payer} if payer else {"track": track}
+        where = payer.at("payer") if payer else {"track": track}
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
     key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{excluded(where)}"

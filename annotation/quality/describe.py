@@ -199,7 +199,7 @@ def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
 
 def _answer(row: Assignment) -> AnswerLine:
     questions = sorted(
-        row.hit.questions.all(), key=lambda one: (one.payer.startswith("gold:"), one.order, one.pk)
+        row.hit.questions.all(), key=lambda one: (one.payer_kind == "gold", one.order, one.pk)
     )
     held = {one.kind: not one.against for one in row.comparisons.all()}
     undone = [one for one in row.rejections.all() if one.undone_at is None]

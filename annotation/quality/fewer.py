@@ -19,6 +19,7 @@ from estimators.agreement import fleiss_kappa
 from estimators.bootstrap import resample_weights
 from estimators.checks import FloatArray, IntArray
 from estimators.votes import tally
+from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 DRAWS = 50
@@ -40,7 +41,7 @@ class OfSoMany:
     questions: int
 
 
-def by_number(*, track: Track | None = None, payer: str = "") -> list[OfSoMany]:
+def by_number(*, track: Track | None = None, payer: Purpose | None = None) -> list[OfSoMany]:
     """κ of 2 … k people in a batch, or on the latest questions of a track: a line for each kind of
     unit and number.
     """

@@ -5,7 +5,7 @@ A gold question is in a status that no step of the pipeline touches. On our own 
 of its own, which a worker leases in the place of the next one, under the same kind of token, with
 the same price. On a marketplace it goes out in HITs among others' questions, a part of their
 reward. The right answer is in one table that no page of a worker reads. Answers to it are paid out
-of the track's purpose `gold:TRACK`.
+of what is set aside for gold on the track.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from annotation.quality.describe import title_of
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance, reserve
 from kbpo.tracks.models import Track
 
@@ -95,9 +96,9 @@ def policy_of(track: Track) -> Policy:
     return Policy.objects.filter(track=track).first() or Policy(track=track)
 
 
-def purpose_of(track: Track | int) -> str:
-    """The ledger's name for what gold costs on a track."""
-    return f"gold:{track if isinstance(track, int) else track.pk}"
+def purpose_of(track: Track | int) -> Purpose:
+    """What money that gold costs on a track is for."""
+    return Purpose("gold", track if isinstance(track, int) else track.pk)
 
 
 def gold_instead(worker: Worker, hit: HIT, rate: float) -> HIT | None:
@@ -178,7 +179,7 @@ def _own_hit(question: Question) -> HIT:
 
 def is_gold(question: Question) -> bool:
     """Whether a question is gold, or was before it was retired."""
-    return question.payer.startswith("gold:")
+    return question.payer_kind == "gold"
 
 
 def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
@@ -186,9 +187,9 @@ def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
     this worker has met in another HIT is left out, and paid all the same.
     """
     questions = list(hit.questions.all())
-    known = _met_gold(hit, worker, [one for one in questions if one.payer.startswith("gold:")])
+    known = _met_gold(hit, worker, [one for one in questions if is_gold(one)])
     left = [one for one in questions if one.pk not in known]
-    if len(questions) > 1 and any(one.payer.startswith("gold:") for one in questions):
+    if len(questions) > 1 and any(is_gold(one) for one in questions):
         return sorted(left, key=lambda one: sha256(f"{hit.token}:{one.pk}".encode()).digest())
     return sorted(left, key=lambda one: (one.order, one.pk))
 

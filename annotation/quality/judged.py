@@ -54,8 +54,8 @@ def judged(track: Track, what: str) -> list[Judged]:
 def about(what: str) -> Q:
     """The entries of the experts' queue that are about one kind."""
     return {
-        PAIRS: Q(question__interface=ALONE) & ~Q(question__payer=EXPERTS),
-        MARKED: Q(question__payer=EXPERTS),
+        PAIRS: Q(question__interface=ALONE) & ~Q(question__payer_kind=EXPERTS),
+        MARKED: Q(question__payer_kind=EXPERTS),
         NAMES: Q(question__interface=READ),
     }[what]
 

@@ -16,6 +16,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import UNSETTLED, Considered, Question
 from kbpo import clock
 from kbpo.money.models import Price
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO
 from kbpo.queue import nudge
 from kbpo.sampling.models import Sweep
@@ -60,9 +61,9 @@ class Candidate:
     order: float
 
     @property
-    def terms(self) -> tuple[str, float]:
+    def terms(self) -> tuple[Purpose, float]:
         """Who pays for a question about its target, and when it goes out."""
-        return f"submission:{self.submission}", self.order
+        return Purpose("submission", self.submission), self.order
 
 
 def tick() -> int:
@@ -153,7 +154,7 @@ def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate
 
 def new_questions(
     track: Track,
-    payers: Mapping[int, tuple[str, float]],
+    payers: Mapping[int, tuple[Purpose, float]],
     drafts: Iterable[QuestionDraft],
     *,
     like: Sweep | None = None,

@@ -30,6 +30,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.annotated import LEAST, annotated
 from kbpo.inclusion.documents import covering, known_documents
 from kbpo.money.models import Price
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, Balance, balance, release, reserve
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge
@@ -167,7 +168,7 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why:
     )
     sweep.documents.set(DocumentSample.objects.filter(track=track, document__in=plan.documents))
     sweep.submissions.set(plan.submissions)
-    order = numbers(track, sweep.purpose, np.array(plan.targets, dtype=np.int64)).tolist()
+    order = numbers(track, str(sweep.purpose), np.array(plan.targets, dtype=np.int64)).tolist()
     SweepTarget.objects.bulk_create(
         (
             SweepTarget(sweep=sweep, target_id=pk, order=at)
@@ -180,7 +181,7 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why:
         f" ${plan.at_most}"
     )
     if plan.at_most > ZERO:
-        reserve(track, None, sweep.purpose, plan.at_most, key=sweep.purpose, who=who, why=told)
+        reserve(track, None, sweep.purpose, plan.at_most, key=str(sweep.purpose), who=who, why=told)
     note(
         "order sweep",
         sweep.purpose,
@@ -263,7 +264,7 @@ def _close(pk: int) -> int:
     """1 if nothing of it is left to be paid: what it has not spent goes back to the budget."""
     one_publisher(Sweep.objects.get(pk=pk).purpose)
     sweep = Sweep.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
-    open_ones = Question.objects.filter(payer=sweep.purpose, status__in=UNSETTLED)
+    open_ones = Question.objects.filter(status__in=UNSETTLED, **sweep.purpose.at("payer"))
     if (
         sweep.settled_at is None
         or sweep.closed_at is not None
@@ -285,7 +286,7 @@ class SweepState:
     """
 
     pk: int
-    purpose: str
+    purpose: Purpose
     ordered_at: datetime
     settled_at: datetime | None
     stopped_at: datetime | None
@@ -316,7 +317,9 @@ def _state(sweep: Sweep, holds: bool) -> SweepState:
         all=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False))
     )
     waiting = (
-        Question.objects.filter(payer=sweep.purpose, status="waiting").exclude(reason="").first()
+        Question.objects.filter(status="waiting", **sweep.purpose.at("payer"))
+        .exclude(reason="")
+        .first()
     )
     return SweepState(
         sweep.pk,

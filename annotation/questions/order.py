@@ -139,7 +139,7 @@ def order_documents(
         OrderedDocument(sample=sample, order=order) for sample in samples
     )
     told = f"{plan.documents} documents to be annotated whole"
-    reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=told)
+    reserve(track, None, order.purpose, plan.at_most, key=str(order.purpose), who=who, why=told)
     note(
         "order documents",
         order.purpose,
@@ -234,7 +234,7 @@ def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "
 
 def missing(order: DocumentOrder) -> Decimal:
     """What the waiting questions of an order need beyond what is set aside for it."""
-    waiting = Question.objects.filter(payer=order.purpose, status="waiting")
+    waiting = Question.objects.filter(status="waiting", **order.purpose.at("payer"))
     needed = waiting.aggregate(sum=Sum(F("price") * F("answers_wanted")))["sum"] or Decimal(0)
     return max(
         Decimal("0.00"), needed - (balance(purpose=order.purpose).open - committed(order.purpose))

@@ -37,6 +37,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import DocumentSample
@@ -172,7 +173,7 @@ def launch_pilot(
         key
         and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None
     ):
-        return Pilot.objects.get(pk=int(paid.purpose.partition(":")[2]))
+        return Pilot.objects.get(pk=paid.purpose_number)
     items = {PAIRS: ITEMS, NAMES: DOCUMENTS}[interface] if items is None else items
     seed = secrets.randbits(62) if seed is None else seed
     plan = plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed)
@@ -191,7 +192,7 @@ def launch_pilot(
         pilot.payer,
         cost,
         who=who,
-        key=f"launch:{key}" if key else pilot.payer,
+        key=f"launch:{key}" if key else str(pilot.payer),
         why=told,
     )
     Question.objects.bulk_create(
@@ -308,7 +309,7 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
     A pilot of pairs marks no names: beside its agreement stands what is found on the whole track.
     """
     found, reference = span_recall(
-        track, pilot.payer if pilot is not None and pilot.interface == NAMES else ""
+        track, pilot.payer if pilot is not None and pilot.interface == NAMES else None
     )
     if pilot is not None:
         agreed = [*measure(payer=pilot.payer), *choices(PAIRS, payer=pilot.payer)]
@@ -317,7 +318,7 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
     return PilotReport(agreed, by_number(track=track), found, reference)
 
 
-def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
+def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRecall], str]:
     """Recall of spans by the union of 1 … k workers, over documents (those of a payer), and what it
     was measured against.
 
@@ -326,7 +327,7 @@ def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
     mean.
     """
     read = Question.objects.filter(track=track, interface=NAMES, gold=None, responses__isnull=False)
-    read = read.filter(payer=payer) if payer else read
+    read = read.filter(**payer.at("payer")) if payer else read
     documents = [
         (question, marked, _expert_spans(question))
         for question in read.distinct().select_related("target")[:500]

@@ -28,7 +28,7 @@ def shared(submission: Submission) -> Shared:
     """
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
-    own = asked.filter(payer=submission.purpose).values_list("target", flat=True).distinct()
+    own = asked.filter(**submission.purpose.at("payer")).values_list("target", flat=True).distinct()
     others = asked.exclude(target__in=own).values("target").distinct().count()
     elsewhere = Sample.objects.exclude(batch__submission=submission).filter(target__in=own)
     return Shared(own.count(), others, elsewhere.values("target").distinct().count())

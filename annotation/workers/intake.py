@@ -12,6 +12,7 @@ from annotation.models import Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Intake
 from kbpo.money.models import Price
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import allowance
 from kbpo.tracks.models import Track
 
@@ -44,7 +45,7 @@ def tracks_for_volunteers() -> list[int]:
 def tutorial_reward_on(track: Track) -> Decimal:
     """What a track pays for passing a tutorial, while its money lasts."""
     reward = intake_of(track).tutorial_reward
-    left = allowance(track, None, "tutorial:").left
+    left = allowance(track, None, Purpose("tutorial")).left
     return reward if left is None or left >= reward else Decimal(0)
 
 

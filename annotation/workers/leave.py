@@ -212,8 +212,8 @@ def _never_claimed(late: datetime) -> int:
     """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot
     pay them.
     """
-    rows = TutorialRun.objects.filter(passed=True, promised__gt=0, ended_at__lt=late).exclude(
-        purpose=""
+    rows = TutorialRun.objects.filter(
+        passed=True, promised__gt=0, ended_at__lt=late, promise__isnull=False
     )
     sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0

@@ -13,6 +13,7 @@ from django.db.models import Q
 from annotation.models import Payment, Worker
 from kbpo import clock
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 
@@ -117,7 +118,13 @@ class TutorialRun(models.Model):
     track = models.ForeignKey(
         Track, null=True, on_delete=models.PROTECT, help_text="Who pays what is promised"
     )
-    purpose = models.CharField(max_length=64, blank=True, help_text="Ledger purpose of the promise")
+    promise = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="The attempt for which money was reserved; none once a bonus pays it",
+    )
 
     class Meta:
         db_table_comment = "Attempts at tutorials"
@@ -136,6 +143,11 @@ class TutorialRun(models.Model):
 
     def __str__(self) -> str:
         return f"tutorial {self.interface} {self.version}, attempt {self.attempt}"
+
+    @property
+    def purpose(self) -> Purpose:
+        """What the money of its promise is for."""
+        return Purpose("tutorial", self.promise_id or 0)
 
 
 class Application(models.Model):

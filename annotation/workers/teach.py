@@ -30,6 +30,7 @@ from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import has_sent_in
 from kbpo import clock
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 
 HOME = Path(interfaces.__file__).parent
@@ -178,8 +179,8 @@ def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialR
 
 
 def _take_over(before: TutorialRun, run: TutorialRun) -> None:
-    run.promised, run.track, run.purpose = before.promised, before.track, before.purpose
-    run.save(update_fields=["promised", "track", "purpose"])
+    run.promised, run.track, run.promise = before.promised, before.track, before.promise
+    run.save(update_fields=["promised", "track", "promise"])
     TutorialRun.objects.filter(pk=before.pk).update(promised=ZERO)
 
 
@@ -220,7 +221,7 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     if was_paid(worker, tutorial.interface) or _are_too_many_unclaimed(worker):
         return ZERO
     for track, reward in tutorial_rewards(worker, tutorial.interface):
-        left = allowance(track, None, "tutorial:").left
+        left = allowance(track, None, Purpose("tutorial")).left
         if left is None or _cost(worker, reward) <= left:
             return reward
     return ZERO
@@ -245,7 +246,7 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
     if worker.platform in local_names() or has_sent_in(worker):
         return False
     known = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
-    promised = TutorialRun.objects.filter(promised__gt=0).exclude(purpose="")
+    promised = TutorialRun.objects.filter(promised__gt=0, promise__isnull=False)
     strangers = promised.exclude(worker__platform__in=local_names()).exclude(Exists(known))
     return strangers.count() >= MOST_UNCLAIMED
 
@@ -261,7 +262,7 @@ def _promise(run: TutorialRun) -> None:
     """
     if was_paid(run.worker, run.interface) or _are_too_many_unclaimed(run.worker):
         return
-    purpose = f"tutorial:{run.pk}"
+    purpose = Purpose("tutorial", run.pk)
     for track, reward in tutorial_rewards(run.worker, run.interface):
         cost = _cost(run.worker, reward)
         try:
@@ -275,8 +276,8 @@ def _promise(run: TutorialRun) -> None:
             )
         except OverBudget:
             continue
-        run.promised, run.track, run.purpose = reward, track, purpose
-        run.save(update_fields=["promised", "track", "purpose"])
+        run.promised, run.track, run.promise = reward, track, run
+        run.save(update_fields=["promised", "track", "promise"])
         return
 
 

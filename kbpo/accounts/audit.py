@@ -15,7 +15,7 @@ ERASED = "Erased with the person"
 
 def note(
     what: str,
-    about: str,
+    about: object,
     *,
     who: User | None = None,
     why: str = "",
@@ -30,7 +30,7 @@ def note(
     return Audit.objects.create(
         who=person,
         what=what,
-        about=about[:120],
+        about=str(about)[:120],
         track=track,
         before=before[:200],
         after=after[:200],

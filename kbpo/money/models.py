@@ -8,6 +8,7 @@ from django.db import models
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
+from kbpo.money.purpose import KINDS, Purpose
 from kbpo.tracks.models import Track
 
 
@@ -112,9 +113,10 @@ class Ledger(models.Model):
 
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="ledger")
     team = models.ForeignKey(Team, null=True, on_delete=models.PROTECT, related_name="ledger")
-    purpose = models.CharField(
-        max_length=64, db_index=True, help_text="What it is for, e.g. 'submission:12'"
+    purpose_kind = models.CharField(
+        max_length=12, choices=[(kind, kind) for kind in KINDS], help_text="What it is for …"
     )
+    purpose_number = models.PositiveBigIntegerField(help_text="… and the number of that")
     kind = models.CharField(max_length=8, choices=Kind.choices)
     amount = models.DecimalField(max_digits=12, decimal_places=2)
     state = models.CharField(max_length=10, choices=State.choices, default=State.CONFIRMED)
@@ -130,12 +132,16 @@ class Ledger(models.Model):
     class Meta:
         db_table_comment = "Every movement of money"
         constraints = [
-            models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative")
+            models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative"),
+            models.CheckConstraint(
+                condition=models.Q(purpose_kind__in=KINDS), name="ledger_purpose_is_one"
+            ),
         ]
         indexes = [
+            models.Index(fields=["purpose_kind", "purpose_number"], name="ledger_by_purpose"),
             models.Index(fields=["track", "kind", "created_at"]),
             models.Index(
-                fields=["purpose"],
+                fields=["purpose_kind", "purpose_number"],
                 condition=models.Q(kind="reserve", closed_at=None),
                 name="ledger_open_reservations",
             ),
@@ -143,6 +149,15 @@ class Ledger(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} ${self.amount} {self.purpose}"
+
+    @property
+    def purpose(self) -> Purpose:
+        """What it is for."""
+        return Purpose(self.purpose_kind, self.purpose_number)
+
+    @purpose.setter
+    def purpose(self, purpose: Purpose) -> None:
+        self.purpose_kind, self.purpose_number = purpose
 
 
 class BooksCheck(models.Model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -12,6 +12,7 @@ from django.db.models import Q, Sum
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.money.models import Budget, Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 ZERO = Decimal("0.00")
@@ -58,26 +59,29 @@ class Balance:
         return self.reserved - self.released - self.spent
 
 
-def balance(**where: object) -> Balance:
-    """The sums of all ledger rows that match, e.g. ``balance(purpose="submission:12")``."""
+def balance(purpose: Purpose | None = None, **where: object) -> Balance:
+    """Return the sums of all ledger rows that match: those of a purpose, a track, a team."""
+    if purpose is not None:
+        where |= purpose.at("purpose")
     rows = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
     sums = dict(rows.values_list("kind").annotate(Sum("amount")).order_by())
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
 
 
-def balances(purposes: Iterable[str]) -> dict[str, Balance]:
-    """The sums of each of these purposes."""
-    rows = Ledger.objects.filter(purpose__in=list(purposes)).exclude(state=Ledger.State.FAILED)
-    sums: dict[str, dict[str, Decimal]] = {}
-    for purpose, kind, amount in rows.values_list("purpose", "kind").annotate(Sum("amount")):
-        sums.setdefault(purpose, {})[kind] = amount
+def balances(kind: str, numbers: Collection[int]) -> dict[int, Balance]:
+    """Return the sums of each of these purposes of one kind, by number."""
+    rows = Ledger.objects.filter(purpose_kind=kind, purpose_number__in=numbers)
+    sums: dict[int, dict[str, Decimal]] = {}
+    moved = rows.exclude(state=Ledger.State.FAILED).values_list("purpose_number", "kind")
+    for number, movement, amount in moved.annotate(Sum("amount")):
+        sums.setdefault(number, {})[movement] = amount
     return {
-        purpose: Balance(one.get("reserve", ZERO), one.get("release", ZERO), one.get("spend", ZERO))
-        for purpose, one in sums.items()
+        number: Balance(of.get("reserve", ZERO), of.get("release", ZERO), of.get("spend", ZERO))
+        for number, of in sums.items()
     }
 
 
-def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:
+def allowance(track: Track, team: Team | None, purpose: Purpose) -> Allowance:
     """What may still be reserved for a purpose under all caps of the track."""
     lefts = [
         (max(ZERO, b.cap - committed_under(b, team, purpose)), str(b.scope))
@@ -90,7 +94,7 @@ def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:
 def reserve(
     track: Track,
     team: Team | None,
-    purpose: str,
+    purpose: Purpose,
     amount: Decimal,
     *,
     key: str,
@@ -122,14 +126,14 @@ def reserve(
 class Bill:
     """What is to be spent out of a purpose's reservation, once per key."""
 
-    purpose: str
+    purpose: Purpose
     amount: Decimal
     key: str
     why: str = ""
 
 
 @transaction.atomic
-def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "") -> Ledger:
+def spend(track: Track, purpose: Purpose, amount: Decimal, *, key: str, why: str = "") -> Ledger:
     """The spending out of a purpose's reservation, once per key. Raises ValueError if the
     reservation is too small.
     """
@@ -181,7 +185,7 @@ def _too_dear(group: Sequence[Bill], left: Mapping[str, Decimal]) -> str:
     """Why these bills cannot be spent together from what is left of each purpose; empty if they
     can.
     """
-    need: dict[str, Decimal] = {}
+    need: dict[Purpose, Decimal] = {}
     for bill in group:
         need[bill.purpose] = need.get(bill.purpose, ZERO) + bill.amount
         if need[bill.purpose] > left[bill.purpose]:
@@ -194,7 +198,7 @@ def _too_dear(group: Sequence[Bill], left: Mapping[str, Decimal]) -> str:
 
 @transaction.atomic
 def release(
-    track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: str = ""
+    track: Track, purpose: Purpose, *, key: str, keep: Decimal = ZERO, why: str = ""
 ) -> Ledger | None:
     """The release of all that a purpose has open beyond `keep`, once per key; None if nothing was
     left.
@@ -216,19 +220,19 @@ def release(
     )
 
 
-def unclosed(kind: str) -> list[str]:
-    """The purposes of a kind (the word before the colon) whose reservations are not closed yet, in
-    their order: what has long been given back is not read again.
+def unclosed(kind: str) -> list[int]:
+    """Return the numbers of the purposes of a kind whose reservations are not closed yet, in their
+    order: what has long been given back is not read again.
     """
-    rows = Ledger.objects.filter(kind="reserve", closed_at=None, purpose__startswith=f"{kind}:")
-    return sorted(set(rows.values_list("purpose", flat=True)))
+    rows = Ledger.objects.filter(kind="reserve", closed_at=None, purpose_kind=kind)
+    return sorted(set(rows.values_list("purpose_number", flat=True)))
 
 
-def close(purpose: str) -> None:
+def close(purpose: Purpose) -> None:
     """Nothing; a purpose has ended with nothing open. A new reservation, or money that turns out
     not to be owed, opens it again.
     """
-    rows = Ledger.objects.filter(purpose=purpose, kind="reserve", closed_at=None)
+    rows = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
     rows.update(closed_at=clock.now())
 
 
@@ -243,8 +247,9 @@ def unspend(key: str) -> int:
     )
     for track in Track.objects.filter(ledger__in=rows).distinct().order_by("pk"):
         lock(track)
-    purposes = set(rows.values_list("purpose", flat=True))
-    Ledger.objects.filter(purpose__in=purposes, kind="reserve").update(closed_at=None)
+    for kind, number in set(rows.values_list("purpose_kind", "purpose_number")):
+        reserved = Ledger.objects.filter(kind="reserve", **Purpose(kind, number).at("purpose"))
+        reserved.update(closed_at=None)
     return rows.update(state=Ledger.State.FAILED)
 
 
@@ -256,28 +261,29 @@ def lock(track: Track) -> None:
     Track.objects.select_for_update(no_key=True).only("pk").get(pk=track.pk)
 
 
-def _team(purpose: str) -> Team | None:
-    row = Ledger.objects.filter(purpose=purpose, kind="reserve").select_related("team").first()
+def _team(purpose: Purpose) -> Team | None:
+    reserved = Ledger.objects.filter(kind="reserve", **purpose.at("purpose"))
+    row = reserved.select_related("team").first()
     return row.team if row else None
 
 
-def _budgets(track: Track, team: Team | None, purpose: str) -> list[Budget]:
+def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
     """The caps that hold for a purpose: those of submissions and teams do not for what the track
     itself pays.
     """
     rows = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
-    if not purpose.startswith("submission:"):
+    if purpose.kind != "submission":
         rows = rows.exclude(scope__in=[Budget.Scope.SUBMISSION, Budget.Scope.TEAM])
     return list(rows)
 
 
-def committed_under(budget: Budget, team: Team | None, purpose: str) -> Decimal:
+def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
     """What counts against a cap: what was reserved and not given back."""
     rows: dict[str, object] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
         return _reserved_today(budget.track_id)
-    if budget.scope == Budget.Scope.SUBMISSION:
-        rows["purpose"] = purpose
+    if budget.scope == Budget.Scope.SUBMISSION and purpose is not None:
+        rows |= purpose.at("purpose")
     elif budget.scope == Budget.Scope.TEAM:
         rows["team"] = team
     sums = balance(**rows)
@@ -292,11 +298,10 @@ def _reserved_today(track_id: int) -> Decimal:
     rows = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
         state=Ledger.State.FAILED
     )
-    sums: dict[str, dict[str, Decimal]] = {}
-    for purpose, kind, amount in (
-        rows.values_list("purpose", "kind").annotate(Sum("amount")).order_by()
-    ):
-        sums.setdefault(purpose, {})[kind] = amount
+    sums: dict[tuple[str, int], dict[str, Decimal]] = {}
+    moved = rows.values_list("purpose_kind", "purpose_number", "kind").annotate(Sum("amount"))
+    for of, number, kind, amount in moved.order_by():
+        sums.setdefault((of, number), {})[kind] = amount
     return sum(
         (max(ZERO, one.get("reserve", ZERO) - one.get("release", ZERO)) for one in sums.values()),
         ZERO,
@@ -308,4 +313,4 @@ def over(track: Track) -> Decimal:
     was lowered.
     """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
-    return max(ZERO, committed_under(cap, None, "") - cap.cap) if cap is not None else ZERO
+    return max(ZERO, committed_under(cap, None, None) - cap.cap) if cap is not None else ZERO

@@ -11,6 +11,7 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, Upload, new_key
 from kbpo.instances.models import Instance, Target
+from kbpo.money.purpose import Purpose
 from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -413,9 +414,9 @@ class Sweep(models.Model):
         return f"sweep {self.pk}"
 
     @property
-    def purpose(self) -> str:
-        """The ledger's name for what it pays."""
-        return f"sweep:{self.pk}"
+    def purpose(self) -> Purpose:
+        """What money that it pays with is for."""
+        return Purpose("sweep", self.pk)
 
 
 class SweepTarget(models.Model):

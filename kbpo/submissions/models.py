@@ -16,6 +16,7 @@ from kbpo.accounts.models import Team, User
 from kbpo.accounts.notices import tell
 from kbpo.corpus.models import Predicate
 from kbpo.instances.models import Instance
+from kbpo.money.purpose import Purpose
 from kbpo.queue import Moving, MovingQuerySet
 from kbpo.submissions.progress import progress_of
 from kbpo.tracks.models import Track
@@ -317,9 +318,9 @@ class Submission(Moving):
         return str(self.Status(self.status).label)
 
     @property
-    def purpose(self) -> str:
-        """The ledger's name for what is spent on this submission."""
-        return f"submission:{self.pk}"
+    def purpose(self) -> Purpose:
+        """What money that is spent on this submission is for."""
+        return Purpose("submission", self.pk)
 
 
 class Prediction(models.Model):

@@ -42,7 +42,9 @@ def judged(published: Submission, clients: list[Client]) -> Submission:
 
 
 def target_of(submission: Submission) -> int:
-    return int(Question.objects.filter(payer=submission.purpose).order_by("pk")[0].target_id)
+    return int(
+        Question.objects.filter(**submission.purpose.at("payer")).order_by("pk")[0].target_id
+    )
 
 
 def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa: User) -> None:
@@ -77,7 +79,7 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
     judged: Submission, rosa: User, root: User
 ) -> None:
     Webhook.objects.create(user=rosa, url="https://rosa.example/")
-    first, second = Question.objects.filter(payer=judged.purpose).order_by("pk")[:2]
+    first, second = Question.objects.filter(**judged.purpose.at("payer")).order_by("pk")[:2]
     for question, is_member in ((first, True), (second, False)):
         row = adjudicate.dispute(judged, question.target_id, rosa, DOUBT)
         judged.team.members.set([rosa] if is_member else [])

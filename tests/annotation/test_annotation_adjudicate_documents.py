@@ -62,7 +62,7 @@ def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(
     assert adjudicate.queue_random(read.track, 500, root, MARKED) == marked
     assert adjudicate.queue_random(read.track, 500, root, MARKED) == 0, "each is drawn once"
     rows = Adjudication.objects.select_related("question")
-    assert {(one.probability, one.question.payer, one.question.interface) for one in rows} == {
+    assert {(one.probability, one.question.payer_kind, one.question.interface) for one in rows} == {
         (1.0, "experts", "relation")
     }
     assert (

@@ -20,6 +20,7 @@ from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Budget
+from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -46,7 +47,7 @@ def test_a_batch_counts_its_questions_answers_and_money(
     assert batches() == []
     done = batch.batch(published.purpose)
     assert done is not None and (done.settled, done.open) == (6, 0)
-    assert batch.batch("submission:99999") is None
+    assert batch.batch(Purpose("submission", 99999)) is None
 
 
 def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
@@ -186,4 +187,4 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
 def test_a_batch_that_does_not_exist_cannot_be_changed(admin: User) -> None:
     for verb in (batch.pause_batch, batch.stop_batch):
         with pytest.raises(batch.CannotChange, match="no such batch"):
-            verb("submission:5", admin, "Why not")
+            verb(Purpose("submission", 5), admin, "Why not")

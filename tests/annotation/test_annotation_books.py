@@ -36,6 +36,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.caps import BadCap, set_cap
 from kbpo.money.models import BooksCheck, Budget, Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.money.quote import quote
 from kbpo.money.spend import OverBudget, balance, release, reserve
 from kbpo.submissions.models import Submission
@@ -45,16 +46,16 @@ pytestmark = pytest.mark.django_db
 RAW = {"a": ["0-3"], "b": ["other"], "holds": ["per:schools_attended>"]}
 
 
-def sums_of_ledger() -> dict[str, dict[str, Decimal]]:
-    found: dict[str, dict[str, Decimal]] = defaultdict(dict)
+def sums_of_ledger() -> dict[Purpose, dict[str, Decimal]]:
+    found: dict[Purpose, dict[str, Decimal]] = defaultdict(dict)
     rows = (
         Ledger.objects.exclude(state="failed")
-        .values_list("purpose", "kind")
+        .values_list("purpose_kind", "purpose_number", "kind")
         .annotate(Sum("amount"))
         .order_by()
     )
-    for purpose, kind, amount in rows:
-        found[purpose][kind] = amount
+    for what, number, kind, amount in rows:
+        found[Purpose(what, number)][kind] = amount
     return found
 
 
@@ -62,7 +63,7 @@ def check_sums() -> None:
     """The parts of every purpose add up to what the ledger says, kind by kind, and no part is
     negative.
     """
-    page: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    page: dict[Purpose, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for one in cents():
         assert one.amount > 0, one
         kind = {GIVEN_BACK: "release", SET_ASIDE: "open"}.get(one.state, "spend")
@@ -362,12 +363,12 @@ def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) ->
     from django.utils import timezone
 
     set_cap(track, "day", Decimal("10"), who=None, why="A day's worth")
-    reserve(track, None, "gold:1", Decimal("10"), key="yesterday")
+    reserve(track, None, Purpose("gold", 1), Decimal("10"), key="yesterday")
     Ledger.objects.update(created_at=timezone.now() - timedelta(days=1))
-    release(track, "gold:1", key="back")
-    reserve(track, None, "gold:2", Decimal("10"), key="today")
+    release(track, Purpose("gold", 1), key="back")
+    reserve(track, None, Purpose("gold", 2), Decimal("10"), key="today")
     with pytest.raises(OverBudget, match=r"\$0.00 is left under today's cap"):
-        reserve(track, None, "gold:3", Decimal("0.01"), key="more")
+        reserve(track, None, Purpose("gold", 3), Decimal("0.01"), key="more")
 
 
 def test_an_estimate_says_what_the_caps_allow(track: Track) -> None:

@@ -19,6 +19,7 @@ from annotation.models import Adjudication, Policy, Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
+from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -58,7 +59,7 @@ def forty(track: Track) -> Submission:
             status="settled",
             shown=PARTS,
             order=0.5,
-            payer="x:1",
+            payer=Purpose("pilot", 1),
             payload=payload_of(target),
             price=Decimal("0.06"),
             reward=Decimal("0.05"),

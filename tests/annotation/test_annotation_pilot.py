@@ -144,7 +144,7 @@ def test_a_pilot_asks_reserves_and_gives_back(
     stated: Submission, track: Track, root: User, clients: list[Client]
 ) -> None:
     made = pilot.launch_pilot(track, root, workers=3, items=4, seed=1, why="To learn.")
-    assert Question.objects.filter(payer=made.payer, answers_wanted=3).count() == 4
+    assert Question.objects.filter(**made.payer.at("payer"), answers_wanted=3).count() == 4
     assert balance(purpose=made.payer).open == Decimal("0.72")
     publish.tick()
     for client in clients[:2]:
@@ -172,11 +172,14 @@ def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, 
 
 def test_the_same_seed_draws_the_same_items(stated: Submission, track: Track, root: User) -> None:
     first = pilot.launch_pilot(track, root, workers=2, items=3, seed=7, why="To learn.")
-    chosen = set(Question.objects.filter(payer=first.payer).values_list("target", flat=True))
+    chosen = set(
+        Question.objects.filter(**first.payer.at("payer")).values_list("target", flat=True)
+    )
     Question.objects.all().delete()
     again = pilot.launch_pilot(track, root, workers=2, items=3, seed=7, why="To learn.")
     assert (
-        set(Question.objects.filter(payer=again.payer).values_list("target", flat=True)) == chosen
+        set(Question.objects.filter(**again.payer.at("payer")).values_list("target", flat=True))
+        == chosen
     )
 
 
@@ -231,7 +234,7 @@ def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
     assert not Question.objects.exists()
     dearer = pilot.plan_pilot(track, **said)
     made = pilot.launch_pilot(track, root, at_most=dearer.cost, **said, why="To learn.")
-    asked = Question.objects.filter(payer=made.payer).values_list("target", flat=True)
+    asked = Question.objects.filter(**made.payer.at("payer")).values_list("target", flat=True)
     assert set(asked) == {one.draft.target_id for one in plan.asked}
     assert balance(purpose=made.payer).open == dearer.cost > plan.cost
 

@@ -73,7 +73,7 @@ def finders() -> list[list[int]]:
 
 def test_it_asks_many_about_few_documents_and_pays_by_the_word(toy: Toy) -> None:
     made = launch(toy, documents=2)
-    questions = Question.objects.filter(payer=made.payer).select_related("target__document")
+    questions = Question.objects.filter(**made.payer.at("payer")).select_related("target__document")
     assert [(one.interface, one.answers_wanted) for one in questions] == [("entities", 3)] * 2
     each = [
         price_of(len(one.target.document.token_begin), Decimal("0.0075"), Decimal(0))
@@ -177,7 +177,7 @@ def _missed(m: int, found: int, k: int) -> float:
 def test_it_takes_only_documents_that_are_neither_drawn_nor_asked_about(toy: Toy) -> None:
     order(toy.track, 3)
     made = launch(toy)
-    [question] = Question.objects.filter(payer=made.payer)
+    [question] = Question.objects.filter(**made.payer.at("payer"))
     assert made.items == 1
     assert question.target.document_id not in DocumentSample.objects.values_list(
         "document", flat=True

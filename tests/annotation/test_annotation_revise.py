@@ -22,6 +22,7 @@ from annotation.models import HIT, Policy, Question, Worker
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -176,7 +177,7 @@ def test_one_more_is_asked_as_far_as_the_money_reaches_which_is_counted_once(
     release(published.track, published.purpose, key="all", keep=Decimal("1.08") + Decimal("0.13"))
     counted: list[str] = []
 
-    def count(payer: str) -> Decimal:
+    def count(payer: Purpose) -> Decimal:
         counted.append(payer)
         return promises.committed(payer)
 

@@ -86,7 +86,10 @@ def test_unequal_thresholds_order_questions_by_how_deep_a_random_number_lies_bel
     submission = make_submission(track, targets[:3])
     raised(submission, {low: (0.20, 0.25), high: (0.30, 0.90), unknown: (0.45, 0.0)})
     ask.tick()
-    order = {one.target_id: one.order for one in Question.objects.filter(payer=submission.purpose)}
+    order = {
+        one.target_id: one.order
+        for one in Question.objects.filter(**submission.purpose.at("payer"))
+    }
     assert order[low.pk] == pytest.approx(0.20 / 0.25) and order[high.pk] == pytest.approx(
         0.30 / 0.90
     )
@@ -123,7 +126,7 @@ def test_a_later_submission_pays_only_for_what_is_not_asked_yet(
         answer_all(client)
     settle.tick()
     assert ask.tick() == 0
-    assert not Question.objects.filter(payer=twin.purpose).exists()
+    assert not Question.objects.filter(**twin.purpose.at("payer")).exists()
     assert balance(purpose=twin.purpose).spent == 0
 
 
@@ -365,4 +368,6 @@ def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(
     }  # what is begun is finished and paid
     assert HIT.objects.counts() == {"open": 1, "closed": 5}
     assert ask.tick() == 5
-    assert Question.objects.filter(payer=twin.purpose, status="waiting", round=2).count() == 5
+    assert (
+        Question.objects.filter(**twin.purpose.at("payer"), status="waiting", round=2).count() == 5
+    )

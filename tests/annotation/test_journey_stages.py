@@ -128,13 +128,13 @@ def test_documents_wait_to_be_asked_about_and_orders_for_money(toy: Toy) -> None
     order(toy.track, 2)
     assert stage("Ask about documents").waiting == 0
     row = DocumentOrder.objects.get()
-    assert Question.objects.filter(payer=row.purpose).count() == 2
+    assert Question.objects.filter(**row.purpose.at("payer")).count() == 2
     assert stage("Add money to orders").waiting == 0
-    Question.objects.filter(payer=row.purpose).update(
+    Question.objects.filter(**row.purpose.at("payer")).update(
         status="waiting", price=100, status_since=ago(hours=2)
     )
     assert (stage("Add money to orders").waiting, stage("Add money to orders").late) == (1, True)
-    Question.objects.filter(payer=row.purpose).delete()
+    Question.objects.filter(**row.purpose.at("payer")).delete()
     DocumentOrder.objects.update(created_at=ago(hours=2))
     assert (stage("Ask about documents").waiting, stage("Ask about documents").late) == (2, True)
 

@@ -347,7 +347,7 @@ def test_what_was_made_while_the_list_was_short_is_found_and_paid_after_all(
     ]
     turk.do("W1", hit)
     Bonus.objects.update(status="failed", reason="Refused for good.")
-    Ledger.objects.filter(purpose=owed.purpose).update(state="failed")
+    Ledger.objects.filter(**owed.purpose.at("purpose")).update(state="failed")
     with pytest.raises(command.CannotRetry, match="not deleted yet"):
         command.retry("bonus", owed.pk, admin)
     settle_down(3)

@@ -105,7 +105,7 @@ def test_books_of_two_endpoints_are_kept_apart(
     assert found.row.differences == [] and found.hits == {"disposed": 1}
     assert [(one.endpoint, one.owed) for one in found.others] == [(turk.url, Decimal("0.05"))]
     assert set(
-        HIT.objects.filter(questions__payer=more.purpose).values_list("endpoint", flat=True)
+        HIT.objects.filter(**more.purpose.at("questions__payer")).values_list("endpoint", flat=True)
     ) == {second.url}
     settings.ROOT_URLCONF = "kbpo.urls"
     client.force_login(User.objects.create(username="root", is_staff=True))

@@ -29,6 +29,7 @@ from annotation.workers import leave, teach
 from annotation.workers.intake import intake_of
 from annotation.workers.models import Consent, Intake, Terms, TutorialRun
 from kbpo.instances.models import Target
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -118,7 +119,7 @@ def test_passing_is_told_to_the_platform_and_paid_once_by_a_bonus(
         assignment,
     )  # type: ignore[union-attr]
     assert turk.rows("SELECT cents FROM bonus") == [{"cents": 75}]
-    assert balance(purpose=f"tutorial:{TutorialRun.objects.get().pk}").open == 0
+    assert balance(purpose=Purpose("tutorial", TutorialRun.objects.get().pk)).open == 0
     assert Qualification.objects.get(name="tutorial").told is True
     assert not Payment.objects.filter(assignment=None).exists()
     turk.do("W1", turk.hits()[1])
@@ -140,7 +141,9 @@ def test_what_was_promised_and_not_paid_yet_is_not_promised_again_for_a_new_vers
     turk.send(form_of(frame.text, "send") or {})
     rounds()
     assert [(one.status, one.amount) for one in Bonus.objects.all()] == [("paid", Decimal("0.75"))]
-    assert [balance(purpose=f"tutorial:{run.pk}").open for run in TutorialRun.objects.all()] == [
+    assert [
+        balance(purpose=Purpose("tutorial", run.pk)).open for run in TutorialRun.objects.all()
+    ] == [
         0,
         0,
     ]

@@ -107,15 +107,16 @@ def test_a_paused_batch_stops_its_own_hits_and_no_others(
     due()
     collect_and_reconcile()
     ours = set(
-        HIT.objects.filter(questions__payer=other.purpose).values_list("external_id", flat=True)
+        HIT.objects.filter(**other.purpose.at("questions__payer")).values_list(
+            "external_id", flat=True
+        )
     )
     assert set(turk.offered("W1")) == ours and len(ours) == 3
     batch.extend_batch(other.purpose, admin, "Too divided.")
     batch.extend_batch(paused.purpose, admin, "Too divided.")
     publish.tick()
-    assert set(HIT.objects.filter(status="intent").values_list("questions__payer", flat=True)) == {
-        paused.purpose
-    }
+    intended = Question.objects.filter(hits__status="intent")
+    assert {question.payer for question in intended} == {paused.purpose}
     batch.resume_batch(paused.purpose, admin, "It is mended")
     rounds()
     assert len(turk.offered("W1")) == 12

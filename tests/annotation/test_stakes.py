@@ -16,6 +16,7 @@ from annotation.questions import ask
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Target
+from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
 
@@ -106,7 +107,7 @@ def test_a_whole_document_is_not_read_by_who_states_something_in_it(
         )
         question = Question.objects.create(
             status="published", track=track, target=whole, interface="entities", order=0.5,
-            payer="documents:1", price="1.00", reward="1.00",
+            payer=Purpose("documents", 1), price="1.00", reward="1.00",
         )  # fmt: skip
         hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
         hit.questions.add(question)

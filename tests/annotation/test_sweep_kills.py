@@ -131,17 +131,19 @@ def waiting() -> int:
 def answer(world: World, row: Sweep) -> None:
     """Everything that was asked is judged."""
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
-    Question.objects.filter(payer=row.purpose).update(status="settled")
+    Question.objects.filter(**row.purpose.at("payer")).update(status="settled")
 
 
 def check(row: Sweep, price: Decimal) -> None:
     """One question a target, one end, and all money back once."""
     row.refresh_from_db()
     assert row.settled_at is not None and row.closed_at is not None and row.stopped_at is None
-    asked = Question.objects.filter(payer=row.purpose).values_list("target", flat=True)
+    asked = Question.objects.filter(**row.purpose.at("payer")).values_list("target", flat=True)
     assert sorted(asked) == sorted(row.targets.values_list("target", flat=True))
     moved = list(
-        Ledger.objects.filter(purpose=row.purpose).order_by("pk").values_list("kind", "amount")
+        Ledger.objects.filter(**row.purpose.at("purpose"))
+        .order_by("pk")
+        .values_list("kind", "amount")
     )
     assert moved == [("reserve", price), ("release", price)]
     assert balance(purpose=row.purpose).open == 0
@@ -172,7 +174,7 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(world: World, movers: Movers)
             movers.kill()
         wait_for(lambda: not waiting(), "the database to notice")
 
-    questions = Question.objects.filter(payer=row.purpose)
+    questions = Question.objects.filter(**row.purpose.at("payer"))
     die("annotation_question")
     assert not questions.exists()
     some = BATCH * rng.randint(1, 2)
@@ -187,7 +189,7 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(world: World, movers: Movers)
         row.refresh_from_db()
         assert row.closed_at is None
         assert (row.settled_at is not None) == (table == "money_ledger")
-        assert Ledger.objects.filter(purpose=row.purpose).count() == 1
+        assert Ledger.objects.filter(**row.purpose.at("purpose")).count() == 1
     movers.start()
     wait_for(lambda: ended(row), "its end")
     check(row, price)
@@ -202,7 +204,7 @@ def test_two_that_tick_at_once_do_each_thing_once(world: World, movers: Movers) 
         wait_for(waiting, "one to write questions")
         time.sleep(1)
         assert waiting() == 1, "the other asks nothing meanwhile"
-    questions = Question.objects.filter(payer=row.purpose)
+    questions = Question.objects.filter(**row.purpose.at("payer"))
     wait_for(lambda: questions.count() == n, "all questions")
     with held("money_ledger"):
         answer(world, row)

@@ -16,6 +16,7 @@ from annotation.models import Assignment, Question
 from kbpo.corpus.models import Corpus
 from kbpo.instances.hashing import key_of_content
 from kbpo.instances.models import Target
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.generation.models import Input
@@ -40,7 +41,7 @@ def asked(kind: str, **content: Any) -> Track:
         corpus=corpus, kind=kind_of(track).target_kind, content=content, u=0.5,
         key=key_of_content(corpus.pk, kind, str(content)),
     )  # fmt: skip
-    reserve(track, None, "pilot:1", Decimal(10), key="r")
+    reserve(track, None, Purpose("pilot", 1), Decimal(10), key="r")
     (draft,) = kind_of(track).again([target.pk])
     asking = kind_of(track).asking[0]
     Question.objects.create(
@@ -49,7 +50,7 @@ def asked(kind: str, **content: Any) -> Track:
         target=target,
         interface=draft.interface,
         payload=draft.payload,
-        payer="pilot:1",
+        payer=Purpose("pilot", 1),
         order=0.5,
         answers_wanted=1,
         price=asking.reward + asking.extra,

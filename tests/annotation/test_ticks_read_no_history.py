@@ -76,7 +76,9 @@ def test_an_ended_pilot_is_not_looked_at_again(published: Submission) -> None:
     pilot = Pilot.objects.create(track=published.track, seed=1)
     spend.reserve(pilot.track, None, pilot.payer, Decimal("1.00"), key="pilot")
     assert (give_back.tick(), give_back.tick()) == (1, 0)
-    assert not Ledger.objects.filter(purpose=pilot.payer, kind="reserve", closed_at=None).exists()
+    assert not Ledger.objects.filter(
+        **pilot.payer.at("purpose"), kind="reserve", closed_at=None
+    ).exists()
 
 
 def test_documents_that_are_being_asked_about_wait_without_a_look(toy: Toy) -> None:

@@ -18,6 +18,7 @@ from kbpo.experts.draw import answer, take
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
+from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.web.desk.quality.expert import _answered_by
@@ -160,7 +161,7 @@ def test_who_read_a_document_checks_nothing_in_it(readers: Readers) -> None:
         track=readers.track,
         target=whole,
         interface="relations_exhaustive",
-        payer="documents:1",
+        payer=Purpose("documents", 1),
         order=0.5,
         status="settled",
         price="0.06",

@@ -225,7 +225,7 @@ def everything_is_paid(travel: Travel) -> bool:
         )
         [(left,)] = travel.rows(
             "SELECT sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM money_ledger"
-            f" WHERE track_id = {OF_TRACK} AND purpose NOT LIKE 'tutorial:%%'"
+            f" WHERE track_id = {OF_TRACK} AND purpose_kind <> 'tutorial'"
         )
     except psycopg2.OperationalError:
         return False
@@ -254,6 +254,6 @@ def check(travel: Travel) -> None:
     )
     [(spendings, spent)] = travel.rows(
         f"SELECT count(*), sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} AND kind ="
-        " 'spend' AND purpose NOT LIKE 'tutorial:%%'"
+        " 'spend' AND purpose_kind <> 'tutorial'"
     )
     assert payments == spendings == answers and spent == owed == answers * Decimal("0.05")

@@ -174,7 +174,7 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
         * next(amount for words, amount in paid.items() if words in one.payload["text"])
         for one in Question.objects.all()
     )
-    spent = balance(track=track, purpose__startswith="submission:")  # the tutorials apart
+    spent = balance(track=track, purpose_kind="submission")  # the tutorials apart
     assert (spent.spent, spent.open) == (due, Decimal("0.00")), "and no cent more"
     people = Counter(Question.objects.values_list("answers_wanted", flat=True))
     assert people[2] + people[3] == sum(people.values()), "a third person where chance says so"
@@ -252,6 +252,6 @@ def test_answers_travel_to_the_board(
     assert means["Right", "avg_correct"] == pytest.approx(0.5, abs=0.05), "one of two that say"
     assert means["Half", "any_correct"] == pytest.approx(0.5, abs=0.05)
     answers = Question.objects.filter(responses__criterion="any_correct").count()
-    spent = balance(track=track, purpose__startswith="submission:")
+    spent = balance(track=track, purpose_kind="submission")
     assert spent.spent == Decimal("0.40") * answers
     assert check_books() == []

@@ -22,6 +22,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.inclusion.disclosure import disclosed
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
+from kbpo.money.purpose import Purpose
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
@@ -190,7 +191,7 @@ def rate(track: Track, target: Target) -> None:
     """Somebody rates a text for a track; everybody sees that once the track closes."""
     question = Question.objects.create(
         track=track, target=target, interface="language_quality", status="settled", round=1,
-        payer="submission:0", order=0.5, price=Decimal("0.05"), reward=Decimal("0.05"),
+        payer=Purpose("submission", 0), order=0.5, price=Decimal("0.05"), reward=Decimal("0.05"),
     )  # fmt: skip
     assignment = Assignment.objects.create(
         status="approved",

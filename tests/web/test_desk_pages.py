@@ -307,7 +307,7 @@ def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As
     for _ in range(2):  # the same form sent twice sets aside once
         admin.post(address, {"verb": "money", "amount": "3.00", "key": "k", "why": "For a month."})
     assert Policy.objects.get().gold_rate == 0.05
-    assert Ledger.objects.get(purpose=gold.question.payer).amount == Decimal("3.00")
+    assert Ledger.objects.get(**gold.question.payer.at("purpose")).amount == Decimal("3.00")
     admin.post(address, {"verb": "retire", "gold": str(gold.pk), "why": "It is ambiguous."})
     gold.refresh_from_db()
     assert gold.retired_at is not None
@@ -410,7 +410,7 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     said = as_user("Rosa").post(address, {"note": "It is the town beside it."}, follow=True)
     assert "An expert is asked" in said.content.decode()
     asked = Question.objects.get()
-    assert (asked.status, asked.payer, asked.reward, asked.target_id) == (
+    assert (asked.status, asked.payer_kind, asked.reward, asked.target_id) == (
         "cancelled",
         "experts",
         0,
@@ -430,7 +430,7 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     assert "says otherwise" in as_user("Rosa").get(listing).content.decode()
     assert Label.objects.filter(source="expert").count() == 0, "a dispute changes no score"
     assert ask.tick() > 0
-    asked_of_people = Question.objects.filter(target=target).exclude(payer="experts")
+    asked_of_people = Question.objects.filter(target=target).exclude(payer_kind="experts")
     assert asked_of_people.count() == 1, "what the names refer to is asked all the same"
 
 

@@ -26,6 +26,7 @@ from kbpo.accounts.models import AccountRequest, Audit
 from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
 from kbpo.money.models import Budget, Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.days import Day, draw_days
@@ -138,7 +139,7 @@ def test_the_desk_adds_up_each_day(toy: Toy, as_user: As) -> None:
     for key, (days, amount) in enumerate([(0, "1.50"), (0, "0.25"), (3, "4.00")]):
         Ledger.objects.create(
             track=toy.track,
-            purpose="x",
+            purpose=Purpose("gold", 1),
             kind="spend",
             amount=Decimal(amount),
             key=str(key),

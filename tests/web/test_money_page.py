@@ -20,6 +20,7 @@ from annotation.budget import check_books
 from annotation.models import Halt
 from kbpo.accounts.models import Audit
 from kbpo.money.models import BooksCheck, Budget, Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import release, reserve, spend
 from tests.conftest import Toy
 
@@ -30,10 +31,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def moved(toy: Toy) -> Toy:
     """Money for two purposes: some spent, some given back, some set aside."""
-    reserve(toy.track, toy.teams["Patterns"], "submission:1", Decimal("10.00"), key="1")
-    spend(toy.track, "submission:1", Decimal("2.50"), key="bonus:1:spend")
-    release(toy.track, "submission:1", key="3", keep=Decimal("5.00"))
-    reserve(toy.track, None, "gold:1", Decimal("3.00"), key="4", why="=HYPERLINK(1)")
+    reserve(toy.track, toy.teams["Patterns"], Purpose("submission", 1), Decimal("10.00"), key="1")
+    spend(toy.track, Purpose("submission", 1), Decimal("2.50"), key="bonus:1:spend")
+    release(toy.track, Purpose("submission", 1), key="3", keep=Decimal("5.00"))
+    reserve(toy.track, None, Purpose("gold", 1), Decimal("3.00"), key="4", why="=HYPERLINK(1)")
     return toy
 
 
@@ -136,7 +137,7 @@ def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(
     assert "never held against each other" in admin.get(reverse("desk")).content.decode()
     assert check_books.tick() == 1
     assert "✓ agree" in admin.get(reverse("desk")).content.decode()
-    spend(moved.track, "submission:1", Decimal("0.05"), key="assignment:999")
+    spend(moved.track, Purpose("submission", 1), Decimal("0.05"), key="assignment:999")
     with CaptureQueriesContext(connection) as asked:
         assert "✓ agree" in admin.get(reverse("desk")).content.decode(), (
             "a page shows what was found, and looks at nothing"

@@ -27,6 +27,7 @@ from kbpo.experts.draw import answer, draw_round, take
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.models import Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import Bill, balance, reserve, spend_all
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
@@ -156,7 +157,7 @@ def people_answer(track: Track, targets: list[int]) -> None:
             status="gold" if name == "gold" else "settled",
             payload={"predicates": [{"part": PART}]},
             order=0.5,
-            payer="x:1",
+            payer=Purpose("pilot", 1),
             price=Decimal("0.06"),
             reward=Decimal("0.05"),
         )

@@ -37,7 +37,7 @@ def row(toy: Toy) -> Submission:
 
 def orders(row: Submission) -> list[str]:
     return sorted(
-        Ledger.objects.filter(purpose=row.purpose, key__startswith="order:").values_list(
+        Ledger.objects.filter(**row.purpose.at("purpose"), key__startswith="order:").values_list(
             "key", flat=True
         )
     )

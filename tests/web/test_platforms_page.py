@@ -12,6 +12,7 @@ from django.test import Client
 from annotation.models import HIT, Bonus, Halt, PlatformBooks, Question, Worker, WorkerIdentity
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Target
+from kbpo.money.purpose import Purpose
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -102,7 +103,7 @@ def test_the_kill_switch_expires_what_is_open_on_our_own_pages(admin: Client, to
         track=toy.track,
         target=target,
         interface="relation",
-        payer="submission:1",
+        payer=Purpose("submission", 1),
         order=1.0,
         price="0.06",
         reward="0.05",

@@ -7,19 +7,21 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import path, reverse
+from django.urls import path, register_converter, reverse
+from django.urls.converters import StringConverter
 
 from annotation.hits import batch, progress
 from annotation.hits.batch import CannotChange
 from annotation.quality import agreement
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.web.access import for_admins
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
 
 
 @for_admins
-def one(request: HttpRequest, payer: str) -> HttpResponse:
+def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     """One batch. A POST pauses, continues, extends or stops it."""
     found = batch.batch(payer)
     if found is None:
@@ -31,9 +33,7 @@ def one(request: HttpRequest, payer: str) -> HttpResponse:
     lines = agreement_lines(agreement.measure(payer=payer))
     context: dict[str, Any] = {
         "batch": found,
-        "address": reverse("submission", args=[payer.split(":")[1]])
-        if payer.startswith("submission:")
-        else "",
+        "address": reverse("submission", args=[payer.number]) if payer.kind == "submission" else "",
         "progress": progress.questions_progress(payer=payer),
         "extension": {"n": n, "cost": cost, "missing": missing},
         "word": "stop",
@@ -44,7 +44,7 @@ def one(request: HttpRequest, payer: str) -> HttpResponse:
     return render(request, "desk/batch.html", context, status=422 if refusal else 200)
 
 
-def _change(request: HttpRequest, payer: str) -> str:
+def _change(request: HttpRequest, payer: Purpose) -> str:
     """Why the batch was not changed, as a sentence; nothing if it was."""
     user, verb = cast(User, request.user), request.POST.get("verb", "")
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
@@ -78,4 +78,15 @@ def _change(request: HttpRequest, payer: str) -> str:
     return ""
 
 
-urlpatterns = [path("desk/batches/<str:payer>/", one, name="desk-batch")]
+class PurposeConverter(StringConverter):
+    """What pays for a batch, as an address names it."""
+
+    def to_python(self, value: str) -> Purpose:  # type: ignore[override]
+        return Purpose.read(value)
+
+    def to_url(self, value: object) -> str:
+        return str(value)
+
+
+register_converter(PurposeConverter, "purpose")
+urlpatterns = [path("desk/batches/<purpose:payer>/", one, name="desk-batch")]

@@ -16,6 +16,7 @@ from django.urls import path
 
 from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
+from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.csv import csv_stream
@@ -31,7 +32,7 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     states = Audit.objects.all()
     money = Ledger.objects.all()
     if about:
-        states, money = states.filter(about=about), money.filter(purpose=about)
+        states, money = states.filter(about=about), _for(about, money)
     if track:
         states, money = states.filter(track=track), money.filter(track__slug=track)
     if who:
@@ -40,6 +41,14 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     if book in ("states", "money"):
         return rows[0 if book == "states" else 1].order_by("-at_")
     return rows[0].union(rows[1], all=True).order_by("-at_")
+
+
+def _for(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
+    """Return the movements of the purpose that this names; none if it names none."""
+    try:
+        return movements.filter(**Purpose.read(about).at("purpose"))
+    except ValueError:
+        return movements.none()
 
 
 def _states(rows: QuerySet[Audit]) -> Any:
@@ -60,7 +69,7 @@ def _money(rows: QuerySet[Ledger]) -> Any:
     return rows.order_by().values(
         at_=F("created_at"),
         what_=F("kind"),
-        about_=F("purpose"),
+        about_=Concat("purpose_kind", Value(":"), Cast("purpose_number", TEXT), output_field=TEXT),
         who_=Coalesce("who__username", Value(NOBODY)),
         before_=Value("", output_field=TEXT),
         after_=Concat(Value("$"), Cast("amount", TEXT), output_field=TEXT),

@@ -10,6 +10,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 from django.contrib import messages
+from django.db.models import CharField, Value
+from django.db.models.functions import Cast, Concat
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -37,8 +39,9 @@ KINDS = {
     "documents": "Whole documents",
     "sweep": "What readers left unmarked",
 }
-"""What a purpose that is no submission's is for, by its first word."""
+"""What a purpose that is no submission's is for, by its kind."""
 MOST_SHOWN = 500
+TEXT: CharField[str, str] = CharField()
 
 
 @for_admins
@@ -98,25 +101,19 @@ def _switches(chosen: Track | None) -> list[dict[str, Any]]:
     ]
 
 
-def _submissions(rows: Iterable[Cents]) -> dict[str, Submission]:
-    numbers = {
-        one.purpose.partition(":")[2] for one in rows if one.purpose.startswith("submission:")
-    }
-    found = Submission.objects.select_related("team").in_bulk(
-        [int(one) for one in numbers if one.isdecimal()]
-    )
-    return {row.purpose: row for row in found.values()}
+def _submissions(rows: Iterable[Cents]) -> dict[int, Submission]:
+    numbers = {cents.purpose.number for cents in rows if cents.purpose.kind == "submission"}
+    return Submission.objects.select_related("team").in_bulk(numbers)
 
 
-def _purpose(one: Cents, submissions: dict[str, Submission]) -> tuple[str, str]:
+def _purpose(one: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
     """What money is for, in words, and the address of its page."""
-    row = submissions.get(one.purpose)
-    if row is not None:
+    kind, number = one.purpose
+    if kind == "submission" and (row := submissions.get(number)) is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
-    first, _, number = one.purpose.partition(":")
-    if first == "pilot":
+    if kind == "pilot":
         return f"Pilot {number}", reverse("desk-batch", args=[one.purpose])
-    return KINDS.get(first, one.purpose), ""
+    return KINDS.get(kind, str(one.purpose)), ""
 
 
 def _table(rows: Iterable[Cents], name_of: Any) -> dict[str, Any]:
@@ -229,7 +226,7 @@ def ledger_csv(request: HttpRequest) -> HttpResponse:
         "created_at",
         "track__name",
         "team__name",
-        "purpose",
+        Concat("purpose_kind", Value(":"), Cast("purpose_number", TEXT), output_field=TEXT),
         "kind",
         "state",
         "amount",

@@ -137,7 +137,7 @@ def _why_not(go: Go, worker: Worker | None) -> str:
         return EXCLUDED
     if worker is not None and Leaving.objects.filter(worker=worker).exists():
         return LEAVING
-    questions = list(go.hit.questions.exclude(payer__startswith="gold:"))
+    questions = list(go.hit.questions.exclude(payer_kind="gold"))
     mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
     in_hand = mine.filter(draft__isnull=False).exclude(draft={})
     if all(question.status in ENDED for question in questions) and not in_hand.exists():

@@ -180,7 +180,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     of_track: dict[Track, list[Submission]] = {}
     for row in rows:
         of_track.setdefault(row.track, []).append(row)
-    money = balances(row.purpose for row in rows)
+    money = balances("submission", [row.pk for row in rows])
     found: dict[int, Run] = {}
     for track, mine in of_track.items():
         evaluation = track.evaluations.order_by("-number").first()
@@ -197,7 +197,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
                 kind,
                 places.get(row.pk),
                 len(places),
-                money.get(row.purpose),
+                money.get(row.pk),
                 judged,
                 time_left(row, judged) if judged else None,
             )

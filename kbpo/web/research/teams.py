@@ -28,6 +28,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.tracks.models import Track
 from kbpo.web.desk.reason import why_of
@@ -244,7 +245,7 @@ def money_of(team: Team) -> Money:
         sums = balance(team=team, track=track)
         left: Decimal | None = ZERO
         if track.status == Track.Status.OPEN:
-            left = allowance(track, team, "submission:").left  # of a run to come
+            left = allowance(track, team, Purpose("submission")).left  # of a run to come
         purses.append(Purse(track, sums.spent, sums.open, _own_cap(track, team), left))
     return Money(purses)
 

@@ -1,0 +1,41 @@
+"""What money is for: the thing that it is reserved for, released from and spent on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+KINDS = ("submission", "pilot", "documents", "sweep", "gold", "tutorial", "bonus", "experts")
+"""A submission, a pilot, an order of documents, a sweep, the gold questions of a track, a promise
+to somebody who learns, a bonus; and what experts are asked on a track, which costs nothing."""
+
+
+class Purpose(NamedTuple):
+    """A kind of thing and the number of its row; in tables it is a column for each, since `money`
+    knows nothing of what is paid for. Number 0 is one that has no row yet.
+    """
+
+    kind: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        """Its name in the log, in keys of movements and in addresses, e.g. ``submission:12``."""
+        return f"{self.kind}:{self.number}"
+
+    @classmethod
+    def read(cls, name: str) -> Purpose:
+        """Return the purpose that an address names. Raises ValueError with the name that is
+        none.
+        """
+        kind, _, number = name.partition(":")
+        if kind not in KINDS or not (number.isascii() and number.isdecimal()) or len(number) > 18:
+            raise ValueError(f"{name[:40]!r} is no purpose: a kind, a colon and a number")
+        return cls(kind, int(number))
+
+    def at(self, column: str) -> dict[str, object]:
+        """Return it as the condition of a filter: ``Ledger.objects.filter(**it.at("purpose"))``."""
+        return {f"{column}_kind": self.kind, f"{column}_number": self.number}
+
+
+def whole(kind: str | None, number: int | None) -> Purpose | None:
+    """Return the purpose of two columns that are set both or neither."""
+    return None if kind is None or number is None else Purpose(kind, number)
