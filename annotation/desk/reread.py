@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
-
 from annotation.interfaces.entities.interface import types_of
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
 from annotation.models import Question
-from kbpo.instances.merge import AGAIN, values_of
+from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
 
 NOT_MARKED = "not marked"
@@ -87,10 +85,9 @@ def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
 
 def settled(question: Question) -> dict[Span, dict[str, Any]]:
     """The mentions that a document's readers settled, with the values that count of them now."""
-    from_here = Q(labels__origin=question.origin) | Q(
-        labels__origin__startswith=question.origin + AGAIN
+    rows = Target.objects.filter(
+        labels__question=question.pk, kind="mention", document=question.target.document_id
     )
-    rows = Target.objects.filter(from_here, kind="mention", document=question.target.document_id)
     spans = {pk: (begin, end) for pk, begin, end in rows.values_list("pk", "a_begin", "a_end")}
     return {spans[target]: value for target, value, _ in values_of(spans) if value}
 

@@ -3,7 +3,7 @@ answers have changed.
 
 Labels are only appended. What a question says once more stands in the place of all that it had said
 (`in_place` in
-`kbpo.instances.merge`): its origin counts how often that was.
+`kbpo.instances.merge`): its label counts how often that was.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-from django.db.models import CharField, F, Func, Q, Value
+from itertools import chain
 
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from kbpo.instances import merge
-from kbpo.instances.merge import AGAIN, UNDECIDED, Said, in_place, root
+from kbpo.instances.merge import UNDECIDED, Said, standing, standing_said
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel
 from kbpo.pool.visibility import seen_by_everybody
@@ -80,9 +79,9 @@ def tied_over_mentions(found: Mapping[Question, Sequence[AggregatedLabel]]) -> s
     tied = set()
     for question, labels in found.items():
         for label in labels:
-            others = [(Said.of(one), one.origin) for one in known[label.target_id]]
-            said = [one for one in in_place(others) if one.value]
-            now = Said(label.value, label.source, label.n, question.origin)
+            others = standing_said(Said.of(one) for one in known[label.target_id])
+            said = [one for one in others if one.value]
+            now = Said(label.value, label.source, label.n, question.pk, None)
             if merge.added_up([*said, now]).get(UNDECIDED):
                 tied.add(question)
     return tied
@@ -103,15 +102,13 @@ def to_record(
     for question, some in found.items():
         for_all = (question.track_id, question.target_id) in public
         if question.pk not in before:
-            made.labels.extend(_new(question.origin, one, public=for_all) for one in some)
+            made.labels.extend(_new(question, None, label, public=for_all) for label in some)
             made.changes.extend(False for _ in some)
             continue
         said = before[question.pk]
-        origin = f"{question.origin}{AGAIN}{1 + max(_times(label) for rows in said.values() for label in rows)}"
-        now = {
-            target: in_place((label, label.origin) for label in rows)[-1]
-            for target, rows in said.items()
-        }
+        earlier = list(chain.from_iterable(said.values()))
+        again = 1 + max(label.again or 0 for label in earlier)
+        now = {label.target_id: label for label in standing(earlier)}
         spoken_of = {one.target_id for one in some}
         gone = [
             _empty(label)
@@ -131,7 +128,7 @@ def to_record(
             ):
                 continue
             was_public = old is not None and old.public_at is not None
-            made.labels.append(_new(origin, one, public=for_all or was_public))
+            made.labels.append(_new(question, again, one, public=for_all or was_public))
             made.changes.append(
                 _meaning(one.value) != _meaning(old.value if old is not None else {})
             )
@@ -140,30 +137,21 @@ def to_record(
 
 def _said_before(questions: Iterable[Question]) -> dict[int, dict[int, list[Label]]]:
     """question -> target -> its labels in their order, of questions that were settled before."""
-    by_origin = {question.origin: question for question in questions}
-    known = Label.objects.filter(
-        target__in=[one.target_id for one in by_origin.values()], origin__in=by_origin
-    )
-    again = {origin: by_origin[origin] for origin in known.values_list("origin", flat=True)}
-    if not again:
-        return {}
-    targets = [question.target_id for question in again.values()]
-    documents = {question.target.document_id for question in again.values()} - {None}
-    first = Func(F("origin"), Value("/"), Value(1), function="split_part", output_field=CharField())
-    rows = (
-        Label.objects.filter(Q(target__document__in=documents) | Q(target__in=targets))
-        .annotate(root=first)
-        .filter(root__in=again)
-    )
-    found: dict[int, dict[int, list[Label]]] = defaultdict(lambda: defaultdict(list))
+    known = settled_before(questions)
+    rows = Label.objects.filter(question__in=known)
+    labels: dict[int, dict[int, list[Label]]] = defaultdict(lambda: defaultdict(list))
     for label in rows.order_by("created_at", "pk"):
-        found[again[root(label.origin)].pk][label.target_id].append(label)
-    return found
+        labels[label.question][label.target_id].append(label)
+    return labels
 
 
-def _times(label: Label) -> int:
-    """How often its question had been added up again when this label was made."""
-    return int(label.origin.partition(AGAIN)[2] or 0)
+def settled_before(questions: Iterable[Question]) -> list[int]:
+    """Return the numbers of those of these questions whose answers gave a label already."""
+    targets = {question.pk: question.target_id for question in questions}
+    first = Label.objects.filter(
+        target__in=targets.values(), question__in=targets, again=None
+    ).exclude(method="given_up")
+    return sorted(set(first.values_list("question", flat=True)))
 
 
 def _differs(old: Label, new: AggregatedLabel) -> bool:
@@ -179,14 +167,18 @@ def _empty(label: Label) -> AggregatedLabel:
     return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
 
 
-def _new(origin: str, label: AggregatedLabel, *, public: bool) -> NewLabel:
+def _new(
+    question: Question, again: int | None, label: AggregatedLabel, *, public: bool
+) -> NewLabel:
     return NewLabel(
         target_id=label.target_id,
         value=label.value,
         source=label.source,
         method=label.method,
         n=label.n,
-        origin=origin,
+        origin=question.origin if again is None else f"{question.origin}/again-{again}",
         disagreement=label.disagreement,
         public=public,
+        question=question.pk,
+        again=again,
     )

@@ -24,7 +24,6 @@ from annotation.quality.signals import compare_with_majority_again
 from annotation.questions.read_documents import MENTIONS, RELATIONS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.instances.merge import root
 from kbpo.instances.record import NewLabel, record
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
@@ -187,11 +186,11 @@ def _without_lost_names(
     read = set(
         rows.filter(target__in=[one.target_id for one in names]).values_list("track", "target")
     )
-    kept = {one.origin for one in names if (one.track_id, one.target_id) in read}
+    kept = {one.pk for one in names if (one.track_id, one.target_id) in read}
     pairs = [
         (label, change)
         for label, change in zip(made.labels, made.changes, strict=True)
-        if label.value or root(label.origin) not in kept
+        if label.value or label.question not in kept
     ]
     return AddedUp([label for label, _ in pairs], [change for _, change in pairs])
 
@@ -200,12 +199,10 @@ def _store_facts(
     found: Mapping[Question, Sequence[AggregatedLabel]], labels: Sequence[NewLabel]
 ) -> None:
     """Nothing; what is marked now in documents that were read whole are instances."""
-    tracks = {
-        question.origin: question.track for question in found if question.interface == RELATIONS
-    }
-    for origin in sorted({one.origin for one in labels}):
-        if (track := tracks.get(root(origin))) is not None:
-            kind_with_recall(track).store_facts(origin)
+    written = {label.question for label in labels}
+    for question in sorted(found, key=lambda question: question.pk):
+        if question.interface == RELATIONS and question.pk in written:
+            kind_with_recall(question.track).store_facts(question.pk)
 
 
 def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:

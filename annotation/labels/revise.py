@@ -4,7 +4,7 @@ labels are only appended.
 The model is fitted to all answers of a track at once, for each interface that asks about pairs by
 itself: each directed predicate of each pair is one yes or no (`votes`). What mentions refer to, and
 names in documents, stay with the majority. What a document's readers marked is said anew in the
-place of what was said before (`AGAIN`): what is not marked any more is missing again, and not
+place of what was said before (`Label.again`): what is not marked any more is missing again, and not
 false.
 """
 
@@ -32,7 +32,6 @@ from estimators.agreement import dawid_skene
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.instances.merge import AGAIN
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
 from kbpo.pool.visibility import seen_by_everybody
@@ -180,9 +179,19 @@ def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> New
     origin = f"{pair.question.origin}/{method}-{number}"
     if pair.question.interface == WHOLE:  # of what is not marked nothing is said
         value = value | {"shown": sorted(holds), "holds": sorted(holds)} if holds else {}
-        origin += f"{AGAIN}0"
+        origin += "/again-0"
     source = ASKED[pair.question.interface][1]
-    return NewLabel(pair.target, value, source, method, len(pair.workers), origin, disagreement)
+    return NewLabel(
+        target_id=pair.target,
+        value=value,
+        source=source,
+        method=method,
+        n=len(pair.workers),
+        origin=origin,
+        disagreement=disagreement,
+        question=pair.question.pk,
+        again=0 if pair.question.interface == WHOLE else None,
+    )
 
 
 @transaction.atomic
@@ -216,8 +225,8 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
     public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
     record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
-    for origin in {flip.label.origin for flip in made.flips if flip.question.interface == WHOLE}:
-        kind_with_recall(track).store_facts(origin)
+    for number in {flip.question.pk for flip in made.flips if flip.question.interface == WHOLE}:
+        kind_with_recall(track).store_facts(number)
     return made
 
 

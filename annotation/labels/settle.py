@@ -17,7 +17,13 @@ from annotation.budget.accrue import approve
 from annotation.hits.ask_again import answers_to, first_places
 from annotation.interfaces.base import AggregatedLabel
 from annotation.labels.accept import PUT_AWAY, accept
-from annotation.labels.aggregate import aggregated, counting, tied_over_mentions, to_record
+from annotation.labels.aggregate import (
+    aggregated,
+    counting,
+    settled_before,
+    tied_over_mentions,
+    to_record,
+)
 from annotation.labels.exclude import review
 from annotation.labels.reaggregate import compare_anew
 from annotation.labels.revise import MODEL, LockHeld, ask_one_more
@@ -112,9 +118,8 @@ def _settled_before(questions: Iterable[Question]) -> list[Question]:
     """Those of these questions that have a label already: the answers to them were held against
     others than now.
     """
-    of = {one.origin: one for one in questions}
-    known = Label.objects.filter(target__in=[one.target_id for one in of.values()], origin__in=of)
-    return [of[origin] for origin in sorted(set(known.values_list("origin", flat=True)))]
+    by_number = {question.pk: question for question in questions}
+    return [by_number[number] for number in settled_before(by_number.values())]
 
 
 def _ask_anew(questions: Sequence[Question]) -> None:
@@ -182,13 +187,17 @@ def give_up(question: Question) -> None:
 
 def _label_given_up(question: Question) -> None:
     """Its label says that it is missing."""
-    origin, public = (
-        f"{question.origin}/given_up",
-        bool(seen_by_everybody([(question.track_id, question.target_id)])),
+    missing = NewLabel(
+        target_id=question.target_id,
+        value={},
+        source=Label.Source.CROWD,
+        method="given_up",
+        n=0,
+        origin=f"{question.origin}/given_up",
+        public=bool(seen_by_everybody([(question.track_id, question.target_id)])),
+        question=question.pk,
     )
-    record(
-        [NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, origin, public=public)]
-    )
+    record([missing])
 
 
 def _in_hand(question: Question) -> datetime | None:

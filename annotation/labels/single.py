@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from django.db.models import CharField, Exists, OuterRef, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Exists, OuterRef
 
 from annotation.models import Response
 from kbpo import clock
@@ -31,11 +30,9 @@ def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterato
         target__in=targets, excluded_reason="", value__has_key="value"
     ).order_by("pk")
     if public:
-        origin = Concat(
-            Value("question:"), Cast(OuterRef("question"), CharField()), output_field=CharField()
-        )
-        labels = Label.objects.filter(target=OuterRef("target"), origin=origin)
-        rows = rows.filter(Exists(labels.filter(public_at__lte=clock.now())))
+        labels = Label.objects.filter(target=OuterRef("target"), question=OuterRef("question"))
+        said = labels.filter(again=None, public_at__lte=clock.now()).exclude(method="given_up")
+        rows = rows.filter(Exists(said))
     columns = (
         "target",
         "assignment__worker__handle",

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from annotation.interfaces.shared.payload import PredicatePayload, parts_of
 from annotation.models import Question, Response
-from kbpo.instances.merge import AGAIN, root
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
 
@@ -157,12 +156,10 @@ def _labels(
             target__document__in=documents, target__kind__in=["pair", "document"], source=source
         )
     found: dict[tuple[int, int], tuple[str, ...]] = {}
-    for target, value, origin in rows.order_by("created_at", "pk").values_list(
-        "target", "value", "origin"
-    ):
-        name, _, number = root(origin).partition(":")
-        question = questions.get(int(number)) if name == "question" and number.isdecimal() else None
-        if question is None or (not value and AGAIN not in origin):
+    rows = rows.filter(question__in=questions).order_by("created_at", "pk")
+    for target, value, number, again in rows.values_list("target", "value", "question", "again"):
+        question = questions[number]
+        if not value and again is None:
             continue
         if "holds" in value or (value and target == question.target_id):
             found[question.pk, target] = tuple(value.get("holds", ()))

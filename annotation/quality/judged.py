@@ -14,7 +14,7 @@ from django.db.models import Max, Min, Q
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import parts_of
 from annotation.models import Question, Response
-from kbpo.instances.merge import AGAIN, root, standing, values_of
+from kbpo.instances.merge import standing, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.models import Track
 
@@ -85,7 +85,7 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
 
 def _first_settled(targets: Collection[int]) -> dict[int, datetime]:
     """target -> when it was judged first, of those that people were asked about once more since."""
-    again = Label.objects.filter(target__in=targets, origin__contains=AGAIN).values("target")
+    again = Label.objects.filter(target__in=targets, again__isnull=False).values("target")
     rows = Label.objects.filter(target__in=again, source="crowd").exclude(method="given_up")
     return dict(rows.values_list("target").annotate(Min("created_at")).order_by())
 
@@ -147,7 +147,7 @@ def _names(track: Track) -> Iterator[Judged]:
     mentions.
     """
     questions = {
-        one.origin: one
+        one.pk: one
         for one in Question.objects.filter(settled_of(track, READ))
         .select_related("target")
         .defer("payload")
@@ -156,14 +156,14 @@ def _names(track: Track) -> Iterator[Judged]:
     rows = Label.objects.filter(
         target__document__in=documents, source="document", target__kind__in=["document", "mention"]
     )
-    read: set[str] = set()
-    shares: dict[str, list[float]] = defaultdict(list)
+    read: set[int] = set()
+    shares: dict[int, list[float]] = defaultdict(list)
     for label in standing(rows.select_related("target")):
-        if label.value and (origin := root(label.origin)) in questions:
+        if label.value and label.question in questions:
             if label.target.kind == "document":
-                read.add(origin)
+                read.add(label.question)
             else:
-                shares[origin].append(label.disagreement)
-    for origin in read:
-        divided = sum(shares[origin]) / max(1, len(shares[origin]))
-        yield Judged(questions[origin].target_id, questions[origin].pk, divided)
+                shares[label.question].append(label.disagreement)
+    for number in read:
+        divided = sum(shares[number]) / max(1, len(shares[number]))
+        yield Judged(questions[number].target_id, number, divided)

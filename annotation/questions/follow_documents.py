@@ -98,8 +98,8 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
 
 def _flagged(questions: Sequence[Question]) -> set[int]:
     """The settled questions that most flagged: their label is empty."""
-    origins = {
-        question.origin: question.pk for question in questions if question.status == "settled"
-    }
-    rows = Label.objects.filter(origin__in=origins, value={}, target__kind="document")
-    return {origins[origin] for origin in rows.values_list("origin", flat=True)}
+    settled = [question.pk for question in questions if question.status == "settled"]
+    empty = Label.objects.filter(
+        question__in=settled, again=None, value={}, target__kind="document"
+    ).exclude(method="given_up")
+    return set(empty.values_list("question", flat=True))

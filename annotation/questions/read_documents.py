@@ -83,7 +83,7 @@ def _move(pk: int) -> int:
         return 0
     relations = question_of(sample, RELATIONS)
     if relations is None:
-        draft = kind.relations_question(sample.document, mentions.origin)
+        draft = kind.relations_question(sample.document, mentions.pk)
         return _ask(row, draft) if draft is not None else _settle(sample, mentions)
     return _settle(sample, relations) if was_read(relations) else 0
 
@@ -101,9 +101,9 @@ def question_of(sample: DocumentSample, interface: str) -> Question | None:
 
 def was_read(question: Question) -> bool:
     """Whether a question is settled, and people could answer it: most did not flag it."""
-    labels = Label.objects.filter(target=question.target_id, origin=question.origin).exclude(
-        value={}
-    )
+    labels = Label.objects.filter(
+        target=question.target_id, question=question.pk, again=None
+    ).exclude(value={})
     return question.status == "settled" and labels.exists()
 
 
@@ -143,7 +143,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
 
 def _settle(sample: DocumentSample, last: Question) -> int:
     """1: the facts of the document are instances now, and it counts as annotated whole."""
-    kind_with_recall(sample.track).store_facts(last.origin)
+    kind_with_recall(sample.track).store_facts(last.pk)
     settle_documents(sample.track, [sample.document_id])
     nudge("estimate")
     return 1

@@ -103,7 +103,7 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, int, float]]:
         )
         .exclude(value={})
         .order_by("target_id", "source", "created_at", "pk")
-        .values_list("target_id", "source", "n", "disagreement", "origin")
+        .values_list("target_id", "source", "n", "disagreement", "question", "again")
     )
     for _, group in groupby(rows, key=lambda row: row[:2]):
-        yield from in_place((row[:4], row[4]) for row in group)
+        yield from in_place((row[:4], row[4], row[5]) for row in group)

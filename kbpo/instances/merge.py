@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, TypeVar
 
 from kbpo.corpus.fetch import fetch
@@ -18,9 +18,6 @@ from kbpo.instances.models import Label
 
 T = TypeVar("T")
 Value = dict[str, Any]
-AGAIN = "/again-"
-"""In an origin: the label was made again, and stands in the place of all that its origin had
-said of the target"""
 RATINGS = "ratings"
 """The part of a value that holds single ratings: criterion -> a list, one entry a person"""
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
@@ -36,42 +33,39 @@ UNTIL = " AND l.id <= %s"
 """Labels up to a number: what was known then"""
 PUBLIC = " AND l.public_at <= statement_timestamp()"
 """What everybody may see"""
-IN_PLACE = f"""
+IN_PLACE = """
     NOT EXISTS (SELECT 1 FROM instances_label later WHERE later.target_id = l.target_id
-                AND position('{AGAIN}' IN later.origin) > 0
-                AND split_part(later.origin, '/', 1) = split_part(l.origin, '/', 1)
+                AND later.again IS NOT NULL AND later.question = l.question
                 AND (later.created_at, later.id) > (l.created_at, l.id))
 """
 """A label l in whose place no other was made"""
 
 
-def root(origin: str) -> str:
-    """What a label came from, without how often or by what method it was made since."""
-    return origin.split("/")[0]
-
-
-def in_place(labels: Iterable[tuple[T, str]]) -> list[T]:
-    """Of labels of one target with their origins, in their order, those that no other was made in
-    the place of. What was made again stands where its origin stood first, so that it hides nothing
-    that had hidden it.
+def in_place(labels: Iterable[tuple[T, int | None, int | None]]) -> list[T]:
+    """Of labels of one target, in their order, each with its question and how often that had been
+    aggregated before, return those that no other was made in the place of. What was made again
+    stands where its question stood first, so that it hides nothing that had hidden it.
     """
-    rows = list(labels)
-    if not any(AGAIN in origin for _, origin in rows):
-        return [label for label, _ in rows]
-    found: dict[str, list[T]] = {}
-    for label, origin in rows:
-        if AGAIN in origin:
-            found.setdefault(root(origin), []).clear()
-        found.setdefault(root(origin), []).append(label)
-    return [label for some in found.values() for label in some]
+    in_order = list(labels)
+    if all(again is None for _, _, again in in_order):
+        return [label for label, _, _ in in_order]
+    groups: dict[tuple[str, int], list[T]] = {}
+    for place, (label, question, again) in enumerate(in_order):
+        of_its_own = ("place", place)
+        group = groups.setdefault(of_its_own if question is None else ("question", question), [])
+        if again is not None:
+            group.clear()
+        group.append(label)
+    return list(chain.from_iterable(groups.values()))
 
 
 def standing(labels: Iterable[Label]) -> list[Label]:
     """Of labels of any targets, those that no other was made in the place of."""
-    by_target: dict[int, list[tuple[Label, str]]] = {}
-    for one in sorted(labels, key=lambda one: (one.created_at, one.pk)):
-        by_target.setdefault(one.target_id, []).append((one, one.origin))
-    return [label for some in by_target.values() for label in in_place(some)]
+    by_target: dict[int, list[tuple[Label, int | None, int | None]]] = {}
+    for label in sorted(labels, key=lambda label: (label.created_at, label.pk)):
+        of_target = by_target.setdefault(label.target_id, [])
+        of_target.append((label, label.question, label.again))
+    return list(chain.from_iterable(in_place(of_target) for of_target in by_target.values()))
 
 
 def merged(labels: Iterable[Label]) -> Value:
@@ -83,7 +77,7 @@ def merged(labels: Iterable[Label]) -> Value:
     judgment; but of what was made again the last alone counts.
     """
     ordered = sorted(labels, key=lambda one: (-RANK[one.source], one.created_at, one.pk))
-    return _merged(in_place((Said.of(label), label.origin) for label in ordered))
+    return _merged(standing_said(Said.of(label) for label in ordered))
 
 
 @dataclass(frozen=True)
@@ -93,12 +87,18 @@ class Said:
     value: Value
     source: str
     n: int
-    origin: str
+    question: int | None
+    again: int | None = None
 
     @classmethod
     def of(cls, label: Label) -> Said:
         """The same, of a label's row."""
-        return cls(label.value, label.source, label.n, label.origin)
+        return cls(label.value, label.source, label.n, label.question, label.again)
+
+
+def standing_said(labels: Iterable[Said]) -> list[Said]:
+    """Return what those labels of one target say that no other was made in the place of."""
+    return in_place((label, label.question, label.again) for label in labels)
 
 
 def values_of(
@@ -108,13 +108,13 @@ def values_of(
     and whether somebody asked in vain.
     """
     rows = fetch(
-        "SELECT l.target_id, l.value, l.source, l.n, l.origin FROM instances_label l"
+        "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again FROM instances_label l"
         f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
         f" ORDER BY l.target_id, {ORDER}",
         [list(targets), *([until] if until else []), list(Label.PRECEDENCE)],
     )
     for target, group in groupby(rows, key=lambda row: row[0]):
-        said = in_place((Said(json.loads(row[1]), *row[2:]), row[4]) for row in group)
+        said = standing_said(Said(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
         in_vain = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
         yield target, _merged(said), in_vain
@@ -127,7 +127,7 @@ def values_inside(
     label (up to a number), in documents.
     """
     rows = fetch(
-        "SELECT l.target_id, l.value, l.source, l.n, l.origin, t.document_id, t.a_begin, t.a_end"
+        "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again, t.document_id, t.a_begin, t.a_end"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
         f" = ANY(%s) AND t.kind = %s{PUBLIC if public else ''}{UNTIL if until else ''}"
         f" ORDER BY l.target_id, {ORDER}",
@@ -135,8 +135,8 @@ def values_inside(
     )
     for _, group in groupby(rows, key=lambda row: row[0]):
         labels = list(group)
-        document, begin, end = labels[0][5:]
-        said = in_place((Said(json.loads(row[1]), *row[2:5]), row[4]) for row in labels)
+        document, begin, end = labels[0][6:]
+        said = standing_said(Said(json.loads(row[1]), *row[2:6]) for row in labels)
         yield document, (begin, end), _merged(said)
 
 
@@ -179,9 +179,11 @@ def added_up(said: Sequence[Said]) -> Value:
     were asked for it say so. Where people are divided about the canonical mention there is none,
     and the value says that it is `UNDECIDED`. Of one question counts its newest label.
     """
-    of_question: dict[str, Said] = {}
-    for one in said:
-        of_question[root(one.origin)] = one
+    of_question: dict[tuple[str, int], Said] = {}
+    for place, label in enumerate(said):
+        of_its_own = ("place", place)
+        name = of_its_own if label.question is None else ("question", label.question)
+        of_question[name] = label
     labels = list(of_question.values())
     if len(labels) < 2:
         return dict(labels[0].value) if labels else {}

@@ -186,8 +186,18 @@ class Label(models.Model):
     disagreement = models.FloatField(
         default=0.0, help_text="Share of responses that differ from the value, worst part"
     )
+    question = models.PositiveBigIntegerField(
+        null=True, help_text="The number of the question that it came from; none: something else"
+    )
+    again = models.PositiveSmallIntegerField(
+        null=True,
+        help_text=(
+            "How often its question had been aggregated before: it stands in the place of all that"
+            " this had said of the target; none: it was said first"
+        ),
+    )
     origin = models.CharField(
-        max_length=64, help_text="What it came from, e.g. 'question:12'; once per target and origin"
+        max_length=64, help_text="What it came from, for people; once a target"
     )
     created_at = models.DateTimeField(
         default=clock.now, help_text="Visible to teams that state the target from here on"
@@ -197,7 +207,18 @@ class Label(models.Model):
     class Meta:
         db_table_comment = "Judgments, append-only"
         constraints = [
-            models.UniqueConstraint(fields=["target", "origin"], name="label_once_an_origin")
+            models.UniqueConstraint(fields=["target", "origin"], name="label_once_an_origin"),
+            models.CheckConstraint(
+                condition=models.Q(again=None) | models.Q(question__isnull=False),
+                name="label_again_of_a_question",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["question"],
+                condition=models.Q(question__isnull=False),
+                name="label_by_question",
+            )
         ]
 
     def __str__(self) -> str:

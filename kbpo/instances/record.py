@@ -17,8 +17,8 @@ from kbpo.queue import nudge
 
 @dataclass(frozen=True)
 class NewLabel:
-    """A judgment to be recorded. `origin` names what it came from: a repeat of (target, origin) is
-    ignored.
+    """A judgment to be recorded. `origin` names what it came from, for people: a repeat of
+    (target, origin) is ignored.
     """
 
     target_id: int
@@ -30,6 +30,10 @@ class NewLabel:
     disagreement: float = 0.0
     public: bool = False
     """Whether everybody may see it at once, not only teams that state its target"""
+    question: int | None = None
+    """The number of the question that it came from, if it came from one"""
+    again: int | None = None
+    """How often that had been aggregated before, if it stands in the place of what it had said"""
 
 
 def record(labels: Iterable[NewLabel]) -> int:
@@ -44,6 +48,8 @@ def record(labels: Iterable[NewLabel]) -> int:
             source=label.source,
             method=label.method,
             n=label.n,
+            question=label.question,
+            again=label.again,
             origin=label.origin,
             disagreement=label.disagreement,
             created_at=now,

@@ -65,14 +65,14 @@ class TrackWithRecall(Track):
         """What is asked first of a document that is annotated whole."""
 
     @abstractmethod
-    def relations_question(self, document: Document, origin: str) -> QuestionDraft | None:
-        """What is asked then, between the mentions whose labels have that origin; None if there is
+    def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
+        """What is asked then, between the mentions whose labels came from that question; None if there is
         nothing to ask.
         """
 
     @abstractmethod
-    def store_facts(self, origin: str) -> int:
-        """How many facts the labels of that origin hold; each is an instance from then on, whoever
+    def store_facts(self, question: int) -> int:
+        """How many facts the labels of that question hold; each is an instance from then on, whoever
         claims it.
         """
 

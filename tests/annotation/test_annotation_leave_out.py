@@ -169,7 +169,7 @@ def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> N
         ]
     )
     exclude.exclude(worker("bo"), BAD)
-    assert Label.objects.filter(target=mention, origin__contains="/again-").exists()
+    assert Label.objects.filter(target=mention, again__isnull=False).exists()
     assert merged(Label.objects.filter(target=mention))["canonical"] == [9, 12]
 
 
@@ -271,7 +271,7 @@ def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
         (PARTS[0],)
     }
     assert Label.objects.filter(
-        origin__contains="/again-", public_at__gt=timezone.now() - timedelta(hours=1)
+        again__isnull=False, public_at__gt=timezone.now() - timedelta(hours=1)
     ).exists()
 
 

@@ -20,13 +20,13 @@ def mention(question: int, *votes: str, title: str | None = None) -> Said:
     """What so many people say of a mention in one question."""
     titles = Counter() if title is None else Counter({title: len(votes)})
     value = {"type": "PER", **mention_value(Counter(votes), titles, len(votes))}
-    return Said(value, "crowd", len(votes), f"question:{question}")
+    return Said(value, "crowd", len(votes), question)
 
 
 def pair(question: int, yes: int, n: int, **more: Any) -> Said:
     """What n people say of a pair in one question, `yes` of them that the relation holds."""
     value = {"shown": [PART], "holds": [PART] if 2 * yes > n else [], "votes": {PART: yes}}
-    return Said(value | more, "crowd", n, f"question:{question}")
+    return Said(value | more, "crowd", n, question)
 
 
 def test_a_later_question_joins_the_earlier_answers_and_never_overrides_them() -> None:
@@ -61,7 +61,7 @@ def test_the_order_of_the_questions_does_not_matter() -> None:
 
 def test_a_question_counts_once_with_its_newest_label() -> None:
     first, second = pair(1, 3, 3), pair(2, 1, 3)
-    again = Said(pair(2, 3, 3).value, "crowd", 3, "question:2/majority-1")
+    again = Said(pair(2, 3, 3).value, "crowd", 3, 2)
     value = added_up([first, second, again])
     assert (value["votes"], value["asked"]) == ({PART: 6}, {PART: 6})
 

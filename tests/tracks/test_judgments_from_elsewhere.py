@@ -210,7 +210,9 @@ def rate(track: Track, target: Target) -> None:
         value={"value": 0.5},
     )
     said = {"ratings": {"overall": [0.5]}, "people": {"overall": ["abc"]}}
-    record([NewLabel(target.pk, said, "crowd", "ratings", 1, question.origin)])
+    record(
+        [NewLabel(target.pk, said, "crowd", "ratings", 1, question.origin, question=question.pk)]
+    )
 
 
 def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(

@@ -180,11 +180,11 @@ class KbpTrack(TrackWithRecall):
     def mentions_question(self, document: Document) -> QuestionDraft:
         return whole.mentions_draft(self.track, document)
 
-    def relations_question(self, document: Document, origin: str) -> QuestionDraft | None:
-        return whole.relations_draft(self.track, document, origin)
+    def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
+        return whole.relations_draft(self.track, document, question)
 
-    def store_facts(self, origin: str) -> int:
-        return whole.store_facts(self.corpus, origin)
+    def store_facts(self, question: int) -> int:
+        return whole.store_facts(self.corpus, question)
 
 
 def why_unusable(report: Report) -> str:

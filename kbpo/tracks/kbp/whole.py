@@ -11,7 +11,7 @@ from typing import Any
 
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Corpus, Document, Predicate
-from kbpo.instances.merge import in_place, root
+from kbpo.instances.merge import in_place
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
@@ -55,12 +55,12 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
     }
 
 
-def relations_draft(track: Track, document: Document, origin: str) -> QuestionDraft | None:
-    """The question for the relations between the mentions that were settled under an origin; None
+def relations_draft(track: Track, document: Document, question: int) -> QuestionDraft | None:
+    """The question for the relations between the mentions that a question settled; None
     if no two of them may be related.
     """
     schema = load_schema(track.corpus.schema)
-    payload = relations_payload(document, mentions_of(document.pk, origin), schema, track.scope)
+    payload = relations_payload(document, mentions_of(document.pk, question), schema, track.scope)
     if not payload["pairs"]:
         return None
     spans = [(one["span"][0], one["span"][1]) for one in payload["mentions"]]
@@ -161,27 +161,26 @@ def _pairs(
     )
 
 
-def mentions_of(document: int, origin: str) -> dict[Span, dict[str, Any]]:
-    """The mentions of a document whose labels came from an origin, as they were made last."""
-    rows = Label.objects.filter(
-        target__document=document, target__kind=Target.Kind.MENTION, origin__startswith=origin
+def mentions_of(document: int, question: int) -> dict[Span, dict[str, Any]]:
+    """The mentions of a document whose labels came from a question, as they were made last."""
+    labels = Label.objects.filter(
+        target__document=document, target__kind=Target.Kind.MENTION, question=question
     )
-    said: dict[Span, list[tuple[dict[str, Any], str]]] = defaultdict(list)
-    fields = rows.order_by("created_at", "pk").values_list(
-        "target__a_begin", "target__a_end", "value", "origin"
+    said: dict[Span, list[tuple[dict[str, Any], int | None, int | None]]] = defaultdict(list)
+    fields = labels.order_by("created_at", "pk").values_list(
+        "target__a_begin", "target__a_end", "value", "question", "again"
     )
-    for begin, end, value, name in fields:
-        if root(name) == origin:
-            said[begin, end].append((value, name))
-    now = {span: in_place(some)[-1] for span, some in said.items()}
+    for begin, end, value, number, again in fields:
+        said[begin, end].append((value, number, again))
+    now = {span: in_place(values)[-1] for span, values in said.items()}
     return {span: value for span, value in now.items() if value}
 
 
-def store_facts(corpus: Corpus, origin: str) -> int:
+def store_facts(corpus: Corpus, question: int) -> int:
     """How many relations a document's annotation found: each is an instance, whether or not a
     system claims it.
     """
-    labels = Label.objects.filter(origin=origin, target__kind=Target.Kind.PAIR).select_related(
+    labels = Label.objects.filter(question=question, target__kind=Target.Kind.PAIR).select_related(
         "target"
     )
     numbers = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))

@@ -14,7 +14,6 @@ from django.urls import reverse
 from annotation.hits.progress import questions_progress
 from kbpo import clock
 from kbpo.evaluation.extent import Extent
-from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
@@ -37,7 +36,7 @@ def time_left(submission: Submission, extent: Extent) -> timedelta | None:
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     since = clock.now() - timedelta(hours=1)
     recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
-    recent = recent.exclude(origin__contains=AGAIN)  # nobody judged anything then
+    recent = recent.filter(again=None)  # nobody judged anything then
     times = list(recent.order_by("created_at").values_list("created_at", flat=True))
     if len(times) <= 2:
         return None
