@@ -106,7 +106,7 @@ def _bonuses(
                 track_id=hit.track_id,
                 worker_id=one.worker_id,
                 assignment=one,
-                payer=question.payer,
+                **question.payer.at("payer"),
                 amount=extra,
                 fee=platform_of(hit.platform).fee(extra),
                 why=interface_of(question.interface).extra_reason,

@@ -166,7 +166,7 @@ def _for_experts(track: Track, target: int) -> Question | None:
         shown=draft.shown,
         round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
         payload=draft.payload,
-        payer=Purpose(EXPERTS, track.pk),
+        **Purpose(EXPERTS, track.pk).at("payer"),
         order=0.0,
         answers_wanted=1,
         price=Decimal("0.00"),

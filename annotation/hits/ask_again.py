@@ -27,7 +27,7 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
     """How many of these locked questions went back to people, in their order, as far as the money
     reaches.
     """
-    money: dict[str, Decimal] = {}
+    money: dict[Purpose, Decimal] = {}
     given = answers_to(questions)
     offered: dict[Question, int] = {}
     for question in sorted(questions, key=lambda one: (one.order, one.pk)):
@@ -56,7 +56,7 @@ def unreplaced(worker: int) -> int:
     others = rows.exclude(assignment__worker=worker).values_list("question", "assignment")
     left = Counter(question for question, _ in set(others))
     given = answers_to(questions)
-    money: dict[str, Decimal] = {}
+    money: dict[Purpose, Decimal] = {}
     lacking = 0
     for question in questions:
         wanted = _promised(question, left[question.pk], given[question.pk])

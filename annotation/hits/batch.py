@@ -167,7 +167,7 @@ def pause_batch(payer: Purpose, who: User, why: str) -> Halt:
     track = _track(payer)
     note("pause", payer, who=who, why=why, track=track.slug)
     return Halt.objects.create(
-        track=track, payer=payer, scope=Halt.Scope.ALL, who=who, why=why.strip()
+        track=track, scope=Halt.Scope.ALL, who=who, why=why.strip(), **payer.at("payer")
     )
 
 

@@ -141,7 +141,7 @@ def _said_before(questions: Iterable[Question]) -> dict[int, dict[int, list[Labe
     rows = Label.objects.filter(question__in=known)
     labels: dict[int, dict[int, list[Label]]] = defaultdict(lambda: defaultdict(list))
     for label in rows.order_by("created_at", "pk"):
-        labels[label.question][label.target_id].append(label)
+        labels[label.question or 0][label.target_id].append(label)
     return labels
 
 
@@ -151,7 +151,7 @@ def settled_before(questions: Iterable[Question]) -> list[int]:
     first = Label.objects.filter(
         target__in=targets.values(), question__in=targets, again=None
     ).exclude(method="given_up")
-    return sorted(set(first.values_list("question", flat=True)))
+    return sorted({number for number in first.values_list("question", flat=True) if number})
 
 
 def _differs(old: Label, new: AggregatedLabel) -> bool:

@@ -33,6 +33,7 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.record import NewLabel, record
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import balance
 from kbpo.pool.visibility import seen_by_everybody
 from kbpo.queue import nudge, one_at_a_time
@@ -278,7 +279,7 @@ class LockHeld(Exception):
 
 
 def ask_one_more(
-    question: Question, models: dict[str, Any], free: dict[str, Decimal], *, tied: bool = False
+    question: Question, models: dict[str, Any], free: dict[Purpose, Decimal], *, tied: bool = False
 ) -> bool:
     """Whether an answered question goes back to people: they are `tied` over what a mention refers
     to and somebody else may answer, or its model is unsure of it; fewer than five answered, and the

@@ -35,6 +35,7 @@ from kbpo import clock
 from kbpo.clock.served import beat, late_since
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.money.purpose import Purpose
 from kbpo.pool.visibility import seen_by_everybody
 from kbpo.queue import work, work_together
 
@@ -78,7 +79,7 @@ def settle(questions: Sequence[Question]) -> None:
     models = _models(questions)
     labels: dict[Question, list[AggregatedLabel]] = {}
     again: list[Question] = []
-    free: dict[str, Decimal] = {}
+    free: dict[Purpose, Decimal] = {}
     said = {question: aggregated(question, responses[question.pk]) for question in questions}
     tied = tied_over_mentions(said)
     for question, found in said.items():

@@ -158,8 +158,8 @@ def _labels(
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     rows = rows.filter(question__in=questions).order_by("created_at", "pk")
     for target, value, number, again in rows.values_list("target", "value", "question", "again"):
-        question = questions[number]
-        if not value and again is None:
+        question = questions.get(number or 0)
+        if question is None or (not value and again is None):
             continue
         if "holds" in value or (value and target == question.target_id):
             found[question.pk, target] = tuple(value.get("holds", ()))

@@ -261,7 +261,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
         shown=source.shown,
         payload=source.payload,
-        payer=purpose_of(source.track),
+        **purpose_of(source.track).at("payer"),
         order=0.0,
         answers_wanted=source.answers_wanted,
         price=source.price,

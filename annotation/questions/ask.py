@@ -178,7 +178,7 @@ def new_questions(
             round=number,
             shown=draft.shown,
             payload=draft.payload,
-            payer=payer,
+            **payer.at("payer"),
             order=order,
             answers_wanted=_people(track, draft, like),
             price=like.price if like else price.per_answer,

@@ -102,4 +102,4 @@ def _flagged(questions: Sequence[Question]) -> set[int]:
     empty = Label.objects.filter(
         question__in=settled, again=None, value={}, target__kind="document"
     ).exclude(method="given_up")
-    return set(empty.values_list("question", flat=True))
+    return {number for number in empty.values_list("question", flat=True) if number is not None}

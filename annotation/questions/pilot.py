@@ -203,7 +203,7 @@ def launch_pilot(
             interface=one.draft.interface,
             shown=one.draft.shown,
             payload=one.draft.payload,
-            payer=pilot.payer,
+            **pilot.payer.at("payer"),
             order=at / len(asked),
             answers_wanted=workers,
             price=one.price,

@@ -128,7 +128,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         target_id=draft.target_id,
         interface=draft.interface,
         payload=draft.payload,
-        payer=order.purpose,
+        **order.purpose.at("payer"),
         order=place
         if first
         else place - 2,  # what is begun is finished before anything else is begun

@@ -50,7 +50,7 @@ def caps_of(track: Track) -> list[Cap]:
         each = row.scope == Budget.Scope.SUBMISSION or (
             row.scope == Budget.Scope.TEAM and row.team is None
         )
-        found.append(Cap(row, None if each else committed_under(row, row.team, "")))
+        found.append(Cap(row, None if each else committed_under(row, row.team, None)))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 KINDS = ("submission", "pilot", "documents", "sweep", "gold", "tutorial", "bonus", "experts")
 """A submission, a pilot, an order of documents, a sweep, the gold questions of a track, a promise
@@ -31,7 +31,7 @@ class Purpose(NamedTuple):
             raise ValueError(f"{name[:40]!r} is no purpose: a kind, a colon and a number")
         return cls(kind, int(number))
 
-    def at(self, column: str) -> dict[str, object]:
+    def at(self, column: str) -> dict[str, Any]:
         """Return it as the condition of a filter: ``Ledger.objects.filter(**it.at("purpose"))``."""
         return {f"{column}_kind": self.kind, f"{column}_number": self.number}
 

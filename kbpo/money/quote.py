@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from kbpo.money.models import Price
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance
 
 MOST = 10_000_000
@@ -44,7 +45,7 @@ def quote(price: Price, questions: int, people: int) -> Quote:
         raise ValueError(f"Give 1 to {MOST} questions, and 1 to 100 people for each.")
     answers = questions * people
     reward, total = price.most * answers, price.per_answer * answers
-    left = allowance(price.track, None, "track").left
+    left = allowance(price.track, None, Purpose("pilot")).left
     each = price.per_answer * people
     affordable = None if left is None else int(left // each) if each > ZERO else None
     return Quote(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, Sum
@@ -113,7 +114,7 @@ def reserve(
     return Ledger.objects.create(
         track=track,
         team=team,
-        purpose=purpose,
+        **purpose.at("purpose"),
         kind="reserve",
         amount=amount,
         key=key,
@@ -170,7 +171,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
                 Ledger(
                     track=track,
                     team=teams[bill.purpose],
-                    purpose=bill.purpose,
+                    **bill.purpose.at("purpose"),
                     kind="spend",
                     amount=bill.amount,
                     key=bill.key,
@@ -181,7 +182,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
     return refusals
 
 
-def _too_dear(group: Sequence[Bill], left: Mapping[str, Decimal]) -> str:
+def _too_dear(group: Sequence[Bill], left: Mapping[Purpose, Decimal]) -> str:
     """Why these bills cannot be spent together from what is left of each purpose; empty if they
     can.
     """
@@ -212,7 +213,7 @@ def release(
     return Ledger.objects.create(
         track=track,
         team=_team(purpose),
-        purpose=purpose,
+        **purpose.at("purpose"),
         kind="release",
         amount=left,
         key=key,
@@ -279,7 +280,7 @@ def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
 
 def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
     """What counts against a cap: what was reserved and not given back."""
-    rows: dict[str, object] = {"track": budget.track_id}
+    rows: dict[str, Any] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
         return _reserved_today(budget.track_id)
     if budget.scope == Budget.Scope.SUBMISSION and purpose is not None:

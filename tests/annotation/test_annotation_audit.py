@@ -65,7 +65,7 @@ def test_documents_are_drawn_and_ordered(toy: Toy, root: User) -> None:
         order_documents(toy.track, 1, plan.at_most, who=root, why=" ")
     made = order_documents(toy.track, 1, plan.at_most, who=root, why="For recall.")
     said = f"1 documents by {plan.workers} workers, at most ${plan.at_most}"
-    assert entry("order documents") == ("root", made.purpose, said, "For recall.")
+    assert entry("order documents") == ("root", str(made.purpose), said, "For recall.")
 
 
 def test_invitations_are_made_and_withdrawn(root: User) -> None:
@@ -105,7 +105,7 @@ def test_work_goes_on_for_a_reason(published: Submission, root: User) -> None:
     with pytest.raises(batch.CannotChange, match="why"):
         batch.resume_batch(published.purpose, root, "")
     batch.resume_batch(published.purpose, root, "They are mended")
-    assert entry("go on") == ("root", published.purpose, "", "They are mended")
+    assert entry("go on") == ("root", str(published.purpose), "", "They are mended")
 
 
 @pytest.mark.parametrize(("readmit", "what"), [(True, "readmit"), (False, "uphold exclusion")])

@@ -28,7 +28,6 @@ from annotation.quality.signals import Flag, differs
 from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
-from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -341,7 +340,7 @@ def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_
     for first in asked[:2]:
         found = describe.answer(answer.pk)
         assert found is not None and found[1].question == first.pk
-        Question.objects.filter(pk=first.pk).update(payer=Purpose("gold", 1))
+        Question.objects.filter(pk=first.pk).update(payer_kind="gold", payer_number=1)
 
 
 def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(

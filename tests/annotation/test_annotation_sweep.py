@@ -119,7 +119,7 @@ def test_it_goes_from_the_order_to_labels_that_are_folded_in(world: World) -> No
     assert (told.targets, told.done, told.holds) == (n, n, True)
     with pytest.raises(CannotOrder, match="is judged already"):
         follow_up.plan_sweep(world.track)
-    assert Audit.objects.get(what="order sweep").about == row.purpose
+    assert Audit.objects.get(what="order sweep").about == str(row.purpose)
 
 
 def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:

@@ -200,7 +200,7 @@ def _caps() -> list[Budget]:
 
 
 def _cap(row: Budget) -> dict[str, Any]:
-    used = committed_under(row, row.team, "")
+    used = committed_under(row, row.team, None)
     name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[
         row.scope
     ]

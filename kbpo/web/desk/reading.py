@@ -17,6 +17,7 @@ from annotation.hits import progress
 from annotation.questions import follow_documents, follow_up
 from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.sampling.documents.draw import in_two_stages, waiting_documents
 from kbpo.sampling.models import DocumentSample
@@ -86,7 +87,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "plan": plan,
         "refusal": refusal,
-        "left": allowance(track, None, "documents").left,
+        "left": allowance(track, None, Purpose("documents")).left,
         "orders": follow_documents.document_orders(track),
         "drawn": samples.count(),
         "read": samples.filter(settled_at__isnull=False).count(),

@@ -30,6 +30,7 @@ from annotation.questions.pilot import (
     seed_of,
 )
 from kbpo.accounts.models import User
+from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
@@ -68,7 +69,7 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "kinds": [_kind(track, asked, interface) for interface in DEFAULT_ITEMS],
-        "left": allowance(track, None, "pilot").left,
+        "left": allowance(track, None, Purpose("pilot")).left,
         "refusal": refusal,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)

@@ -1,0 +1,58 @@
+"""The worked example of kbpo/README.md, computed with the code that the board uses."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.poisson import select
+from kbpo.money.models import Price
+from scoring.arrays import Floats
+from scoring.combine import Chances, Response, combine
+
+README = (Path(__file__).parent.parent / "kbpo/README.md").read_text()
+EXAMPLE = README.partition("## One worked example")[2].partition("\n## ")[0]
+ALL = Response(sample=np.ones(1), follow_up=np.ones(1))
+
+
+def chances(threshold: float, document: float = 0.0, before: float = 0.0) -> Chances:
+    return Chances(*(np.array([chance]) for chance in (threshold, 0.0, document, before)))
+
+
+def says(number: float | Decimal) -> bool:
+    return f"**{number}**" in EXAMPLE
+
+
+def precision(holds: Floats, weight: Floats, pi: Floats) -> float:
+    return float((holds * weight / pi).sum() / (weight / pi).sum())
+
+
+def test_what_the_questions_cost() -> None:
+    price = Price(reward=Decimal("0.05"), fee_rate=Decimal("0.2"))
+    assert f"${price.per_answer}" in EXAMPLE and f"at most ${2 * 3 * price.per_answer}" in EXAMPLE
+
+
+def test_who_is_drawn_and_the_precision_of_the_first_run() -> None:
+    assert select(np.array([0.31, 0.31]), np.array([0.5, 0.8])).all()
+    pi = combine(chances(0.5), ALL)
+    assert pi == 0.5
+    found = precision(np.array([1.0, 0.0]), np.array([0.25, 0.25]), np.repeat(pi, 2))
+    assert says(found)
+
+
+@pytest.mark.parametrize(
+    ("route", "response", "pi"),
+    [
+        (chances(0.5, 0.5, 0.5), ALL, 0.75),
+        (chances(0.8, 0.5, 0.5), ALL, 0.9),
+        (chances(0.8, 0.5, 0.5), Response(np.array([0.9]), np.array([0.8])), 0.785),
+    ],
+)
+def test_the_probability_that_the_target_has_a_label(
+    route: Chances, response: Response, pi: float
+) -> None:
+    assert combine(route, response) == pytest.approx([pi], abs=1e-12) and says(pi)
+    assert combine(route, response, np.array([True])) == 1.0, "its label was disclosed"
