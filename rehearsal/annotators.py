@@ -141,8 +141,8 @@ class Crowd:
         begin = time.monotonic()
         stop = threading.Event()
         threads = [
-            threading.Thread(target=self._run, args=(one, stop, until is None, poll))
-            for one in self.workers
+            threading.Thread(target=self._run, args=(worker, stop, until is None, poll))
+            for worker in self.workers
         ]
         for thread in threads:
             thread.daemon = True

@@ -30,7 +30,7 @@ def mistaken(
         true = next((at for at, one in enumerate(offered) if one in holds), None)
         if true is None:
             return [offered[0]]
-        beside = min(others, key=lambda one: abs(offered.index(one) - true))
+        beside = min(others, key=lambda other: abs(offered.index(other) - true))
         return _with(offered, set(holds) - {offered[true]}, beside)
     part = rng.choice(offered)
     return [one for one in offered if (one in holds) != (one == part)]
@@ -40,7 +40,7 @@ def other_link(candidates: Sequence[str], chosen: str, bias: str, rng: random.Ra
     """A wrong candidate for what a name refers to, if there is one: any, or the first on the
     page.
     """
-    others = [one for one in candidates if one != chosen]
+    others = [candidate for candidate in candidates if candidate != chosen]
     if not others:
         return chosen
     return others[0] if bias == PLAUSIBLE else rng.choice(others)

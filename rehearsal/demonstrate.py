@@ -187,7 +187,7 @@ class Demo:
             else:
                 self._import()
             describe(self.track, "News of a harbour town: who works, lives and owns what.")
-        every = [*study.systems, *(one for texts in study.texts for one in texts.systems)]
+        every = [*study.systems, *(system for texts in study.texts for system in texts.systems)]
         people(every, study.annotators, raters=len(self._rated_by()))
 
     def _prepare_texts(self, texts: TextStudy) -> None:
@@ -296,8 +296,8 @@ class Demo:
             self.say(f"{self.study.annotators} simulated annotators come")
             with self._processes("annotators", *(["raters"] if self.study.texts else [])):
                 runs = [self._upload_texts(one) for one in self.study.texts]
-                for one, uploaded in zip(self.study.texts, runs, strict=True):
-                    self._confirm_texts(one, uploaded)
+                for text, uploaded in zip(self.study.texts, runs, strict=True):
+                    self._confirm_texts(text, uploaded)
                 self.submit_all(first)
                 self.finish_reading()
                 for uploaded in runs:
@@ -316,7 +316,7 @@ class Demo:
         ).count()
         if scored_texts < sum(len(texts.systems) for texts in self.study.texts):
             return False
-        return all((one["team"], _name(one)) in names for one in systems) and all(
+        return all((system["team"], _name(system)) in names for system in systems) and all(
             order.closed_at is not None for order in orders
         )
 

@@ -35,7 +35,7 @@ def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
     others it is waited: the work was done and will be paid, never for ever in vain. Tracks are
     locked in the order of their numbers.
     """
-    hits = HIT.objects.in_bulk({one.hit_id for one in assignments})
+    hits = HIT.objects.in_bulk({assignment.hit_id for assignment in assignments})
     questions = _questions(hits)
     bonuses = _bonuses(assignments, hits, questions)
     by_track: dict[int, list[Assignment]] = defaultdict(list)
@@ -88,7 +88,9 @@ def _bonuses(
     so that no repeat makes a second one.
     """
     earned = [
-        one for one in assignments if one.extra and not platform_of(hits[one.hit_id].platform).local
+        assignment
+        for assignment in assignments
+        if assignment.extra and not platform_of(hits[assignment.hit_id].platform).local
     ]
     judgments: dict[tuple[int, int], list[Response]] = defaultdict(list)
     for response in Response.objects.filter(assignment__in=earned):
@@ -124,15 +126,15 @@ def _bonus_bill(bonus: Bonus, question: Question) -> Bill:
 
 def _questions(hits: Mapping[int, HIT]) -> dict[int, list[Question]]:
     """HIT -> its questions, which say who pays."""
-    found: dict[int, list[Question]] = defaultdict(list)
+    questions: dict[int, list[Question]] = defaultdict(list)
     pairs = (
         HIT.questions.through.objects.filter(hit__in=hits)
         .select_related("question")
         .order_by("question")
     )
     for pair in pairs:
-        found[pair.hit_id].append(pair.question)
-    return found
+        questions[pair.hit_id].append(pair.question)
+    return questions
 
 
 def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:

@@ -135,8 +135,10 @@ def question_of(track: Track, target: int) -> Question:
     """The latest settled question about a target; of what people marked in a document that they
     read whole, one that only experts are asked. Raises CannotAsk if no people judged it.
     """
-    rows = Question.objects.filter(target=target, interface="relation", status="settled", gold=None)
-    question = rows.order_by("-pk").first()
+    questions = Question.objects.filter(
+        target=target, interface="relation", status="settled", gold=None
+    )
+    question = questions.order_by("-pk").first()
     if (
         question is None
         and Label.objects.filter(target=target, source="document").exclude(value={}).exists()
@@ -190,7 +192,7 @@ def queue_divided(
         )
     )
     rows = [one for one in judged(track, what) if one.divided > 0 and one.target not in seen]
-    chosen = sorted(rows, key=lambda one: (-one.divided, one.target))[:n]
+    chosen = sorted(rows, key=lambda row: (-row.divided, row.target))[:n]
     if chosen or who is not None:
         _queue(track, chosen, "disagreement", who, what, why)
     return len(chosen)
@@ -237,14 +239,14 @@ def _queue(
     Adjudication.objects.bulk_create(
         Adjudication(
             track=track,
-            target_id=one.target,
-            question_id=one.question or _alone(track, one.target),
+            target_id=row.target,
+            question_id=row.question or _alone(track, row.target),
             kind=kind,
             order=DICE.random(),
             raised_by=who,
             **fields,
         )
-        for one in rows
+        for row in rows
     )
     log(
         "queue for experts",
@@ -270,13 +272,15 @@ def askable(track: Track, expert: User) -> QuerySet[Adjudication]:
     """What an expert may answer: nothing that they raised as a dispute or answered as an annotator,
     nothing in a document that they read whole, and nothing that a team of theirs states.
     """
-    known = Response.objects.filter(assignment__worker__user=expert)
-    read = known.filter(target__kind="document").values("target__document")
-    rows = Adjudication.objects.filter(track=track, status="open").exclude(
+    responses = Response.objects.filter(assignment__worker__user=expert)
+    read = responses.filter(target__kind="document").values("target__document")
+    adjudications = Adjudication.objects.filter(track=track, status="open").exclude(
         kind="dispute", raised_by=expert
     )
     return (
-        rows.exclude(Q(target__in=known.values("target")) | Q(target__document__in=read))
+        adjudications.exclude(
+            Q(target__in=responses.values("target")) | Q(target__document__in=read)
+        )
         .exclude(has_stake(expert))
         .order_by("order", "pk")
     )
@@ -316,8 +320,10 @@ def _close_with_known(row: Adjudication) -> bool:
     """Whether a random entry was answered by what an expert said of the same target since it was
     drawn.
     """
-    rows = Adjudication.objects.filter(track=row.track, target=row.target_id, status="answered")
-    known = rows.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
+    adjudications = Adjudication.objects.filter(
+        track=row.track, target=row.target_id, status="answered"
+    )
+    known = adjudications.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
     if known is None:
         return False
     mine = (
@@ -380,15 +386,19 @@ def answer(row: Adjudication, raw: dict[str, Any], expert: User) -> Adjudication
     else was asked about the same target is answered by the same words, but for a random entry: that
     keeps its place in the queue.
     """
-    rows = Adjudication.objects.select_for_update(of=("self",)).filter(
+    adjudications = Adjudication.objects.select_for_update(of=("self",)).filter(
         track=row.track, target=row.target_id, status="open"
     )
-    entries = [one for one in rows if one.pk == row.pk or one.kind != "random"]
+    entries = [
+        adjudication
+        for adjudication in adjudications
+        if adjudication.pk == row.pk or adjudication.kind != "random"
+    ]
     if row.pk not in {one.pk for one in entries}:
         raise CannotAsk("This one is answered already.")
     values = answered_by(row.question, raw)
-    for one in entries:
-        _close(one, raw, values, expert)
+    for entry in entries:
+        _close(entry, raw, values, expert)
     done = next(one for one in entries if one.pk == row.pk)
     log(
         "adjudicate",
@@ -488,21 +498,25 @@ def counts(track: Track) -> dict[str, dict[str, int]]:
 
 def entries(track: Track, limit: int = 100) -> list[Adjudication]:
     """What experts answered, the latest first."""
-    rows = Adjudication.objects.filter(track=track, status="answered").select_related(
+    adjudications = Adjudication.objects.filter(track=track, status="answered").select_related(
         "question", "expert", "raised_by"
     )
-    return list(rows.order_by("-answered_at", "-pk")[:limit])
+    return list(adjudications.order_by("-answered_at", "-pk")[:limit])
 
 
 def disputes(track: Track) -> list[Adjudication]:
     """Open disputes, the oldest first: for admins who do not answer them themselves."""
-    rows = Adjudication.objects.filter(track=track, status="open", kind="dispute")
+    adjudications = Adjudication.objects.filter(track=track, status="open", kind="dispute")
     return list(
-        rows.select_related("question", "raised_by", "submission__team").order_by("pk")[:100]
+        adjudications.select_related("question", "raised_by", "submission__team").order_by("pk")[
+            :100
+        ]
     )
 
 
 def of_submission(submission: Submission) -> dict[int, Adjudication]:
     """target -> the latest dispute that a submission's team raised about it."""
-    rows = Adjudication.objects.filter(kind="dispute", submission=submission).order_by("pk")
-    return {row.target_id: row for row in rows}
+    adjudications = Adjudication.objects.filter(kind="dispute", submission=submission).order_by(
+        "pk"
+    )
+    return {row.target_id: row for row in adjudications}

@@ -65,7 +65,7 @@ def oldest() -> list[Stage]:
     """Every waiting status of the crowd's rows, in the order of the journey, with its oldest
     row.
     """
-    return [_reading_stage(), _short_of_money(), *(_stage(*one) for one in _stages())]
+    return [_reading_stage(), _short_of_money(), *(_stage(*stage) for stage in _stages())]
 
 
 Spec = tuple[str, str, QuerySet[Any], str, timedelta | None]
@@ -167,13 +167,15 @@ def _stage(what: str, step: str, rows: QuerySet[Any], since: str, limit: timedel
 
 
 def _untold_refusals(local: list[str]) -> QuerySet[Assignment]:
-    rows = Assignment.objects.filter(status="rejected", platform_status="submitted")
-    return rows.exclude(hit__platform__in=local)
+    assignments = Assignment.objects.filter(status="rejected", platform_status="submitted")
+    return assignments.exclude(hit__platform__in=local)
 
 
 def _untold_qualifications() -> QuerySet[Qualification]:
-    rows = Qualification.objects.filter(Qualification.UNTOLD, worker__identity__isnull=False)
-    return rows.filter(worker__platform__in=other_names())
+    qualifications = Qualification.objects.filter(
+        Qualification.UNTOLD, worker__identity__isnull=False
+    )
+    return qualifications.filter(worker__platform__in=other_names())
 
 
 def _reading_stage() -> Stage:
@@ -183,10 +185,10 @@ def _reading_stage() -> Stage:
         target__document=OuterRef("sample__document"),
         target__kind="document",
     )
-    rows = OrderedDocument.objects.filter(order__closed_at=None, sample__settled_at=None).exclude(
-        Exists(asked)
-    )
-    return _stage("Ask about documents", "read", rows, "order__created_at", HOUR)
+    ordered_documents = OrderedDocument.objects.filter(
+        order__closed_at=None, sample__settled_at=None
+    ).exclude(Exists(asked))
+    return _stage("Ask about documents", "read", ordered_documents, "order__created_at", HOUR)
 
 
 def _short_of_money() -> Stage:
@@ -320,12 +322,12 @@ def quarrels() -> list[Quarrel]:
     set.
     """
     here = account()
-    rows = PlatformBooks.objects.filter(
+    platform_bookses = PlatformBooks.objects.filter(
         platform__in=other_names(), endpoint=here.endpoint if here else ""
     )
     found = [
         Quarrel(row.platform, row.trouble, row.differences, _off(row))
-        for row in rows.order_by("platform")
+        for row in platform_bookses.order_by("platform")
     ]
     return [one for one in found if one.trouble or one.differences or one.off]
 

@@ -46,7 +46,7 @@ def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
     value = {"mentions": parsed["mentions"]["mentions"], "links": parsed["links"]}
     lines = compared(question, value)
     counts = {
-        "settled": sum(one.settled for one in lines),
+        "settled": sum(line.settled for line in lines),
         "contradicted": sum(one.settled and not one.same for one in lines),
         "missed": sum(one.missed for one in lines),
     }
@@ -85,10 +85,10 @@ def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
 
 def settled(question: Question) -> dict[Span, dict[str, Any]]:
     """The mentions that a document's readers settled, with the values that count of them now."""
-    rows = Target.objects.filter(
+    targets = Target.objects.filter(
         labels__question=question.pk, kind="mention", document=question.target.document_id
     )
-    spans = {pk: (begin, end) for pk, begin, end in rows.values_list("pk", "a_begin", "a_end")}
+    spans = {pk: (begin, end) for pk, begin, end in targets.values_list("pk", "a_begin", "a_end")}
     return {spans[target]: value for target, value, _ in values_of(spans) if value}
 
 

@@ -53,14 +53,14 @@ class Trail:
     @property
     def differing(self) -> list[Line]:
         """The names about which the expert says something else."""
-        return [one for one in self.marks if not one.same]
+        return [mark for mark in self.marks if not mark.same]
 
 
 def trail_of(track: Track, pk: int) -> Trail | None:
     """The trail of an entry; None if there is none or nobody has answered it yet."""
-    rows = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
+    adjudications = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
     people = ("raised_by", "expert", "submission__team")
-    found = rows.select_related("track", "question__target__document", *people).first()
+    found = adjudications.select_related("track", "question__target__document", *people).first()
     if found is None:
         return None
     votes, voters = _votes(found)
@@ -89,8 +89,10 @@ def _votes(row: Adjudication) -> tuple[Counter[str], int]:
     """part -> how many said that it holds, and how many were asked; of documents, how many read
     them.
     """
-    rows = Response.objects.filter(question=row.question, criterion="relation", excluded_reason="")
-    if said := list(rows.values_list("value", flat=True)):
+    responses = Response.objects.filter(
+        question=row.question, criterion="relation", excluded_reason=""
+    )
+    if said := list(responses.values_list("value", flat=True)):
         return Counter(part for value in said for part in set(value["holds"])), len(said)
     if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
         return Counter(part for one in marked for part in one), len(marked)
@@ -123,7 +125,7 @@ def _sentences(question: Question) -> dict[str, str]:
             subject, object_ = (str(payload[side]["gloss"]) for side in sides)
             names = {"{subject}": subject, "{object}": object_}
             pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
-            found[part] = "".join(names.get(one, one) for one in pieces)
+            found[part] = "".join(names.get(piece, piece) for piece in pieces)
     return found
 
 

@@ -52,8 +52,8 @@ def unreplaced(worker: int) -> int:
         status="settled", responses__assignment__worker=worker, responses__excluded_reason=""
     )
     questions = list(answered.select_related("track", "target").distinct().order_by("order", "pk"))
-    rows = Response.objects.filter(question__in=questions, excluded_reason="")
-    others = rows.exclude(assignment__worker=worker).values_list("question", "assignment")
+    responses = Response.objects.filter(question__in=questions, excluded_reason="")
+    others = responses.exclude(assignment__worker=worker).values_list("question", "assignment")
     left = Counter(question for question, _ in set(others))
     given = answers_to(questions)
     money: dict[Purpose, Decimal] = {}
@@ -152,7 +152,11 @@ def want_one_less(questions: Collection[Question], hit: HIT) -> None:
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
         return
-    again = [one.pk for one in questions if one.status == "published" and one.asked_again]
+    again = [
+        question.pk
+        for question in questions
+        if question.status == "published" and question.asked_again
+    ]
     Question.objects.filter(pk__in=again, answers_wanted__gt=1).update(
         answers_wanted=F("answers_wanted") - 1
     )
@@ -189,7 +193,7 @@ def use_again(questions: Collection[Question]) -> int:
     are settled next.
     """
     found = Question.objects.filter(
-        pk__in=[one.pk for one in questions], responses__excluded_reason=""
+        pk__in=[question.pk for question in questions], responses__excluded_reason=""
     )
     due = Question.objects.filter(
         pk__in=list(found.values_list("pk", flat=True)), status="given_up"

@@ -176,8 +176,8 @@ def resume_batch(payer: Purpose, who: User, why: str) -> int:
     """How many stops of a batch were lifted. Raises CannotChange without a reason."""
     if not why.strip():
         raise CannotChange("Say why it may go on; it stands in the log.")
-    rows = Halt.objects.filter(lifted_at=None, **payer.at("payer"))
-    lifted = rows.update(lifted_at=clock.now(), lifted_by=who)
+    stops = Halt.objects.filter(lifted_at=None, **payer.at("payer"))
+    lifted = stops.update(lifted_at=clock.now(), lifted_by=who)
     if lifted:
         note("go on", payer, who=who, why=why.strip(), track=_track(payer).slug)
         nudge("publish")
@@ -188,10 +188,10 @@ def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
     """How many open questions can have one more answer, what that costs, and what must be set aside
     for it besides.
     """
-    rows = Question.objects.filter(
+    questions = Question.objects.filter(
         status__in=ANSWERABLE, answers_wanted__lt=MOST_ANSWERS, **payer.at("payer")
     )
-    prices = list(rows.values_list("price", flat=True))
+    prices = list(questions.values_list("price", flat=True))
     cost = sum(prices, ZERO)
     needed = sum(
         (

@@ -378,5 +378,5 @@ def stop(assignment: Assignment, draft: dict[str, object] | None = None) -> bool
 
 
 def _return(assignment: Assignment, **fields: object) -> bool:
-    rows = Assignment.objects.filter(pk=assignment.pk, status="leased")
-    return rows.update(status="returned", status_since=clock.now(), **fields) == 1
+    assignments = Assignment.objects.filter(pk=assignment.pk, status="leased")
+    return assignments.update(status="returned", status_since=clock.now(), **fields) == 1

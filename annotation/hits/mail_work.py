@@ -28,13 +28,13 @@ SUBJECT = "There is work for you"
 def tick() -> int:
     """How many annotators were written to."""
     now = clock.now()
-    rows = WorkMail.objects.filter(
+    work_mails = WorkMail.objects.filter(
         worker__excluded_at=None, worker__user__is_active=True, worker__user__is_annotator=True
     ).exclude(worker__user__email="")
     is_away = Q(worker__last_seen_at=None) | Q(worker__last_seen_at__lt=now - AWAY)
     has_come_since = Q(mailed_at__lt=F("worker__last_seen_at"), worker__last_seen_at__isnull=False)
     may_be_written = Q(mailed_at=None) | Q(mailed_at__lt=now - MOST_OFTEN) & has_come_since
-    due = rows.filter(is_away, may_be_written).select_related("worker__user")
+    due = work_mails.filter(is_away, may_be_written).select_related("worker__user")
     return sum(_write(row) for row in due.order_by(F("mailed_at").asc(nulls_first=True))[:MOST])
 
 

@@ -72,7 +72,7 @@ def read(text: str) -> dict[str, list[str]]:
     if not isinstance(said, dict):
         return {}
     return {
-        str(name): [str(one) for one in values]
+        str(name): [str(value) for value in values]
         for name, values in said.items()
         if isinstance(values, list) and all(isinstance(one, str) for one in values)
     }

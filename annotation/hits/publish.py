@@ -143,7 +143,7 @@ def _locked(due: QuerySet[Question]) -> list[Question]:
     rows = (
         due.filter(pk__in=first).select_for_update(of=("self",)).select_related("track", "target")
     )
-    return sorted(rows.order_by("pk"), key=lambda one: (one.order, one.pk))
+    return sorted(rows.order_by("pk"), key=lambda row: (row.order, row.pk))
 
 
 def _forgo(questions: QuerySet[Question], why: str) -> int:
@@ -352,9 +352,9 @@ def _claim(platform: str, endpoint: str) -> HIT | None:
     """A HIT to be put up, its attempt counted and its next one put off, so that no other worker
     takes it meanwhile. It belongs to the endpoint where it is first called.
     """
-    rows = HIT.objects.select_for_update(skip_locked=True, of=("self",))
+    hits = HIT.objects.select_for_update(skip_locked=True, of=("self",))
     now = clock.now()
-    due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(
+    due = hits.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(
         pk__in=halted_hits()
     )
     hit = due.order_by("order").first()

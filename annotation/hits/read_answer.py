@@ -59,8 +59,8 @@ def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
 
 def _others(question: Question, assignment: Assignment) -> list[Sequence[Judgment]]:
     """What others said of a question, as far as it counts."""
-    rows = Response.objects.filter(question=question, excluded_reason="")
+    responses = Response.objects.filter(question=question, excluded_reason="")
     by_answer: dict[int, list[Judgment]] = defaultdict(list)
-    for response in rows.exclude(assignment=assignment).order_by("pk"):
+    for response in responses.exclude(assignment=assignment).order_by("pk"):
         by_answer[response.assignment_id].append(response)
     return list(by_answer.values())

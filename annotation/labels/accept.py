@@ -77,8 +77,8 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
 def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
     """The tracks of these questions whose policy notes no times."""
     tracks = {question.track_id for questions in asked.values() for question in questions}
-    rows = Policy.objects.filter(track__in=tracks, timed=False)
-    return set(rows.values_list("track", flat=True))
+    policies = Policy.objects.filter(track__in=tracks, timed=False)
+    return set(policies.values_list("track", flat=True))
 
 
 def _put_to(assignment: Assignment, questions: list[Question]) -> list[Question]:
@@ -153,12 +153,14 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
 def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
     """What the workers of these answers have judged in others."""
     targets = {question.target_id for answers in parsed.values() for question, _ in answers}
-    rows = Response.objects.filter(
+    responses = Response.objects.filter(
         assignment__worker__in={one.worker_id for one in parsed}, target__in=targets
     )
-    rows = rows.exclude(assignment__in=[one.pk for one in parsed])
+    responses = responses.exclude(assignment__in=[one.pk for one in parsed])
     return set(
-        rows.values_list("assignment__worker", "target", "question__interface", "question__round")
+        responses.values_list(
+            "assignment__worker", "target", "question__interface", "question__round"
+        )
     )
 
 
@@ -171,7 +173,9 @@ def _make_answered(questions: Collection[Question]) -> None:
     if questions:
         places, done = _places(questions), answers_that_count(questions)
         full = [
-            one.pk for one in questions if done[one.pk] >= min(places[one.pk], one.answers_wanted)
+            question.pk
+            for question in questions
+            if done[question.pk] >= min(places[question.pk], question.answers_wanted)
         ]
         if Question.objects.filter(pk__in=full).move("answered"):
             nudge("settle")
@@ -215,5 +219,5 @@ def answers_that_count(questions: Collection[Question]) -> Counter[int]:
 
 def met_before(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
     """What other platforms' workers said of questions that they had judged before."""
-    rows = Response.objects.filter(question__in=questions, met_before=True)
-    return rows.exclude(assignment__hit__platform__in=local_names())
+    responses = Response.objects.filter(question__in=questions, met_before=True)
+    return responses.exclude(assignment__hit__platform__in=local_names())

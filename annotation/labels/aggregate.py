@@ -55,11 +55,11 @@ def aggregated(question: Question, responses: Sequence[Response]) -> list[Aggreg
 
 def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     """The responses that count, by question."""
-    found: dict[int, list[Response]] = defaultdict(list)
+    responses: dict[int, list[Response]] = defaultdict(list)
     rows = Response.objects.filter(question__in=questions, excluded_reason="")
     for response in rows.select_related("assignment__worker").order_by("pk"):
-        found[response.question_id].append(response)
-    return found
+        responses[response.question_id].append(response)
+    return responses
 
 
 def tied_over_mentions(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
@@ -80,7 +80,7 @@ def tied_over_mentions(found: Mapping[Question, Sequence[AggregatedLabel]]) -> s
     for question, labels in found.items():
         for label in labels:
             others = standing_said(Said.of(one) for one in known[label.target_id])
-            said = [one for one in others if one.value]
+            said = [other for other in others if other.value]
             now = Said(label.value, label.source, label.n, question.pk, None)
             if merge.added_up([*said, now]).get(UNDECIDED):
                 tied.add(question)
@@ -148,10 +148,10 @@ def _said_before(questions: Iterable[Question]) -> dict[int, dict[int, list[Labe
 def settled_before(questions: Iterable[Question]) -> list[int]:
     """Return the numbers of those of these questions whose answers gave a label already."""
     targets = {question.pk: question.target_id for question in questions}
-    first = Label.objects.filter(
+    labels = Label.objects.filter(
         target__in=targets.values(), question__in=targets, again=None
     ).exclude(method="given_up")
-    return sorted({number for number in first.values_list("question", flat=True) if number})
+    return sorted({number for number in labels.values_list("question", flat=True) if number})
 
 
 def _differs(old: Label, new: AggregatedLabel) -> bool:

@@ -100,7 +100,7 @@ def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
         for worker, some in found.items()
         if worker not in done and not crowd.spares(worker)
     ]
-    return min(rows, key=lambda one: (-max(flag.share for flag in one[1]), one[0]), default=None)
+    return min(rows, key=lambda row: (-max(flag.share for flag in row[1]), row[0]), default=None)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def undecided() -> list[Undecided]:
         else:
             why = crowd.spares(pk) or "They are left out when answers are settled next."
         rows.append(Undecided(workers[pk], some, why))
-    return sorted(rows, key=lambda one: -max(flag.share for flag in one.flags))
+    return sorted(rows, key=lambda row: -max(flag.share for flag in row.flags))
 
 
 def _excluding(workers: Sequence[int]) -> dict[int, list[Flag]]:
@@ -179,8 +179,8 @@ def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def _active() -> set[int]:
-    rows = Worker.objects.filter(excluded_at=None, last_seen_at__gt=clock.now() - ACTIVE)
-    return set(rows.values_list("pk", flat=True))
+    workers = Worker.objects.filter(excluded_at=None, last_seen_at__gt=clock.now() - ACTIVE)
+    return set(workers.values_list("pk", flat=True))
 
 
 @transaction.atomic
@@ -223,8 +223,8 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     mine.filter(status="leased").update(
         status="returned", status_since=clock.now(), reason="Excluded."
     )
-    rows = Response.objects.filter(assignment__in=mine, excluded_reason="")
-    return _count_again(worker, rows, reason, LEAVE_OUT, who, reason)
+    responses = Response.objects.filter(assignment__in=mine, excluded_reason="")
+    return _count_again(worker, responses, reason, LEAVE_OUT, who, reason)
 
 
 @transaction.atomic
@@ -240,10 +240,12 @@ def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
     Worker.objects.filter(pk=worker.pk).update(
         excluded_at=None, excluded_reason="", readmitted_at=clock.now()
     )
-    rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
+    responses = Response.objects.filter(assignment__worker=worker).exclude(
+        assignment__status="rejected"
+    )
     return _count_again(
         worker,
-        rows.exclude(excluded_reason="").filter(met_before=False),
+        responses.exclude(excluded_reason="").filter(met_before=False),
         "",
         "readmit",
         who,

@@ -35,32 +35,32 @@ AGREEMENT = [
 
 def answers(track: Track) -> Iterator[Row]:
     """Yields every judgment that was given on a track, counting or not, in the order of arrival."""
-    rows = Response.objects.filter(question__track=track).select_related(
+    responses = Response.objects.filter(question__track=track).select_related(
         "assignment__worker", "question", "target"
     )
-    rows = rows.annotate(document=F("target__document__key"))
-    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
-        value = dict(one.value)
+    responses = responses.annotate(document=F("target__document__key"))
+    for response in responses.order_by("pk").iterator(chunk_size=CHUNK):
+        value = dict(response.value)
         value.pop("remark", None)
-        one.value = value
-        said = interface_of(one.question.interface).statements(one.question, [one])
+        response.value = value
+        said = interface_of(response.question.interface).statements(response.question, [response])
         yield [
-            one.assignment_id,
-            one.question_id,
-            one.question.interface,
-            one.question.round,
-            one.assignment.worker.handle,
-            one.assignment.worker.platform,
-            one.document,
-            *_place(one.target),
-            one.criterion,
+            response.assignment_id,
+            response.question_id,
+            response.question.interface,
+            response.question.round,
+            response.assignment.worker.handle,
+            response.assignment.worker.platform,
+            response.document,
+            *_place(response.target),
+            response.criterion,
             value,
             "; ".join(statement.words for statement in said),
-            not one.excluded_reason,
-            one.excluded_reason,
-            one.question.payer_kind == "gold",
-            one.assignment.seconds,
-            one.assignment.submitted_at,
+            not response.excluded_reason,
+            response.excluded_reason,
+            response.question.payer_kind == "gold",
+            response.assignment.seconds,
+            response.assignment.submitted_at,
         ]
 
 
@@ -70,19 +70,19 @@ def labels(track: Track) -> Iterator[Row]:
     """
     rows = Label.objects.filter(target__corpus=track.corpus).select_related("target")
     rows = rows.annotate(document=F("target__document__key"))
-    for one in rows.order_by("pk").iterator(chunk_size=CHUNK):
+    for row in rows.order_by("pk").iterator(chunk_size=CHUNK):
         yield [
-            one.pk,
-            one.document,
-            *_place(one.target),
-            one.value,
-            one.source,
-            one.method,
-            one.n,
-            one.disagreement,
-            one.origin,
-            one.created_at,
-            one.public_at,
+            row.pk,
+            row.document,
+            *_place(row.target),
+            row.value,
+            row.source,
+            row.method,
+            row.n,
+            row.disagreement,
+            row.origin,
+            row.created_at,
+            row.public_at,
         ]
 
 

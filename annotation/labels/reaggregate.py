@@ -108,14 +108,14 @@ def _enough(
 ) -> dict[Question, list[AggregatedLabel]]:
     """What those questions add up to of which the answers that are left suffice."""
     missed = _with_answers_left_out(questions)
-    found: dict[Question, list[AggregatedLabel]] = {}
+    aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
         mine = left.get(question.pk, [])
         labels = aggregated(question, mine)
         weighed = question.track_id in modelled or question.pk not in missed
         if not _too_few(question, mine, labels, weighed=weighed):
-            found[question] = labels
-    return found
+            aggregated_labels[question] = labels
+    return aggregated_labels
 
 
 def _short_of_promise(
@@ -138,7 +138,7 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     again, or wait to be since no answer had counted, and need no more; and those that were given up
     meanwhile.
     """
-    open_ones = [one for one in questions if one.status in ANSWERABLE]
+    open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counting(open_ones)
     enough = [
         one
@@ -151,12 +151,12 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
 
 def _with_answers_left_out(questions: Sequence[Question]) -> set[int]:
     """The questions some of whose answers do not count, though they once did."""
-    rows = (
+    responses = (
         Response.objects.filter(question__in=questions)
         .exclude(excluded_reason="")
         .filter(met_before=False)
     )
-    return set(rows.values_list("question", flat=True))
+    return set(responses.values_list("question", flat=True))
 
 
 def _too_few(
@@ -182,11 +182,13 @@ def _without_lost_names(
     people read them.
     """
     names = [one for one in found if one.interface == MENTIONS]
-    rows = Question.objects.filter(track__in=[one.track_id for one in names], interface=RELATIONS)
-    read = set(
-        rows.filter(target__in=[one.target_id for one in names]).values_list("track", "target")
+    questions = Question.objects.filter(
+        track__in=[one.track_id for one in names], interface=RELATIONS
     )
-    kept = {one.pk for one in names if (one.track_id, one.target_id) in read}
+    read = set(
+        questions.filter(target__in=[one.target_id for one in names]).values_list("track", "target")
+    )
+    kept = {name.pk for name in names if (name.track_id, name.target_id) in read}
     pairs = [
         (label, change)
         for label, change in zip(made.labels, made.changes, strict=True)
@@ -232,5 +234,5 @@ def _note(questions: Sequence[Question], result: Again, why: str, who: User | No
     in all.
     """
     if result != Again():
-        for track in sorted({one.track.slug for one in questions}):
+        for track in sorted({question.track.slug for question in questions}):
             note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)

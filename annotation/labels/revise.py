@@ -103,7 +103,8 @@ def revision(track: Track, method: str, number: int) -> Revision:
         if method == MODEL:
             model[interface], posterior = _fit(said)
             unsure += sum(
-                any(_between(one) for one in _chances(pair, posterior).values()) for pair in said
+                any(_between(chance) for chance in _chances(pair, posterior).values())
+                for pair in said
             )
         judgments += len(said)
         flips += _flips(said, posterior, method, number)
@@ -126,8 +127,8 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
     times = [len(some) for some in kinds.values()]
     result = dawid_skene(told, unit, worker, n_classes=2, times=times)
     posterior: dict[Sentence, float] = {}
-    for some, row in zip(kinds.values(), result.posterior, strict=True):
-        posterior |= dict.fromkeys(some, float(row[1]))
+    for kind, row in zip(kinds.values(), result.posterior, strict=True):
+        posterior |= dict.fromkeys(kind, float(row[1]))
     people = zip(result.annotator.tolist(), result.confusion.tolist(), strict=True)
     model = {
         "prior": result.prior.tolist(),
@@ -144,15 +145,18 @@ def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]]
     """
     kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
     for pair in said:
-        for one in pair.predicates:
-            key = (pair.workers, pair.yes.get(one["part"], frozenset()))
-            kinds.setdefault(key, []).append((pair.question.pk, pair.target, one["part"]))
+        for predicate in pair.predicates:
+            key = (pair.workers, pair.yes.get(predicate["part"], frozenset()))
+            kinds.setdefault(key, []).append((pair.question.pk, pair.target, predicate["part"]))
     return kinds
 
 
 def _chances(pair: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:
     """Directed predicate -> the probability that it holds, of a pair."""
-    keys = [(one["part"], (pair.question.pk, pair.target, one["part"])) for one in pair.predicates]
+    keys = [
+        (predicate["part"], (pair.question.pk, pair.target, predicate["part"]))
+        for predicate in pair.predicates
+    ]
     return {part: posterior[key] for part, key in keys if key in posterior}
 
 
@@ -337,10 +341,10 @@ def posterior_of(pair: Votes, model: dict[str, Any]) -> dict[str, float]:
         for worker in pair.workers
     }
     found = {}
-    for one in pair.predicates:
-        yes = pair.yes.get(one["part"], frozenset())
+    for predicate in pair.predicates:
+        yes = pair.yes.get(predicate["part"], frozenset())
         logs = prior + sum(matrix[:, int(worker in yes)] for worker, matrix in of.items())
-        found[one["part"]] = float(1 / (1 + np.exp(logs[0] - logs[1])))
+        found[predicate["part"]] = float(1 / (1 + np.exp(logs[0] - logs[1])))
     return found
 
 
@@ -352,6 +356,6 @@ def price_of_reader(track: Track) -> Decimal | None:
     """What one more reader of a document's pairs costs on a track, on average; None if none was
     asked yet.
     """
-    rows = Question.objects.filter(track=track, interface=WHOLE, gold=None)
-    found = rows.aggregate(Avg("price"))["price__avg"]
+    questions = Question.objects.filter(track=track, interface=WHOLE, gold=None)
+    found = questions.aggregate(Avg("price"))["price__avg"]
     return None if found is None else round_up(found)

@@ -100,7 +100,7 @@ def settle(questions: Sequence[Question]) -> None:
     record(to_record(labels).labels)
     compare_with_majority({question: responses[question.pk] for question in labels})
     _close(labels, "closed")
-    Question.objects.filter(pk__in=[one.pk for one in labels]).move("settled")
+    Question.objects.filter(pk__in=[label.pk for label in labels]).move("settled")
     if before:
         compare_anew(before)
     _ask_anew(again)
@@ -111,8 +111,8 @@ def _models(questions: Sequence[Question]) -> dict[int, dict[str, Any]]:
     since a fit knows every worker.
     """
     tracks = {question.track_id for question in questions}
-    rows = Policy.objects.filter(aggregation=MODEL, track__in=tracks)
-    return dict(rows.values_list("track", "model"))
+    policies = Policy.objects.filter(aggregation=MODEL, track__in=tracks)
+    return dict(policies.values_list("track", "model"))
 
 
 def _settled_before(questions: Iterable[Question]) -> list[Question]:
@@ -156,9 +156,9 @@ def _close(questions: Iterable[Question], status: str) -> None:
     """Nothing; the HITs of these locked questions are locked after them, in the order of their
     numbers.
     """
-    rows = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
+    hits = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
     locked = (
-        HIT.objects.select_for_update(of=("self",)).filter(pk__in=rows.values("pk")).order_by("pk")
+        HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")
     )
     pks = list(locked.values_list("pk", flat=True))
     HIT.objects.filter(pk__in=pks).update(status=status, status_since=clock.now())
@@ -208,10 +208,10 @@ def _in_hand(question: Question) -> datetime | None:
     now = clock.now()
     if question.status_since < late_since(LONGEST, now):
         return None
-    rows = Assignment.objects.filter(hit__questions=question)
-    if rows.filter(status="submitted").exists():
+    assignments = Assignment.objects.filter(hit__questions=question)
+    if assignments.filter(status="submitted").exists():
         return now + SOON
-    leased = rows.filter(status="leased", leased_until__gt=now).order_by("-leased_until")
+    leased = assignments.filter(status="leased", leased_until__gt=now).order_by("-leased_until")
     return leased.values_list("leased_until", flat=True).first()
 
 

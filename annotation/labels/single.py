@@ -26,13 +26,13 @@ def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterato
     """Yields the ratings of these targets that count, in the order in which they came; those alone
     whose question has a public label if asked.
     """
-    rows = Response.objects.filter(
+    responses = Response.objects.filter(
         target__in=targets, excluded_reason="", value__has_key="value"
     ).order_by("pk")
     if public:
         labels = Label.objects.filter(target=OuterRef("target"), question=OuterRef("question"))
         said = labels.filter(again=None, public_at__lte=clock.now()).exclude(method="given_up")
-        rows = rows.filter(Exists(said))
+        responses = responses.filter(Exists(said))
     columns = (
         "target",
         "assignment__worker__handle",
@@ -40,6 +40,6 @@ def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterato
         "value__value",
         "assignment__seconds",
     )
-    for target, handle, criterion, value, seconds in rows.values_list(*columns).iterator():
+    for target, handle, criterion, value, seconds in responses.values_list(*columns).iterator():
         if isinstance(value, int | float):
             yield SingleRating(target, handle, criterion, float(value), seconds)

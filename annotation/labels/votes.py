@@ -41,7 +41,12 @@ class Votes:
 
     def expanded(self, held: Collection[str]) -> tuple[str, ...]:
         """The parts that hold, given the sentences that do."""
-        found = {part for one in self.predicates if one["part"] in held for part in parts_of(one)}
+        found = {
+            part
+            for predicate in self.predicates
+            if predicate["part"] in held
+            for part in parts_of(predicate)
+        }
         return tuple(part for part in self.shown if part in found)
 
     def by_majority(self) -> tuple[str, ...]:
@@ -70,17 +75,17 @@ def votes(track: Track, interface: str) -> list[Votes]:
             pk not in said or (pk, question.target_id) not in labels
         ):  # nobody answered, or most flagged it
             continue
-        for one in pairs_of(question, said[pk]):
+        for pair in pairs_of(question, said[pk]):
             found.append(
                 Votes(
-                    one.question,
-                    one.target,
-                    one.names,
-                    one.predicates,
-                    one.shown,
-                    one.workers,
-                    one.yes,
-                    labels.get((pk, one.target), ()),
+                    pair.question,
+                    pair.target,
+                    pair.names,
+                    pair.predicates,
+                    pair.shown,
+                    pair.workers,
+                    pair.yes,
+                    labels.get((pk, pair.target), ()),
                 )
             )
     return found
@@ -97,11 +102,11 @@ def _said(
 ) -> dict[int, dict[int, dict[str, list[str]]]]:
     """Question -> worker -> target, as text -> the parts that hold."""
     criterion, _ = ASKED[interface]
-    rows = Response.objects.filter(
+    responses = Response.objects.filter(
         question__in=list(questions), criterion=criterion, excluded_reason=""
     ).order_by("pk")
     said: dict[int, dict[int, dict[str, list[str]]]] = defaultdict(dict)
-    for pk, worker, target, value in rows.values_list(
+    for pk, worker, target, value in responses.values_list(
         "question", "assignment__worker", "target", "value"
     ):
         said[pk][worker] = value["holds"] if interface == WHOLE else {str(target): value["holds"]}
@@ -147,17 +152,17 @@ def _labels(
     """
     _, source = ASKED[interface]
     if interface == ALONE:
-        rows = Label.objects.filter(
+        labels = Label.objects.filter(
             target__in={one.target_id for one in questions.values()}, source=source
         )
     else:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
-        rows = Label.objects.filter(
+        labels = Label.objects.filter(
             target__document__in=documents, target__kind__in=["pair", "document"], source=source
         )
     found: dict[tuple[int, int], tuple[str, ...]] = {}
-    rows = rows.filter(question__in=questions).order_by("created_at", "pk")
-    for target, value, number, again in rows.values_list("target", "value", "question", "again"):
+    labels = labels.filter(question__in=questions).order_by("created_at", "pk")
+    for target, value, number, again in labels.values_list("target", "value", "question", "again"):
         question = questions.get(number or 0)
         if question is None or (not value and again is None):
             continue

@@ -50,7 +50,7 @@ def answer_requests(platform: Platform) -> int:
     """
     if not platform.capabilities.admits:
         return 0
-    return sum(_answer(platform, one) for one in list(platform.requests()))
+    return sum(_answer(platform, request) for request in list(platform.requests()))
 
 
 def _answer(platform: Platform, request: Request) -> int:

@@ -91,8 +91,8 @@ def claim(platform: str) -> bool:
     wait = platform_of(platform).capabilities.looked_at_every
     due = Q(polled_at=None) | Q(polled_at__lte=now - wait) | Q(hinted_at__gt=F("polled_at"))
     free = Q(held_until=None) | Q(held_until__lte=now)
-    rows = PlatformBooks.objects.filter(due & free, pk=row.pk)
-    return bool(rows.update(polled_at=now, held_until=now + HELD))
+    platform_bookses = PlatformBooks.objects.filter(due & free, pk=row.pk)
+    return bool(platform_bookses.update(polled_at=now, held_until=now + HELD))
 
 
 def hold_longer(platform: str) -> None:
@@ -147,11 +147,13 @@ def paid_there(platform: str) -> Decimal:
     rewards and bonuses, with fees.
     """
     here = platform_of(platform).endpoint
-    rows = Assignment.objects.filter(
+    assignments = Assignment.objects.filter(
         hit__platform=platform, hit__endpoint=here, platform_status="approved"
     )
     rewards = (
-        rows.values_list("hit__reward", "hit__max_assignments").annotate(n=Count("pk")).order_by()
+        assignments.values_list("hit__reward", "hit__max_assignments")
+        .annotate(n=Count("pk"))
+        .order_by()
     )
     paid = sum((n * (reward + fee(reward, 1)) for reward, _, n in rewards), ZERO)
     paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")

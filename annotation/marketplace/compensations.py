@@ -110,9 +110,9 @@ def accrue_again(bonus: Bonus) -> None:
     new HIT if its last one was deleted. Raises OverBudget; the caller holds the row and moves it.
     """
     lock(bonus.track)
-    rows = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
+    movements = Ledger.objects.filter(state=Ledger.State.FAILED, **bonus.purpose.at("purpose"))
     cost, room = bonus.amount + bonus.fee, allowance(bonus.track, None, bonus.purpose)
-    if rows.exists() and room.left is not None and room.scope is not None and cost > room.left:
+    if movements.exists() and room.left is not None and room.scope is not None and cost > room.left:
         raise OverBudget(room.left, room.scope, cost)
     Ledger.objects.filter(**bonus.purpose.at("purpose")).update(state=Ledger.State.CONFIRMED)
     if bonus.cleared_at is not None:
@@ -129,12 +129,14 @@ def put_back(name: str) -> int:
     """How many payments are owed again, since the stop that took them down was lifted; as far as
     the caps allow.
     """
-    rows = Bonus.objects.filter(
+    bonuses = Bonus.objects.filter(
         worker__platform=name, status="stopped", next_try_at__lte=clock.now()
     )
     return sum(
         _put_back(pk)
-        for pk in rows.exclude(track__in=halted_tracks(Halt.Scope.ALL)).values_list("pk", flat=True)
+        for pk in bonuses.exclude(track__in=halted_tracks(Halt.Scope.ALL)).values_list(
+            "pk", flat=True
+        )
     )
 
 
@@ -168,7 +170,7 @@ def clear_away(platform: Platform) -> int:
     """How many HITs of payments that have ended were deleted, each with the qualification that was
     made for it.
     """
-    rows = Bonus.objects.filter(
+    bonuses = Bonus.objects.filter(
         worker__platform=platform.name,
         endpoint=platform.endpoint,
         assignment=None,
@@ -177,7 +179,7 @@ def clear_away(platform: Platform) -> int:
         next_try_at__lte=clock.now(),
     )
     cleared = 0
-    for bonus in rows.select_related("worker", "track").order_by("pk")[:BATCH]:
+    for bonus in bonuses.select_related("worker", "track").order_by("pk")[:BATCH]:
         try:
             if bonus.status == "failed" and not _is_nobodys(platform, bonus):
                 continue

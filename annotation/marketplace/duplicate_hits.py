@@ -36,11 +36,11 @@ def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
     oldest.
     """
     ours = {hit.token: hit.external_id for hit in hits}
-    found: dict[str, dict[str, Seen]] = defaultdict(dict)
+    seens: dict[str, dict[str, Seen]] = defaultdict(dict)
     for row in seen:
         if row.token in ours:
-            found[row.token][row.external_id] = row
-    return {token: _told_apart(rows, ours[token]) for token, rows in found.items()}
+            seens[row.token][row.external_id] = row
+    return {token: _told_apart(rows, ours[token]) for token, rows in seens.items()}
 
 
 def _told_apart(rows: dict[str, Seen], ours: str) -> Rows:
@@ -57,7 +57,7 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
         log.error("HIT %s is there twice; %s is taken down", hit.external_id, seen.external_id)
         platform.expire(twin)
     answers = list(platform.collect(twin))
-    moved = sum(import_answer(hit, one) for one in answers if not _has_answered(hit, one))
+    moved = sum(import_answer(hit, answer) for answer in answers if not _has_answered(hit, answer))
     if seen.status == "done" and all(one["status"] in DECIDED for one in answers):
         platform.dispose(twin)
     return moved

@@ -22,13 +22,13 @@ from kbpo import clock
 def import_answer(hit: HIT, answer: dict[str, Any]) -> int:
     """1 if the answer was new to us."""
     status = answer.get("status", "submitted")
-    known = Assignment.objects.filter(
+    assignments = Assignment.objects.filter(
         hit=hit,
         external_id=answer["external_id"],
         worker__handle=handle_of(hit.platform, answer["worker_id"]),
         worker__identity__isnull=False,
     ).exclude(status__in=["leased", "returned"])
-    if (row := known.first()) is not None:
+    if (row := assignments.first()) is not None:
         if row.platform_status != status:
             Assignment.objects.filter(pk=row.pk).update(platform_status=status)
         return 0

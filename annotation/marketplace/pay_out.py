@@ -66,13 +66,13 @@ def _owe_unusable(name: str) -> int:
     """Answers that could not be used are paid all the same: a rejection is a person's decision, not
     a parser's.
     """
-    rows = Assignment.objects.filter(
+    assignments = Assignment.objects.filter(
         hit__platform=name, status="failed", payment=None, next_try_at__lte=clock.now()
     )
     owed = 0
-    for pk in rows.exclude(platform_status__in=["", "rejected"]).values_list("pk", flat=True)[
-        :BATCH
-    ]:
+    for pk in assignments.exclude(platform_status__in=["", "rejected"]).values_list(
+        "pk", flat=True
+    )[:BATCH]:
         with transaction.atomic():
             owed += len(owe([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
     return owed
@@ -200,11 +200,11 @@ def _reject(platform: Platform) -> int:
     """Tells the platform of rejections, each of which a person decided, and its worker reads
     why.
     """
-    rows = Assignment.objects.filter(
+    assignments = Assignment.objects.filter(
         hit__platform=platform.name, status="rejected", platform_status="submitted"
     )
     told = 0
-    for row in rows.filter(next_try_at__lte=clock.now())[:BATCH]:
+    for row in assignments.filter(next_try_at__lte=clock.now())[:BATCH]:
         try:
             platform.reject(row, row.reason)
         except (
@@ -226,12 +226,14 @@ def _reject(platform: Platform) -> int:
 def _tell_qualifications(platform: Platform) -> int:
     """Tells the platform who is excluded, readmitted, or has passed the tutorial."""
     _want_exclusions(platform.name)
-    rows = Qualification.objects.filter(
+    qualifications = Qualification.objects.filter(
         worker__platform=platform.name, worker__identity__isnull=False
     )
-    rows = rows.filter(next_try_at__lte=clock.now())
+    qualifications = qualifications.filter(next_try_at__lte=clock.now())
     told = 0
-    for row in rows.filter(Qualification.UNTOLD).select_related("worker__identity")[:BATCH]:
+    for row in qualifications.filter(Qualification.UNTOLD).select_related("worker__identity")[
+        :BATCH
+    ]:
         try:
             platform.qualify(row.worker, row.name, row.wanted)
         except Refused as no:  # this one alone; the platform takes the others
@@ -261,7 +263,9 @@ def _want_exclusions(name: str) -> None:
         [Qualification(worker=worker, name="excluded", wanted=True) for worker in new],
         ignore_conflicts=True,
     )
-    rows = Qualification.objects.filter(name="excluded", worker__platform=name)
+    qualifications = Qualification.objects.filter(name="excluded", worker__platform=name)
     now = clock.now()
-    rows.filter(worker__excluded_at=None, wanted=True).update(wanted=False, wanted_at=now)
-    rows.filter(worker__excluded_at__isnull=False, wanted=False).update(wanted=True, wanted_at=now)
+    qualifications.filter(worker__excluded_at=None, wanted=True).update(wanted=False, wanted_at=now)
+    qualifications.filter(worker__excluded_at__isnull=False, wanted=False).update(
+        wanted=True, wanted_at=now
+    )

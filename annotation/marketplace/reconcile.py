@@ -93,12 +93,12 @@ def _living(name: str) -> models.QuerySet[HIT]:
     """HITs that are on a platform or may be: not those that it never was asked for, nor those that
     are gone.
     """
-    rows = (
+    hits = (
         HIT.objects.filter(platform=name)
         .exclude(platform_status="gone")
         .exclude(status="failed", external_id="")
     )
-    return rows.exclude(called_at=None).select_related("track")
+    return hits.exclude(called_at=None).select_related("track")
 
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:

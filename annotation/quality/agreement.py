@@ -104,10 +104,10 @@ def one_choice(rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         kinds[row.unit[0]].append(row)
     ticked: dict[tuple[int, int], set[str]] = {}
-    for some in kinds.values():
-        if any(row.value not in TICKS for row in some):
+    for kind in kinds.values():
+        if any(row.value not in TICKS for row in kind):
             continue
-        for row in some:
+        for row in kind:
             names = ticked.setdefault((row.question, row.worker), set())
             if row.value == TICKS[0]:
                 names.add(row.unit[1])

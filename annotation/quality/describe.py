@@ -168,13 +168,15 @@ def record(handle: str, limit: int = 60) -> Record | None:
     worker = Worker.objects.filter(handle=handle).first()
     if worker is None:
         return None
-    rows = Assignment.objects.filter(worker=worker, raw__isnull=False).select_related("hit")
-    rows = rows.prefetch_related("hit__questions", "comparisons", "signals", "rejections__who")
+    assignments = Assignment.objects.filter(worker=worker, raw__isnull=False).select_related("hit")
+    assignments = assignments.prefetch_related(
+        "hit__questions", "comparisons", "signals", "rejections__who"
+    )
     return Record(
         worker=worker,
         line=_lines([worker])[0],
         flags=flags(worker),
-        answers=[_answer(row) for row in rows.order_by("-submitted_at", "-pk")[:limit]],
+        answers=[_answer(row) for row in assignments.order_by("-submitted_at", "-pk")[:limit]],
         history=list(
             Audit.objects.filter(about=f"worker:{handle}")
             .select_related("who")
@@ -199,10 +201,11 @@ def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
 
 def _answer(row: Assignment) -> AnswerLine:
     questions = sorted(
-        row.hit.questions.all(), key=lambda one: (one.payer_kind == "gold", one.order, one.pk)
+        row.hit.questions.all(),
+        key=lambda question: (question.payer_kind == "gold", question.order, question.pk),
     )
-    held = {one.kind: not one.against for one in row.comparisons.all()}
-    undone = [one for one in row.rejections.all() if one.undone_at is None]
+    held = {comparison.kind: not comparison.against for comparison in row.comparisons.all()}
+    undone = [rejection for rejection in row.rejections.all() if rejection.undone_at is None]
     return AnswerLine(
         pk=row.pk,
         about=title_of(questions[0]) if questions else "",
@@ -214,7 +217,7 @@ def _answer(row: Assignment) -> AnswerLine:
         reward=row.earned,
         majority=held.get("majority"),
         gold=held.get("gold"),
-        signals=[SIGNALS.get(one.kind, one.kind) for one in row.signals.all()],
+        signals=[SIGNALS.get(signal.kind, signal.kind) for signal in row.signals.all()],
         rejection=undone[0] if undone else None,
         raw=row.raw,
     )

@@ -75,7 +75,7 @@ def errors(track: Track, what: str = PAIRS) -> Errors:
     rows = _weighed(track, what)
     if not rows:
         return Errors(0, 0, None, None, None)
-    total = sum(one.weight for one in rows)
+    total = sum(row.weight for row in rows)
     share = sum(one.weight for one in rows if not one.agrees) / total
     low, high = wilson(share, total**2 / sum(one.weight**2 for one in rows), 0.80)
     against = sum(not one.agrees for one in rows)
@@ -151,7 +151,7 @@ def _draws(rows: Sequence[tuple[int | None, datetime, float | None, bool]]) -> l
         )
         for seed, own in found.items()
     ]
-    return sorted(draws, key=lambda one: one.moment)
+    return sorted(draws, key=lambda draw: draw.moment)
 
 
 def _chance(draws: Sequence[Draw], drawn_in: int | None, since: datetime | None) -> float:

@@ -68,7 +68,7 @@ def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
     ]
     if not votes:
         return []
-    pairs, pair = np.unique(np.array([one[:2] for one in votes]), axis=0, return_inverse=True)
+    pairs, pair = np.unique(np.array([vote[:2] for vote in votes]), axis=0, return_inverse=True)
     pair = pair.reshape(-1)
     _, question = np.unique(pairs[:, 0], return_inverse=True)
     people = np.bincount(question)

@@ -121,7 +121,9 @@ def gold_among(questions: Sequence[Question], places: int) -> Question | None:
     rate = rate_of(first.track_id)
     if not rate or DICE.random() >= len(questions) * rate / (1 - rate):
         return None
-    gold = _next_gold(first.track_id, first.interface, apart=[one.target_id for one in questions])
+    gold = _next_gold(
+        first.track_id, first.interface, apart=[question.target_id for question in questions]
+    )
     return None if gold is None or money_left(first.track_id) < gold.price * places else gold
 
 
@@ -188,7 +190,7 @@ def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
     """
     questions = list(hit.questions.all())
     known = _met_gold(hit, worker, [one for one in questions if is_gold(one)])
-    left = [one for one in questions if one.pk not in known]
+    left = [question for question in questions if question.pk not in known]
     if len(questions) > 1 and any(is_gold(one) for one in questions):
         return sorted(left, key=lambda one: sha256(f"{hit.token}:{one.pk}".encode()).digest())
     return sorted(left, key=lambda one: (one.order, one.pk))
@@ -204,10 +206,10 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
     if (mine := hit.assignments.filter(worker=worker).order_by("pk").first()) is not None:
         met = met.filter(pk__lt=mine.pk)  # of two HITs that somebody has open, one asks it
     return {
-        one.pk
-        for one in golds
+        gold.pk
+        for gold in golds
         if met.filter(
-            hit__questions__target=one.target_id, hit__questions__interface=one.interface
+            hit__questions__target=gold.target_id, hit__questions__interface=gold.interface
         ).exists()
     }
 
@@ -228,10 +230,10 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
     )
     exact = [name for name in INTERFACES if interface_of(name).tolerance == 0.0]
     whole = Q(interface__in=[name for name in INTERFACES if interface_of(name).tolerance])
-    rows = Question.objects.filter(
+    questions = Question.objects.filter(
         sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None
     )
-    ids = sorted(rows.values_list("pk", flat=True).distinct())
+    ids = sorted(questions.values_list("pk", flat=True).distinct())
     chosen = DICE.sample(ids, min(limit, len(ids)))
     found = Question.objects.select_related("target").in_bulk(chosen)
     return [found[pk] for pk in chosen]
@@ -354,7 +356,8 @@ def grade(assignment: Assignment) -> bool | None:
     if not golds:
         return None
     said = {
-        pk: [one for one in assignment.responses.all() if one.question_id == pk] for pk in golds
+        pk: [response for response in assignment.responses.all() if response.question_id == pk]
+        for pk in golds
     }
     if not any(said.values()):
         return None  # its worker had met them before, and was not asked
@@ -417,10 +420,12 @@ def standings(track: Track) -> list[Standing]:
             "question", "made_by"
         )
     )
-    found = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=rows)
+    comparisons = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=rows)
     counts: Counter[tuple[int, bool]] = Counter()
     for question, against, n in (
-        found.values_list("assignment__hit__questions", "against").annotate(Count("pk")).order_by()
+        comparisons.values_list("assignment__hit__questions", "against")
+        .annotate(Count("pk"))
+        .order_by()
     ):
         counts[question, against] += n
     return [

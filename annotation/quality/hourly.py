@@ -63,26 +63,26 @@ def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) ->
     """What an hour pays through each interface, by the latest answers: of everybody or of one
     worker, everywhere or on one track.
     """
-    rows = Assignment.objects.filter(status__in=ANSWERED, seconds__gt=0)
-    rows = rows if worker is None else rows.filter(worker=worker)
-    rows = rows if track is None else rows.filter(hit__track=track)
+    assignments = Assignment.objects.filter(status__in=ANSWERED, seconds__gt=0)
+    assignments = assignments if worker is None else assignments.filter(worker=worker)
+    assignments = assignments if track is None else assignments.filter(hit__track=track)
     columns = ("pk", "hit__questions__interface", "hit__questions__seconds")
     answers: dict[int, Answer] = {}
-    for pk, interface, expected, reward, seconds in rows.order_by("-pk").values_list(
+    for pk, interface, expected, reward, seconds in assignments.order_by("-pk").values_list(
         *columns, "hit__reward", "seconds"
     )[:LATEST]:
         before = answers.get(pk)
         planned = expected + (before.expected if before else 0)  # of all questions of its HIT
         answers[pk] = Answer(interface, planned, reward, seconds)
     return {
-        name: _rate(name, [one for one in answers.values() if one.interface == name])
+        name: _rate(name, [answer for answer in answers.values() if answer.interface == name])
         for name in INTERFACES
     }
 
 
 def _rate(interface: str, answers: Sequence[Answer]) -> Hourly:
     kind = interface_of(interface)
-    planned = [one.reward * HOUR / one.expected for one in answers if one.expected]
+    planned = [answer.reward * HOUR / answer.expected for answer in answers if answer.expected]
     usual = Decimal(kind.default_reward) * HOUR / kind.default_seconds
     read = [
         one for one in answers if one.seconds >= TOO_FAST * one.expected

@@ -69,38 +69,40 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
     """target -> since when people's judgment of it could be drawn."""
     if what == MARKED:
         document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
-        rows = Question.objects.filter(
+        questions = Question.objects.filter(
             settled_of(track, WHOLE), target__document__in=set(document_of.values())
         )
-        read = dict(rows.values_list("target__document").annotate(Min("status_since")).order_by())
+        read = dict(
+            questions.values_list("target__document").annotate(Min("status_since")).order_by()
+        )
         return {
             target: read[document] for target, document in document_of.items() if document in read
         }
-    rows = Question.objects.filter(
+    questions = Question.objects.filter(
         settled_of(track, ALONE if what == PAIRS else READ), target__in=targets
     )
-    settled = dict(rows.values_list("target").annotate(Min("status_since")).order_by())
+    settled = dict(questions.values_list("target").annotate(Min("status_since")).order_by())
     return settled | _first_settled(settled)
 
 
 def _first_settled(targets: Collection[int]) -> dict[int, datetime]:
     """target -> when it was judged first, of those that people were asked about once more since."""
     again = Label.objects.filter(target__in=targets, again__isnull=False).values("target")
-    rows = Label.objects.filter(target__in=again, source="crowd").exclude(method="given_up")
-    return dict(rows.values_list("target").annotate(Min("created_at")).order_by())
+    labels = Label.objects.filter(target__in=again, source="crowd").exclude(method="given_up")
+    return dict(labels.values_list("target").annotate(Min("created_at")).order_by())
 
 
 def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
     """target -> what each reader of its document marked of it, by answers that count."""
     document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
-    rows = Response.objects.filter(
+    responses = Response.objects.filter(
         question__in=Question.objects.filter(settled_of(track, WHOLE)),
         criterion="relations",
         excluded_reason="",
         target__document__in=set(document_of.values()),
     ).order_by("pk")
     said: dict[int, list[dict[str, list[str]]]] = defaultdict(list)
-    for document, value in rows.values_list("target__document", "value"):
+    for document, value in responses.values_list("target__document", "value"):
         said[document].append(value["holds"])
     return {
         target: [set(holds.get(str(target), ())) for holds in said[document]]
@@ -111,8 +113,8 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
 
 def _pairs(track: Track) -> Iterator[Judged]:
     """Pairs that were asked alone: their latest settled question."""
-    rows = Question.objects.filter(settled_of(track, ALONE))
-    latest = dict(rows.values_list("target").annotate(Max("pk")).order_by())
+    questions = Question.objects.filter(settled_of(track, ALONE))
+    latest = dict(questions.values_list("target").annotate(Max("pk")).order_by())
     divided: dict[int, float] = {}
     for label in standing(Label.objects.filter(target__in=latest, source="crowd")):
         if label.value:
@@ -147,18 +149,18 @@ def _names(track: Track) -> Iterator[Judged]:
     mentions.
     """
     questions = {
-        one.pk: one
-        for one in Question.objects.filter(settled_of(track, READ))
+        question.pk: question
+        for question in Question.objects.filter(settled_of(track, READ))
         .select_related("target")
         .defer("payload")
     }
     documents = {one.target.document_id for one in questions.values()}
-    rows = Label.objects.filter(
+    labels = Label.objects.filter(
         target__document__in=documents, source="document", target__kind__in=["document", "mention"]
     )
     read: set[int] = set()
     shares: dict[int, list[float]] = defaultdict(list)
-    for label in standing(rows.select_related("target")):
+    for label in standing(labels.select_related("target")):
         if label.value and label.question in questions:
             if label.target.kind == "document":
                 read.add(label.question)

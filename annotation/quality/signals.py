@@ -235,7 +235,9 @@ def _words(questions: Iterable[Question]) -> int:
     the sentence that it stands in, else those of the whole text. A sentence that several questions
     are about is read once.
     """
-    return len({(one.target.document_id, at) for one in questions for at in _places(one)})
+    return len(
+        {(question.target.document_id, at) for question in questions for at in _places(question)}
+    )
 
 
 def _places(question: Question) -> list[int]:
@@ -255,15 +257,15 @@ def _known_before(
     before.
     """
     documents: dict[Assignment, set[int]] = {one: set() for one in answers}
-    for one in answers:
-        places = {question.target.document_id for question in asked[one]}
-        documents[one] = {place for place in places if place is not None}
-    rows = Assignment.objects.filter(
+    for answer in answers:
+        places = {question.target.document_id for question in asked[answer]}
+        documents[answer] = {place for place in places if place is not None}
+    assignments = Assignment.objects.filter(
         worker__in={one.worker_id for one in answers},
         hit__questions__target__document__in=set().union(*documents.values()) if documents else (),
     )
     first: dict[tuple[int, int], datetime] = {}
-    for worker, document, at in rows.values_list(
+    for worker, document, at in assignments.values_list(
         "worker", "hit__questions__target__document", "accepted_at"
     ):
         first[worker, document] = min(at, first.get((worker, document), at))
@@ -372,7 +374,7 @@ def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> li
     """
     against, compared = [], 0
     for unit, value in own.items():
-        votes = Counter(one[unit] for one in others if unit in one)
+        votes = Counter(other[unit] for other in others if unit in other)
         most, n = votes.most_common(1)[0] if votes else ("", 0)
         if n >= 2 and 2 * n > votes.total():
             compared += 1
@@ -398,8 +400,8 @@ def due_for_review() -> dict[int, int]:
     """worker -> the last signal, of those who are not left out and of whom something was noted since
     they were last looked at. Each answer that is held against somebody has a signal.
     """
-    rows = Signal.objects.filter(reviewed=False, worker__excluded_at=None)
-    return dict(rows.values_list("worker").annotate(Max("pk")).order_by("worker"))
+    signals = Signal.objects.filter(reviewed=False, worker__excluded_at=None)
+    return dict(signals.values_list("worker").annotate(Max("pk")).order_by("worker"))
 
 
 def flags_that_exclude(workers: Sequence[int]) -> dict[int, list[Flag]]:

@@ -26,10 +26,10 @@ class Tally:
 def tallies(targets: Iterable[int]) -> dict[int, Tally]:
     """The tally of each of these targets that anybody answered; excluded answers do not count."""
     found: dict[int, Tally] = defaultdict(Tally)
-    rows = Response.objects.filter(
+    responses = Response.objects.filter(
         target__in=list(targets), excluded_reason="", question__gold=None
     )
-    for target, criterion, value, shown in rows.values_list(
+    for target, criterion, value, shown in responses.values_list(
         "target", "criterion", "value", "question__shown"
     ):
         tally = found[target]

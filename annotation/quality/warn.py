@@ -73,8 +73,10 @@ def _warned(workers: Sequence[int]) -> Mapping[int, dict[str, int]]:
     since they were last readmitted.
     """
     found: dict[int, dict[str, int]] = defaultdict(dict)
-    rows = Warned.objects.filter(worker__in=workers).select_related("worker").order_by("at", "pk")
-    for row in rows:
+    warneds = (
+        Warned.objects.filter(worker__in=workers).select_related("worker").order_by("at", "pk")
+    )
+    for row in warneds:
         since = row.worker.readmitted_at
         if since is None or row.at > since:
             found[row.worker_id][row.kind] = row.against

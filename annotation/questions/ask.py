@@ -112,7 +112,7 @@ def _ask_batch(track: Track) -> int | None:
     Question.objects.bulk_create(questions)
     now = clock.now()
     Considered.objects.bulk_create(
-        [Considered(sample_id=one.sample, at=now) for one in candidates],
+        [Considered(sample_id=candidate.sample, at=now) for candidate in candidates],
         update_conflicts=True,
         unique_fields=["sample"],
         update_fields=["at"],
@@ -142,13 +142,13 @@ def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate
     others state.
     """
     of: dict[int, list[int]] = defaultdict(list)
-    for one in candidates:
-        of[one.submission].append(one.target)
+    for candidate in candidates:
+        of[candidate.submission].append(candidate.target)
     needed = kind_of(track).unanswered(of)
     first: dict[int, Candidate] = {}
-    for one in candidates:
-        if one.target in needed[one.submission]:
-            first.setdefault(one.target, one)
+    for candidate in candidates:
+        if candidate.target in needed[candidate.submission]:
+            first.setdefault(candidate.target, candidate)
     return first
 
 
@@ -202,14 +202,14 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
     """
     number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
     shown: dict[tuple[int, str], set[str]] = defaultdict(set)
-    rows = Question.objects.filter(target__in=[draft.target_id for draft in drafts]).defer(
+    questions = Question.objects.filter(target__in=[draft.target_id for draft in drafts]).defer(
         "payload"
     )
-    for one in rows:
-        key = (one.target_id, one.interface)
-        number[key] = max(number[key], one.round + 1)
-        if one.status in ASKED and not one.is_left_open:
-            shown[key].update(one.shown)
+    for question in questions:
+        key = (question.target_id, question.interface)
+        number[key] = max(number[key], question.round + 1)
+        if question.status in ASKED and not question.is_left_open:
+            shown[key].update(question.shown)
     keys = {(draft.target_id, draft.interface) for draft in drafts}
     return {key: (number[key], shown[key]) for key in keys}
 

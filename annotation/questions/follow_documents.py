@@ -44,13 +44,13 @@ def document_orders(track: Track) -> list[OrderState]:
 
 def _questions(track: Track) -> dict[int, list[Question]]:
     """document -> its questions, without their payloads."""
-    rows = (
+    questions = (
         Question.objects.filter(track=track, target__kind="document")
         .select_related("target")
         .defer("payload")
     )
     found: dict[int, list[Question]] = {}
-    for question in rows.order_by("pk"):
+    for question in questions.order_by("pk"):
         found.setdefault(question.target.lies_in, []).append(question)
     return found
 

@@ -309,7 +309,7 @@ def sweeps(track: Track) -> list[SweepState]:
     ):  # too little of it was answered
         holding = None
     rows = Sweep.objects.filter(track=track).select_related("who").order_by("-pk")
-    return [_state(one, holding is not None and holding.pk == one.pk) for one in rows]
+    return [_state(row, holding is not None and holding.pk == row.pk) for row in rows]
 
 
 def _state(sweep: Sweep, holds: bool) -> SweepState:

@@ -87,8 +87,8 @@ def plan_documents(
     ratio = _pairs_a_token(track)
     workers = track.workers_per_question
     entities = sum((price_of(one, per_token, fee) for one in tokens), Decimal(0)) * workers
-    pairs = [int((one * ratio).to_integral_value(ROUND_CEILING)) for one in tokens]
-    relations = sum((price_of(one, per_pair, fee) for one in pairs), Decimal(0)) * workers
+    pairs = [int((token * ratio).to_integral_value(ROUND_CEILING)) for token in tokens]
+    relations = sum((price_of(pair, per_pair, fee) for pair in pairs), Decimal(0)) * workers
     return Plan(
         waiting, new, seed, sum(tokens), workers, entities, relations, per_token, per_pair, fee
     )

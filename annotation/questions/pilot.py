@@ -333,7 +333,7 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
         for question in read.distinct().select_related("target")[:500]
         if len(marked := _marked(question)) > 1
     ]
-    known = [one for one in documents if one[2]]
+    known = [document for document in documents if document[2]]
     shares: dict[int, list[float]] = defaultdict(list)
     of_majority: dict[int, list[float]] = defaultdict(list)
     for question, marked, spans in known or documents:
@@ -424,10 +424,12 @@ def majority_recall(
 
 def _marked(question: Question) -> list[set[Span]]:
     """The spans that each worker marked."""
-    rows = Response.objects.filter(
+    responses = Response.objects.filter(
         question=question, criterion="mentions", excluded_reason=""
     ).order_by("pk")
-    return [{(one["span"][0], one["span"][1]) for one in row.value["mentions"]} for row in rows]
+    return [
+        {(one["span"][0], one["span"][1]) for one in row.value["mentions"]} for row in responses
+    ]
 
 
 def _expert_spans(question: Question) -> set[Span]:
@@ -440,12 +442,12 @@ def _expert_spans(question: Question) -> set[Span]:
     for answer in reread.order_by("-answered_at").values_list("answer", flat=True):
         if said := (answer or {}).get(str(question.target_id)):
             return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
-    rows = Label.objects.filter(
+    labels = Label.objects.filter(
         target__document=question.target.document_id,
         target__kind="mention",
         source__in=["expert", "import"],
     )
-    return set(rows.values_list("target__a_begin", "target__a_end"))
+    return set(labels.values_list("target__a_begin", "target__a_end"))
 
 
 def _most_marked(marked: Sequence[set[Span]]) -> set[Span]:

@@ -55,8 +55,10 @@ def _due() -> QuerySet[OrderedDocument]:
         interface__in=[MENTIONS, RELATIONS],
         status__in=UNSETTLED,
     )
-    rows = OrderedDocument.objects.filter(sample__settled_at=None, order__closed_at=None)
-    return rows.exclude(Exists(asked)).order_by("pk")
+    ordered_documents = OrderedDocument.objects.filter(
+        sample__settled_at=None, order__closed_at=None
+    )
+    return ordered_documents.exclude(Exists(asked)).order_by("pk")
 
 
 @transaction.atomic
@@ -90,13 +92,13 @@ def _move(pk: int) -> int:
 
 def question_of(sample: DocumentSample, interface: str) -> Question | None:
     """The question about a document that the sample's track asked through an interface."""
-    rows = Question.objects.filter(
+    questions = Question.objects.filter(
         track=sample.track_id,
         interface=interface,
         target__document=sample.document_id,
         target__kind="document",
     )
-    return rows.order_by("-round").first()
+    return questions.order_by("-round").first()
 
 
 def was_read(question: Question) -> bool:

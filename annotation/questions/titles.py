@@ -32,8 +32,8 @@ def suggest(typed: str, most: int = MOST) -> list[str]:
     beginning = folded(typed)[:LONGEST]
     if len(beginning) < 2:
         return []
-    found = Title.objects.filter(folded__startswith=beginning).order_by(Length("folded"), "title")
-    return list(found.values_list("title", flat=True)[:most])
+    titles = Title.objects.filter(folded__startswith=beginning).order_by(Length("folded"), "title")
+    return list(titles.values_list("title", flat=True)[:most])
 
 
 @transaction.atomic

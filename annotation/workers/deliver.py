@@ -52,10 +52,10 @@ def deliver(platform: Platform) -> int:
 @transaction.atomic
 def _claim(pk: int) -> Message | None:
     """The message, noted as tried before the call; None if somebody else has it."""
-    rows = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
+    messages = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
         "worker__identity"
     )
-    message: Message | None = rows.filter(pk=pk, tried_at=None).first()
+    message: Message | None = messages.filter(pk=pk, tried_at=None).first()
     if message is not None:
         message.tried_at = clock.now()
         message.save(update_fields=["tried_at"])

@@ -173,10 +173,10 @@ def _erase(worker: Worker) -> None:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None
     if worker.excluded_reason:  # somebody's words about them
-        said = Response.objects.filter(
+        responses = Response.objects.filter(
             assignment__worker=worker, excluded_reason=worker.excluded_reason
         )
-        said.update(excluded_reason=ERASED)
+        responses.update(excluded_reason=ERASED)
         worker.excluded_reason = ERASED
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
     forget(f"worker:{before}", f"worker:{worker.handle}")
@@ -212,12 +212,14 @@ def _never_claimed(late: datetime) -> int:
     """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot
     pay them.
     """
-    rows = TutorialRun.objects.filter(
+    tutorial_runs = TutorialRun.objects.filter(
         passed=True, promised__gt=0, ended_at__lt=late, promise__isnull=False
     )
     sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0
-    for run in rows.exclude(worker__platform__in=local_names()).exclude(Exists(sent))[:500]:
+    for run in tutorial_runs.exclude(worker__platform__in=local_names()).exclude(Exists(sent))[
+        :500
+    ]:
         with transaction.atomic():
             take_back(
                 TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk),

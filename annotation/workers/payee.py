@@ -72,8 +72,8 @@ def address_of(worker: Worker) -> str:
 
 def addresses(workers: list[int]) -> dict[int, str]:
     """Where the money of some workers goes, of those who have said."""
-    rows = PayoutAddress.objects.filter(worker__in=workers)
-    return dict(rows.values_list("worker", "address"))
+    payout_addresses = PayoutAddress.objects.filter(worker__in=workers)
+    return dict(payout_addresses.values_list("worker", "address"))
 
 
 def masked(address: str) -> str:

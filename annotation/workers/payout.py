@@ -84,8 +84,8 @@ def owed() -> list[Owed]:
 
 def owed_to(worker: Worker) -> Decimal:
     """What a worker of the pool is owed now."""
-    rows = Payment.objects.filter(worker=worker, status="owed")
-    return rows.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00")
+    payments = Payment.objects.filter(worker=worker, status="owed")
+    return payments.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00")
 
 
 @transaction.atomic
@@ -184,8 +184,8 @@ def undo(number: str, who: User, why: str) -> Payout:
         payment__payout_items__in=items
     )
     paid = list(answers.order_by("pk"))  # before the payments: everybody locks in this order
-    rows = Payment.objects.select_for_update(of=("self",)).filter(payout_items__in=items)
-    for payment in rows.order_by("pk"):
+    payments = Payment.objects.select_for_update(of=("self",)).filter(payout_items__in=items)
+    for payment in payments.order_by("pk"):
         payment.move("owed", "Its payout was undone.")
     for assignment in paid:
         if assignment.status == "paid":

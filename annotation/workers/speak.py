@@ -96,14 +96,14 @@ def tell_of_exclusions(platform: str) -> int:
     """How many workers of a marketplace were written why they were left out, and where they can
     appeal; each once.
     """
-    rows = Worker.objects.filter(
+    workers = Worker.objects.filter(
         platform=platform, excluded_at__isnull=False, identity__isnull=False
     )
     since = Message.objects.filter(
         worker=OuterRef("pk"), subject=LEFT_OUT, at__gte=OuterRef("excluded_at")
     )
     told = 0
-    for worker in rows.exclude(Exists(since))[:100]:
+    for worker in workers.exclude(Exists(since))[:100]:
         text = (
             f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You"
             " may appeal."
@@ -117,11 +117,11 @@ def tell_of_refusals(platform: str) -> int:
     """How many workers of a marketplace were written why pay was refused, and where they can
     appeal; each refusal once, those of one worker together.
     """
-    rows = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
+    rejections = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
     since = Message.objects.filter(
         worker=OuterRef("assignment__worker"), subject=REFUSED, at__gte=OuterRef("made_at")
     )
-    untold = rows.filter(assignment__worker__identity__isnull=False).exclude(Exists(since))
+    untold = rejections.filter(assignment__worker__identity__isnull=False).exclude(Exists(since))
     workers = sorted(set(untold.values_list("assignment__worker", flat=True)))[:100]
     for worker in workers:
         mine = (
@@ -142,7 +142,7 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
     return len(
         Message.objects.bulk_create(
-            Message(worker=one, subject=subject, text=text, by=by) for one in workers
+            Message(worker=worker, subject=subject, text=text, by=by) for worker in workers
         )
     )
 

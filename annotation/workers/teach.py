@@ -116,7 +116,7 @@ def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[Tu
     made with an assignment in hand count, unless they were passed, for this assignment alone, until
     the platform has listed it as this worker's: nobody fails in another one's name.
     """
-    rows = TutorialRun.objects.filter(
+    tutorial_runs = TutorialRun.objects.filter(
         worker=worker, interface=tutorial.interface, version=tutorial.version
     )
     listed = Assignment.objects.filter(worker=worker).exclude(status__in=UNLISTED)
@@ -125,7 +125,7 @@ def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[Tu
         | Q(passed=True)
         | Q(assignment__in=listed.values("external_id"))
     )
-    return list(rows.filter(count).order_by("attempt", "pk"))
+    return list(tutorial_runs.filter(count).order_by("attempt", "pk"))
 
 
 def learnable(worker: Worker) -> list[str]:
@@ -245,9 +245,9 @@ def _are_too_many_unclaimed(worker: Worker) -> bool:
     """Return whether so many strangers were promised money that no other one can be."""
     if worker.platform in local_names() or has_sent_in(worker):
         return False
-    known = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
+    assignments = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
     promised = TutorialRun.objects.filter(promised__gt=0, promise__isnull=False)
-    strangers = promised.exclude(worker__platform__in=local_names()).exclude(Exists(known))
+    strangers = promised.exclude(worker__platform__in=local_names()).exclude(Exists(assignments))
     return strangers.count() >= MOST_UNCLAIMED
 
 

@@ -56,8 +56,8 @@ def apply(user: User, why: str = "") -> Application:
 @transaction.atomic
 def decide(pk: int, who: User, *, admit: bool) -> Application | None:
     """The application, decided once; None if there is none that waits."""
-    rows = Application.objects.select_for_update(of=("self",)).select_related("user")
-    row = rows.filter(pk=pk, admitted=None).first()
+    applications = Application.objects.select_for_update(of=("self",)).select_related("user")
+    row = applications.filter(pk=pk, admitted=None).first()
     if row is None:
         return None
     if admit:

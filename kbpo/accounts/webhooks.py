@@ -54,8 +54,8 @@ def tick() -> int:
 @transaction.atomic
 def _claim() -> Delivery | None:
     """Return the next call that is due, which nobody else tries meanwhile."""
-    rows = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    row = rows.due("waiting").select_related("hook").first()
+    deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    row = deliveries.due("waiting").select_related("hook").first()
     if row is not None:
         row.attempts += 1
         row.next_try_at = clock.now() + FIRST_WAIT * 3 ** (row.attempts - 1)

@@ -99,13 +99,13 @@ def draw_round(track: Track, frame: Frame, budget: int, by: User, why: str = "")
         ExpertCheck(
             track=track,
             round=row,
-            target_id=one.target_id,
-            order=order[one.target_id],
-            interface=one.interface,
-            payload=one.payload,
-            shown=one.shown,
+            target_id=draft.target_id,
+            order=order[draft.target_id],
+            interface=draft.interface,
+            payload=draft.payload,
+            shown=draft.shown,
         )
-        for one in drafts
+        for draft in drafts
     )
     note(
         "draw checks",
@@ -123,8 +123,8 @@ def _answered(track: Track) -> list[int]:
     """Targets that were answered, of an ended round beyond the part that counts too: they are not
     asked again.
     """
-    rows = ExpertCheck.objects.filter(track=track, answered_at__isnull=False)
-    return list(rows.values_list("target_id", flat=True))
+    expert_checks = ExpertCheck.objects.filter(track=track, answered_at__isnull=False)
+    return list(expert_checks.values_list("target_id", flat=True))
 
 
 def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:

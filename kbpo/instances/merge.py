@@ -199,10 +199,10 @@ def _predicates(labels: Sequence[Said]) -> Value:
     """
     votes: Counter[str] = Counter()
     asked: Counter[str] = Counter()
-    for one in labels:
-        for part in one.value.get("shown", ()):
-            asked[part] += max(1, one.n)
-            votes[part] += _votes_for(part, one)
+    for label in labels:
+        for part in label.value.get("shown", ()):
+            asked[part] += max(1, label.n)
+            votes[part] += _votes_for(part, label)
     if not asked:
         return {}
     return {
@@ -228,7 +228,9 @@ def _mention(labels: Sequence[Said]) -> Value:
     """The canonical mention and the title that most gave, with the votes; nothing of other
     targets.
     """
-    of_mention = [one for one in labels if "canonical" in one.value or UNDECIDED in one.value]
+    of_mention = [
+        label for label in labels if "canonical" in label.value or UNDECIDED in label.value
+    ]
     if not of_mention:
         return {}
     votes: Counter[str] = Counter()

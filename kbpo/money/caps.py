@@ -44,9 +44,9 @@ class Cap:
 def caps_of(track: Track) -> list[Cap]:
     """The caps of a track, the widest first."""
     order = {"track": 0, "day": 1, "submission": 2, "team": 3}
-    rows = Budget.objects.filter(track=track).select_related("team")
+    budgets = Budget.objects.filter(track=track).select_related("team")
     found = []
-    for row in sorted(rows, key=lambda one: (order[one.scope], one.team_id or 0)):
+    for row in sorted(budgets, key=lambda budget: (order[budget.scope], budget.team_id or 0)):
         each = row.scope == Budget.Scope.SUBMISSION or (
             row.scope == Budget.Scope.TEAM and row.team is None
         )

@@ -64,16 +64,16 @@ def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     """Return the sums of all ledger rows that match: those of a purpose, a track, a team."""
     if purpose is not None:
         where |= purpose.at("purpose")
-    rows = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
-    sums = dict(rows.values_list("kind").annotate(Sum("amount")).order_by())
+    movements = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
+    sums = dict(movements.values_list("kind").annotate(Sum("amount")).order_by())
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
 
 
 def balances(kind: str, numbers: Collection[int]) -> dict[int, Balance]:
     """Return the sums of each of these purposes of one kind, by number."""
-    rows = Ledger.objects.filter(purpose_kind=kind, purpose_number__in=numbers)
+    movements = Ledger.objects.filter(purpose_kind=kind, purpose_number__in=numbers)
     sums: dict[int, dict[str, Decimal]] = {}
-    moved = rows.exclude(state=Ledger.State.FAILED).values_list("purpose_number", "kind")
+    moved = movements.exclude(state=Ledger.State.FAILED).values_list("purpose_number", "kind")
     for number, movement, amount in moved.annotate(Sum("amount")):
         sums.setdefault(number, {})[movement] = amount
     return {
@@ -157,7 +157,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
     )
     left = {purpose: balance(purpose=purpose).open for purpose in {bill.purpose for bill in bills}}
     teams = {purpose: _team(purpose) for purpose in left}
-    rows: list[Ledger] = []
+    movements: list[Ledger] = []
     refusals = []
     for group in groups:
         new = [bill for bill in group if bill.key not in known]
@@ -167,7 +167,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
         known.update(bill.key for bill in new)
         for bill in new:
             left[bill.purpose] -= bill.amount
-            rows.append(
+            movements.append(
                 Ledger(
                     track=track,
                     team=teams[bill.purpose],
@@ -178,7 +178,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
                     why=bill.why,
                 )
             )
-    Ledger.objects.bulk_create(rows)
+    Ledger.objects.bulk_create(movements)
     return refusals
 
 
@@ -225,16 +225,16 @@ def unclosed(kind: str) -> list[int]:
     """Return the numbers of the purposes of a kind whose reservations are not closed yet, in their
     order: what has long been given back is not read again.
     """
-    rows = Ledger.objects.filter(kind="reserve", closed_at=None, purpose_kind=kind)
-    return sorted(set(rows.values_list("purpose_number", flat=True)))
+    movements = Ledger.objects.filter(kind="reserve", closed_at=None, purpose_kind=kind)
+    return sorted(set(movements.values_list("purpose_number", flat=True)))
 
 
 def close(purpose: Purpose) -> None:
     """Nothing; a purpose has ended with nothing open. A new reservation, or money that turns out
     not to be owed, opens it again.
     """
-    rows = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
-    rows.update(closed_at=clock.now())
+    movements = Ledger.objects.filter(kind="reserve", closed_at=None, **purpose.at("purpose"))
+    movements.update(closed_at=clock.now())
 
 
 @transaction.atomic
@@ -243,15 +243,15 @@ def unspend(key: str) -> int:
     money is open again.
 
     The rows stay, as failed."""
-    rows = Ledger.objects.filter(Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend").exclude(
-        state="failed"
-    )
-    for track in Track.objects.filter(ledger__in=rows).distinct().order_by("pk"):
+    movements = Ledger.objects.filter(
+        Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend"
+    ).exclude(state="failed")
+    for track in Track.objects.filter(ledger__in=movements).distinct().order_by("pk"):
         lock(track)
-    for kind, number in set(rows.values_list("purpose_kind", "purpose_number")):
+    for kind, number in set(movements.values_list("purpose_kind", "purpose_number")):
         reserved = Ledger.objects.filter(kind="reserve", **Purpose(kind, number).at("purpose"))
         reserved.update(closed_at=None)
-    return rows.update(state=Ledger.State.FAILED)
+    return movements.update(state=Ledger.State.FAILED)
 
 
 def lock(track: Track) -> None:
@@ -272,10 +272,10 @@ def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
     """The caps that hold for a purpose: those of submissions and teams do not for what the track
     itself pays.
     """
-    rows = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
+    budgets = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
     if purpose.kind != "submission":
-        rows = rows.exclude(scope__in=[Budget.Scope.SUBMISSION, Budget.Scope.TEAM])
-    return list(rows)
+        budgets = budgets.exclude(scope__in=[Budget.Scope.SUBMISSION, Budget.Scope.TEAM])
+    return list(budgets)
 
 
 def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
@@ -296,11 +296,11 @@ def _reserved_today(track_id: int) -> Decimal:
     no room today.
     """
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
+    movements = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
         state=Ledger.State.FAILED
     )
     sums: dict[tuple[str, int], dict[str, Decimal]] = {}
-    moved = rows.values_list("purpose_kind", "purpose_number", "kind").annotate(Sum("amount"))
+    moved = movements.values_list("purpose_kind", "purpose_number", "kind").annotate(Sum("amount"))
     for of, number, kind, amount in moved.order_by():
         sums.setdefault((of, number), {})[kind] = amount
     return sum(

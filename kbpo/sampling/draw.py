@@ -22,7 +22,7 @@ def tick() -> int:
 
 
 def _sample(submissions: list[Submission]) -> None:
-    waiting = sorted(submissions, key=lambda one: (one.track_id, one.pk))
+    waiting = sorted(submissions, key=lambda submission: (submission.track_id, submission.pk))
     for track_id, some in groupby(waiting, key=lambda one: one.track_id):
         one_at_a_time(
             "sample or score", track_id

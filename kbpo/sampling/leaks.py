@@ -248,8 +248,8 @@ class _Judged:
             inside = domain & ~np.isin(pool.target_id, self.hidden.get(owner, []))
             p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel() * inside
             drawn = np.zeros(pool.target_id.size, dtype=np.int64)
-            rows = Sample.objects.filter(batch=pk, target__in=pool.target_id[inside].tolist())
-            for target, times in rows.values_list("target_id", "multiplicity"):
+            samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[inside].tolist())
+            for target, times in samples.values_list("target_id", "multiplicity"):
                 drawn[np.searchsorted(pool.target_id, target)] += times
             for number in np.unique(level[drawn > 0]):
                 here = level == number

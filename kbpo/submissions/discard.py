@@ -19,8 +19,8 @@ ENDED = ("expired", "withdrawn", "failed", "refused")
 def discard_ended() -> int:
     """How many drafts were discarded: submissions that ended before they were confirmed."""
     stored = Exists(Prediction.objects.filter(submission=OuterRef("pk")))
-    rows = Submission.objects.filter(stored, status__in=ENDED[:2], confirmed_at__isnull=True)
-    return sum(discard(row) for row in rows.order_by("pk")[:AT_ONCE])
+    submissions = Submission.objects.filter(stored, status__in=ENDED[:2], confirmed_at__isnull=True)
+    return sum(discard(row) for row in submissions.order_by("pk")[:AT_ONCE])
 
 
 @transaction.atomic
@@ -31,8 +31,8 @@ def discard(submission: Submission) -> bool:
     sampled, and its team has seen judgments) or that has not ended. Instances and targets stay:
     others may state them.
     """
-    rows = Submission.objects.select_for_update(skip_locked=True, of=("self",))
-    row = rows.filter(pk=submission.pk, confirmed_at__isnull=True, status__in=ENDED).first()
+    submissions = Submission.objects.select_for_update(skip_locked=True, of=("self",))
+    row = submissions.filter(pk=submission.pk, confirmed_at__isnull=True, status__in=ENDED).first()
     if row is None:
         return False
     forget_reading(row)
@@ -56,8 +56,8 @@ def delete(submission: Submission, who: User) -> bool:
     False for what is a run, or was deleted already. The row stays, for what a team uploads in a day
     is counted in rows; its file goes the way of files that belong to nothing (`orphans.py`).
     """
-    rows = Submission.objects.select_for_update(of=("self",)).select_related("track")
-    row = rows.discards().filter(pk=submission.pk).first()
+    submissions = Submission.objects.select_for_update(of=("self",)).select_related("track")
+    row = submissions.discards().filter(pk=submission.pk).first()
     if row is None:
         return False
     forget_reading(row)

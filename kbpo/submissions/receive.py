@@ -102,14 +102,14 @@ def receive(
 
 def _check_quota(team: Team, size: int) -> None:
     """Nothing, if the team may upload this many bytes more today. Raises CannotReceive."""
-    rows = Submission.objects.filter(team=team)
-    if rows.filter(status__in=DRAFTS).count() >= settings.TEAM_DRAFTS:
+    submissions = Submission.objects.filter(team=team)
+    if submissions.filter(status__in=DRAFTS).count() >= settings.TEAM_DRAFTS:
         raise CannotReceive(
             f"Your team has {settings.TEAM_DRAFTS} uploads that wait to be confirmed. Confirm or"
             " withdraw some first.",
             "too_many_drafts",
         )
-    today = rows.filter(received_at__gt=clock.now() - timedelta(days=1))
+    today = submissions.filter(received_at__gt=clock.now() - timedelta(days=1))
     sent = today.aggregate(bytes=Sum("file_size"))["bytes"] or 0
     if sent + size > settings.TEAM_DAY_MB * BLOCK:
         raise CannotReceive(
@@ -123,10 +123,10 @@ def same_file(team: Team, track: Track, digest: str) -> Submission | None:
     """The team's latest submission of the same bytes on the track that is still in the race; None
     if there is none.
     """
-    rows = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(
+    submissions = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(
         status__in=GONE
     )
-    return rows.order_by("-pk").first()
+    return submissions.order_by("-pk").first()
 
 
 def plain(text: str) -> str:

@@ -110,11 +110,11 @@ def _locked(submission: Submission) -> Submission:
     """The row, locked. A reader holds that lock for as long as it reads: rather than wait, say
     so.
     """
-    rows = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related(
+    submissions = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related(
         "track", "team"
     )
     try:
         with transaction.atomic():
-            return rows.get(pk=submission.pk)
+            return submissions.get(pk=submission.pk)
     except OperationalError as problem:
         raise CannotChange("The file is being read just now. Try again in a minute.") from problem

@@ -397,7 +397,7 @@ class Track(ABC):
     @classmethod
     def criterion_label(cls, name: str) -> str:
         """What pages call a criterion; its name if the kind has none such any more."""
-        return next((one.label for one in cls.criteria if one.name == name), name)
+        return next((criterion.label for criterion in cls.criteria if criterion.name == name), name)
 
     @classmethod
     def distribution_label(cls, name: str) -> str:
@@ -417,7 +417,9 @@ class Track(ABC):
     @classmethod
     def column_of(cls, quantity: str) -> Column:
         """The column of a quantity as it is estimated by default; KeyError if there is none."""
-        return {one.quantity: one for one in cls.columns if one.method == DEFAULT}[quantity]
+        return {column.quantity: column for column in cls.columns if column.method == DEFAULT}[
+            quantity
+        ]
 
     @classmethod
     def headline(cls, criterion: str) -> str:

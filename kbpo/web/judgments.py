@@ -61,4 +61,4 @@ def bring(
 
 
 def _given_here(track: Track, *, public: bool = False) -> Iterator[Single]:
-    return (Single(*one) for one in single_ratings(stated_targets(track), public=public))
+    return (Single(*rating) for rating in single_ratings(stated_targets(track), public=public))

@@ -151,7 +151,7 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
 
 def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
     """A type of HIT goes with the qualifications that it asks for."""
-    kinds = [one["QualificationTypeId"] for one in json.loads(requirements)]
+    kinds = [load["QualificationTypeId"] for load in json.loads(requirements)]
     marks = ", ".join("?" * len(kinds))
     sql = f"SELECT 1 FROM qualification_type WHERE status = ? AND id IN ({marks})"
     return books.find(sql, DELETED, *kinds) is not None

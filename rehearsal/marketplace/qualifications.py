@@ -234,12 +234,12 @@ def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
         books.now,
     )
     kinds = {
-        one["QualificationTypeId"]
+        load["QualificationTypeId"]
         for row in wanted
-        for one in json.loads(row["qualifications"])
-        if one["Comparator"] == "Exists"
-        and one.get("ActionsGuarded", "Accept") == "Accept"
-        and not _meets(books, worker, one)
+        for load in json.loads(row["qualifications"])
+        if load["Comparator"] == "Exists"
+        and load.get("ActionsGuarded", "Accept") == "Accept"
+        and not _meets(books, worker, load)
     }
     return [
         row
@@ -252,7 +252,7 @@ def may(books: Books, worker: str, requirements: str) -> bool:
     """Whether a worker meets the requirements of a HIT."""
     if books.find("SELECT 1 FROM blocked WHERE worker = ?", worker):
         return False
-    return all(_meets(books, worker, one) for one in json.loads(requirements))
+    return all(_meets(books, worker, load) for load in json.loads(requirements))
 
 
 def _meets(books: Books, worker: str, requirement: dict[str, Any]) -> bool:

@@ -98,11 +98,11 @@ def _relations(
 def _pairs(document: Annotated) -> list[tuple[tuple[Span, Cluster], str, tuple[Span, Cluster]]]:
     mentions = document.mentions()
     return [
-        (one, predicate, two)
-        for one in mentions
+        (mention, predicate, two)
+        for mention in mentions
         for two in mentions
-        if one[1] is not two[1]
-        for predicate in ALLOWED.get((one[1].filler.type, two[1].filler.type), ())
+        if mention[1] is not two[1]
+        for predicate in ALLOWED.get((mention[1].filler.type, two[1].filler.type), ())
     ]
 
 

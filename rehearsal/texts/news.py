@@ -120,7 +120,9 @@ def items() -> dict[str, Item]:
                 "n": NUMBERS[turn % len(NUMBERS)],
                 "m": NUMBERS[(turn + 2) % len(NUMBERS)],
             }
-            first, second, third, fourth = (one.format(**words) for one in pattern.sentences)
+            first, second, third, fourth = (
+                sentence.format(**words) for sentence in pattern.sentences
+            )
             made[f"item-{at + 1}-{place.split()[0].lower()}"] = Item(
                 (first, second, third, fourth),
                 pattern.summary.format(**words),

@@ -87,7 +87,7 @@ class AnswerCorrectness(Interface):
             raise BadAnswer("Step 1 is missing: say whether the answer is plausible.")
         texts = question.payload["passages"] if plausible == "yes" else []
         passages = [_passage(at, text, raw) for at, text in enumerate(texts)]
-        shows = [one["says"] for one in passages if one["says"] != NEITHER]
+        shows = [passage["says"] for passage in passages if passage["says"] != NEITHER]
         right = shows.count(CORRECT)
         detail = {"value": float(right > 0), "plausible": plausible, "passages": passages}
         average = {"value": right / len(shows) if shows else 0.0}

@@ -84,7 +84,11 @@ class Entities(Interface):
         if (flag := flag_of(raw)) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
         mentions = Reading(question.payload).marked(raw)
-        links = {f"{one.span[0]}-{one.span[1]}": one.link for one in mentions if one.link}
+        links = {
+            f"{mention.span[0]}-{mention.span[1]}": mention.link
+            for mention in mentions
+            if mention.link
+        }
         return [
             ParsedResponse(
                 question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]}
@@ -132,7 +136,7 @@ class Entities(Interface):
         for judgment in answer:
             if judgment.criterion == "mentions":
                 marks = [Marked.of(one) for one in judgment.value["mentions"]]
-                found += [_mark_said(reading, one, words) for one in marks]
+                found += [_mark_said(reading, mark, words) for mark in marks]
                 if not marks:
                     found.append(Statement(("mention", ""), "Nothing is to be marked"))
             elif judgment.criterion == "links":

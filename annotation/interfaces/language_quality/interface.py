@@ -62,7 +62,9 @@ class LanguageQuality(Form):
         if judgments[0].criterion == "flag":
             return judgments
         text = question.payload["text"]
-        best = all(one.value["value"] == _best(question, one.criterion) for one in judgments)
+        best = all(
+            judgment.value["value"] == _best(question, judgment.criterion) for judgment in judgments
+        )
         mended = text if best else _mended(text, text_of(raw, EDIT))
         changed = characters_changed(text, mended)
         edit = {
@@ -85,12 +87,14 @@ class LanguageQuality(Form):
             yield from super().units(question, response)
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
-        return any(one.criterion == EDIT and one.value["changed"] for one in judgments)
+        return any(
+            judgment.criterion == EDIT and judgment.value["changed"] for judgment in judgments
+        )
 
     def doubts(self, judgments: Sequence[Judgment]) -> Iterator[Doubt]:
-        for one in judgments:
-            if one.criterion == EDIT and one.value["changed"]:
-                changed = one.value["changed"]
+        for judgment in judgments:
+            if judgment.criterion == EDIT and judgment.value["changed"]:
+                changed = judgment.value["changed"]
                 detail = f"It was rated below the best, and {changed} characters were mended."
                 yield Doubt("short_edit", changed < FEWEST, detail)
 

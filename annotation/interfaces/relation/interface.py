@@ -79,7 +79,7 @@ class Relation(Interface):
         return [ParsedResponse(question.target_id, "relation", _holds(pair, raw)), *linked]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        flags = [one for one in responses if one.criterion == "flag"]
+        flags = [response for response in responses if response.criterion == "flag"]
         relations = [one for one in responses if one.criterion == "relation"]
         n = len(flags) + len(relations)
         if not n:
@@ -87,7 +87,9 @@ class Relation(Interface):
         if 2 * len(flags) > n:
             return [AggregatedLabel(question.target_id, {}, "flagged", n, len(relations) / n)]
         pair = Pair.of(question.payload)
-        labels = [_relation_label(question, pair, [one.value["holds"] for one in relations])]
+        labels = [
+            _relation_label(question, pair, [relation.value["holds"] for relation in relations])
+        ]
         for side in pair.sides:
             values = [
                 one.value
@@ -100,11 +102,15 @@ class Relation(Interface):
 
     def divided(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(one.criterion == "flag" for one in responses)
-        said = [set(one.value["holds"]) for one in responses if one.criterion == "relation"]
+        said = [
+            set(response.value["holds"])
+            for response in responses
+            if response.criterion == "relation"
+        ]
         votes = Counter(part for holds in said for part in holds)
         over_relations = any(2 * n == len(said) for n in votes.values())
         labels = self.aggregate(question, responses)
-        over_mentions = any(UNDECIDED in one.value for one in labels)
+        over_mentions = any(UNDECIDED in label.value for label in labels)
         return 2 * flags == flags + len(said) or over_relations or over_mentions
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
@@ -112,7 +118,7 @@ class Relation(Interface):
         found: list[Statement] = []
         for side in pair.sides:
             links = [one for one in answer if one.criterion == "linking" and side.asked]
-            found += [_link_said(side, one) for one in links if one.target_id == side.target]
+            found += [_link_said(side, link) for link in links if link.target_id == side.target]
         for one in answer:
             if one.criterion == "flag":
                 found.append(flag_statement(one, PROBLEMS, "This question"))

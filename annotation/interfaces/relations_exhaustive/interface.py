@@ -100,7 +100,9 @@ class RelationsExhaustive(Interface):
         """
         if (flag := flagged(question, responses, "relations")) is not None:
             return [flag]
-        answers = [one.value["holds"] for one in responses if one.criterion == "relations"]
+        answers = [
+            response.value["holds"] for response in responses if response.criterion == "relations"
+        ]
         if not answers:
             return []
         data = question.payload
@@ -175,12 +177,12 @@ def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
     """
     return [
         {
-            "part": " ".join(parts_of(one)),
-            "template": one["template"],
-            "forward": one["part"].endswith(">"),
+            "part": " ".join(parts_of(predicate)),
+            "template": predicate["template"],
+            "forward": predicate["part"].endswith(">"),
             "rare": at >= COMMON,
         }
-        for at, one in enumerate(predicates)
+        for at, predicate in enumerate(predicates)
     ]
 
 

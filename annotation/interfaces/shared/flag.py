@@ -37,7 +37,7 @@ def flagged(
     question: Question, responses: Sequence[Response], criterion: str
 ) -> AggregatedLabel | None:
     """The empty label of a question that more than half flagged."""
-    flags = sum(one.criterion == "flag" for one in responses)
+    flags = sum(response.criterion == "flag" for response in responses)
     n = flags + sum(one.criterion == criterion for one in responses)
     if 2 * flags <= n:
         return None

@@ -27,7 +27,7 @@ def ratings_label(
     said: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}
     for criterion in criteria:
-        given = [one for one in responses if one.criterion == criterion]
+        given = [response for response in responses if response.criterion == criterion]
         if given:
             said[criterion] = [float(one.value["value"]) for one in given]
             people[criterion] = [_handle(one) for one in given]

@@ -68,7 +68,7 @@ def side_by_side(
     """An answer beside the right one and those of others, in the order of the text. What only a
     minority of the others says is left out. Optional statements are held against nobody.
     """
-    yours = {one.key: one for one in interface.statements(question, answer)}
+    yours = {statement.key: statement for statement in interface.statements(question, answer)}
     ours = {one.key: one for one in interface.statements(question, right or ())}
     votes: Counter[tuple[str, ...]] = Counter()
     theirs: dict[tuple[str, ...], Statement] = {}
@@ -82,15 +82,15 @@ def side_by_side(
     rows = sorted(known.values(), key=lambda one: min(one.places, default=(-1, -1)))
     page = interface.render(question)
     lines = []
-    for number, one in enumerate(rows, start=1):
-        knows = right is not None and not one.optional
+    for number, row in enumerate(rows, start=1):
+        knows = right is not None and not row.optional
         line = Line(
             number,
-            one.words,
-            one.key in yours,
-            one.key in ours if knows else None,
-            votes[one.key],
-            0 if one.optional else len(others),
+            row.words,
+            row.key in yours,
+            row.key in ours if knows else None,
+            votes[row.key],
+            0 if row.optional else len(others),
         )
         lines.append(line)
     return SideBySide(
@@ -107,8 +107,8 @@ def side_by_side(
 def _numbered(rows: Sequence[Statement]) -> list[Mark]:
     """The places of some statements, with the numbers of those that are about each."""
     numbers: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for number, one in enumerate(rows, start=1):
-        for place in one.places:
+    for number, row in enumerate(rows, start=1):
+        for place in row.places:
             numbers[place].append(str(number))
     return [
         (begin, end, "other", ", ".join(some)) for (begin, end), some in sorted(numbers.items())

@@ -47,9 +47,9 @@ def step(bonus: Bonus, offered: bool) -> Offer:
     if not (bonus.external_id or _is_there(bonus, offered)):
         return Offer.NOBODY
     hit = _hit(bonus) if offered else _taken_down(bonus)
-    for one in pages("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
-        if one["AssignmentStatus"] != "Approved":
-            _approve(one)
+    for page in pages("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
+        if page["AssignmentStatus"] != "Approved":
+            _approve(page)
         return Offer.PAID
     if hit["HITStatus"] == "Disposed":
         raise Lost(
@@ -151,7 +151,7 @@ def _qualification_of(bonus: Bonus) -> str:
 def _found(bonus: Bonus) -> str:
     mark = MARK + _token(bonus)
     rows = pages("ListHITs", "HITs")
-    return next((str(one["HITId"]) for one in rows if one.get("RequesterAnnotation") == mark), "")
+    return next((str(row["HITId"]) for row in rows if row.get("RequesterAnnotation") == mark), "")
 
 
 def _made(bonus: Bonus) -> str:

@@ -119,9 +119,9 @@ def _make_qualification(name: str, description: str) -> str:
 
 def _qualification_named(full: str) -> str | None:
     request = {"Query": full, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
-    for one in pages("ListQualificationTypes", "QualificationTypes", **request):
-        if one["Name"] == full:
-            return str(one["QualificationTypeId"])
+    for page in pages("ListQualificationTypes", "QualificationTypes", **request):
+        if page["Name"] == full:
+            return str(page["QualificationTypeId"])
     return None
 
 
@@ -152,15 +152,15 @@ def _least(kind: str, number: int) -> dict[str, Any]:
 
 def forget(external_id: str = "") -> None:
     """Forgets a type that the endpoint does not know any more; without one, all of them."""
-    rows = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint)
-    (rows.filter(external_id=external_id) if external_id else rows).delete()
+    external_types = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint)
+    (external_types.filter(external_id=external_id) if external_id else external_types).delete()
 
 
 def _known(kind: str, digest: str) -> str:
-    rows = ExternalType.objects.filter(
+    external_types = ExternalType.objects.filter(
         platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest
     )
-    return rows.values_list("external_id", flat=True).first() or ""
+    return external_types.values_list("external_id", flat=True).first() or ""
 
 
 def _keep(kind: str, digest: str, external_id: str) -> str:

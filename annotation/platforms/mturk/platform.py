@@ -137,8 +137,8 @@ class MTurk(Platform):
         raise UnknownOutcome("The platform says that this HIT exists, and does not show it.")
 
     def survey(self) -> Iterator[Seen]:
-        for one in pages("ListHITs", "HITs"):
-            yield _seen(one)
+        for page in pages("ListHITs", "HITs"):
+            yield _seen(page)
 
     def find(self, hit: HIT) -> Seen | None:
         here(hit.endpoint, f"HIT {hit.pk}")
@@ -152,9 +152,9 @@ class MTurk(Platform):
         mark = mark_of(hit)
         return next(
             (
-                _seen(one)
-                for one in pages("ListHITs", "HITs")
-                if one.get("RequesterAnnotation") == mark
+                _seen(page)
+                for page in pages("ListHITs", "HITs")
+                if page.get("RequesterAnnotation") == mark
             ),
             None,
         )
@@ -194,18 +194,18 @@ class MTurk(Platform):
     # ------------------------------------------------------------------------------
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
         here(hit.endpoint, f"HIT {hit.pk}")
-        for one in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
+        for page in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
             try:
-                fields = fields_of(one.get("Answer", ""))
+                fields = fields_of(page.get("Answer", ""))
             except Unreadable as bad:
                 fields = {"unreadable": str(bad)}
             yield {
-                "external_id": one["AssignmentId"],
-                "worker_id": one["WorkerId"],
+                "external_id": page["AssignmentId"],
+                "worker_id": page["WorkerId"],
                 "fields": fields,
-                "accepted_at": one.get("AcceptTime") or clock.now(),
-                "submitted_at": one.get("SubmitTime") or clock.now(),
-                "status": one["AssignmentStatus"].lower(),
+                "accepted_at": page.get("AcceptTime") or clock.now(),
+                "submitted_at": page.get("SubmitTime") or clock.now(),
+                "status": page["AssignmentStatus"].lower(),
             }
 
     def approve(self, assignment: Assignment) -> None:
@@ -297,10 +297,10 @@ class MTurk(Platform):
 
     def requests(self) -> Iterator[Request]:
         kind = kinds.qualification(kinds.TUTORIAL)
-        for one in pages(
+        for page in pages(
             "ListQualificationRequests", "QualificationRequests", QualificationTypeId=kind
         ):
-            yield Request(one["QualificationRequestId"], one["WorkerId"])
+            yield Request(page["QualificationRequestId"], page["WorkerId"])
 
     def grant_request(self, request: Request) -> None:
         call(

@@ -94,7 +94,7 @@ class Design(ABC):
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
         """The same for several that wait at the same time; how many targets were added."""
-        return sum(self.sample(one) for one in submissions)
+        return sum(self.sample(submission) for submission in submissions)
 
     @abstractmethod
     def held_against(self, realised: Realised) -> float:

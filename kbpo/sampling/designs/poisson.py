@@ -83,7 +83,7 @@ class Poisson(Design):
 
     def sample_together(self, submissions: Sequence[Submission]) -> int:
         """One filling for all that wait, so that a question that serves several is raised once."""
-        plans = [Plan.of(one) for one in submissions]
+        plans = [Plan.of(submission) for submission in submissions]
         if len(plans) == 1:
             return plans[0].store()
         fill_together(plans)

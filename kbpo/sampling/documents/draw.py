@@ -71,8 +71,12 @@ def waiting_documents(track: Track) -> list[int]:
     """The documents that were drawn and are not annotated yet, in the order in which they go
     out.
     """
-    rows = DocumentSample.objects.filter(track=track, settled_at__isnull=True)
-    return list(rows.order_by("stage", "batch", "position").values_list("document_id", flat=True))
+    document_samples = DocumentSample.objects.filter(track=track, settled_at__isnull=True)
+    return list(
+        document_samples.order_by("stage", "batch", "position").values_list(
+            "document_id", flat=True
+        )
+    )
 
 
 @transaction.atomic

@@ -190,16 +190,20 @@ def _due(track: Track) -> bool:
     batches = DocumentBatch.objects.filter(track=track, design=TWO_STAGE)
     if set(batches.values_list("stage", flat=True)) != {1}:
         return False
-    rows = DocumentSample.objects.filter(track=track)
-    waiting = set(rows.filter(settled_at__isnull=True).values_list("document_id", flat=True))
-    return rows.filter(settled_at__isnull=False).exists() and not waiting - given_up(waiting)
+    document_samples = DocumentSample.objects.filter(track=track)
+    waiting = set(
+        document_samples.filter(settled_at__isnull=True).values_list("document_id", flat=True)
+    )
+    return document_samples.filter(settled_at__isnull=False).exists() and not waiting - given_up(
+        waiting
+    )
 
 
 def _drawn(track: Track, before: datetime | None = None) -> set[int]:
-    rows = DocumentSample.objects.filter(track=track)
+    document_samples = DocumentSample.objects.filter(track=track)
     if before is not None:
-        rows = rows.filter(drawn_at__lt=before)
-    return set(rows.values_list("document_id", flat=True))
+        document_samples = document_samples.filter(drawn_at__lt=before)
+    return set(document_samples.values_list("document_id", flat=True))
 
 
 def _random(seed: int) -> np.random.Generator:

@@ -44,8 +44,8 @@ def _documents(row: AnnotationUpload) -> list[int]:
     if row.which == AnnotationUpload.Which.SAMPLE:
         return draw_documents(row.track, row.size or 0, row.seed)
     if row.which == AnnotationUpload.Which.ALL:
-        rows = Document.objects.filter(corpus=row.track.corpus)
-        return list(rows.order_by("pk").values_list("pk", flat=True))
+        documents = Document.objects.filter(corpus=row.track.corpus)
+        return list(documents.order_by("pk").values_list("pk", flat=True))
     if waiting := waiting_documents(row.track):
         return waiting
     raise CannotLoad("No document was drawn and waits: draw some first.")

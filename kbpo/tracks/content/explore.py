@@ -111,7 +111,7 @@ def _said(known: Rated, criterion: Criterion) -> Said:
 
 def _people(known: Rated) -> str:
     """“2 people”, however many criteria each spoke of."""
-    n = max((len(said) for said in known.ratings.values()), default=0)
+    n = max((len(rating) for rating in known.ratings.values()), default=0)
     return f"{n} {'person' if n == 1 else 'people'}" if n else ""
 
 

@@ -88,7 +88,7 @@ def import_judgments(
     kind = text_kind(track)
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
     outputs = _outputs(track)
-    criteria = {one.name: one for one in kind.criteria}
+    criteria = {criterion.name: criterion for criterion in kind.criteria}
     ends = {name: (one.low, one.high) for name, one in criteria.items()}
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report))
@@ -152,12 +152,12 @@ def _outputs(
     """System -> input -> the target that it states for it. A system goes by its name where only one
     has it, else by its name and number; in files also by its number alone.
     """
-    rows = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
-    rows = rows.only("name", "is_anonymous")
+    submissions = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
+    submissions = submissions.only("name", "is_anonymous")
     if public:
-        names = {row.pk: row.public_name for row in rows.on_board()}
+        names = {row.pk: row.public_name for row in submissions.on_board()}
     else:
-        names = {row.pk: row.name for row in rows}
+        names = {row.pk: row.name for row in submissions}
     of: dict[int, dict[str, int]] = {pk: {} for pk in names}
     stated = fetch(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
@@ -180,18 +180,18 @@ def _outputs(
 def _known(outputs: dict[str, dict[str, int]]) -> set[tuple[int, str, str]]:
     """Target, criterion and person of what was imported before."""
     targets = sorted({target for texts in outputs.values() for target in texts.values()})
-    rows = Label.objects.filter(target__in=targets, source=Label.Source.IMPORT)
+    labels = Label.objects.filter(target__in=targets, source=Label.Source.IMPORT)
     return {
         (target, criterion, person)
-        for target, value in rows.values_list("target", "value")
+        for target, value in labels.values_list("target", "value")
         for criterion, people in value.get(PEOPLE, {}).items()
         for person in people
     }
 
 
 def _imported(targets: Iterable[int]) -> Iterator[Single]:
-    rows = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
-    for target, value in rows.order_by("pk").values_list("target", "value"):
+    labels = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
+    for target, value in labels.order_by("pk").values_list("target", "value"):
         for criterion, people in value.get(PEOPLE, {}).items():
             for who, rating in zip(people, value[RATINGS][criterion], strict=True):
                 yield Single(target, who, criterion, rating, None)

@@ -60,11 +60,11 @@ def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: 
     count = np.fromiter(sizes, dtype=np.int64, count=targets.size)
     every: list[float] = []
     within, freedom = 0.0, 0
-    for said in ratings.values():
-        every += said
-        if len(said) > 1:
-            within += float(np.var(said)) * len(said)
-            freedom += len(said) - 1
+    for rating in ratings.values():
+        every += rating
+        if len(rating) > 1:
+            within += float(np.var(rating)) * len(rating)
+            freedom += len(rating) - 1
     single = _single(targets, known, criterion)
     if freedom:
         return Noise(count, within / freedom, single)

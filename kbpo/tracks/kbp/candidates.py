@@ -32,9 +32,9 @@ def names_of(documents: Iterable[int]) -> dict[int, Names]:
         " WHERE i.document_id = ANY(%s)",
         [wanted],
     )
-    known = Mention.objects.filter(document__in=wanted, canonical_begin__isnull=False)
+    mentions = Mention.objects.filter(document__in=wanted, canonical_begin__isnull=False)
     columns = ("document_id", "canonical_begin", "canonical_end", "type")
-    for document, begin, end, kind in [*rows, *known.values_list(*columns)]:
+    for document, begin, end, kind in [*rows, *mentions.values_list(*columns)]:
         names[document][begin, end].add(kind)
     return names
 

@@ -185,7 +185,7 @@ def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> ND
         if value.get("link"):
             votes[document, names.of(document, span)][value["link"]] += 1
     titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}
-    rows = [[titles.get((one[0], end), "") for end in one[2:]] for one in facts]
+    rows = [[titles.get((fact[0], end), "") for end in fact[2:]] for fact in facts]
     return np.array(rows, dtype=np.str_).reshape(-1, 2)
 
 

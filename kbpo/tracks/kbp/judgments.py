@@ -47,15 +47,15 @@ def judge(
         until=until,
     )
     column = {submission: j for j, submission in enumerate(submissions)}
-    rows: list[JudgedRow] = []
+    judged_rows: list[JudgedRow] = []
     place: dict[Any, int] = {}
     cell = np.empty((unique.size, len(submissions)), dtype=np.int64)
 
     def row_of(instance: int, subject_canonical: Span | None, object_canonical: Span | None) -> int:
         key = (instance, subject_canonical, object_canonical)
         if key not in place:
-            place[key] = len(rows)
-            rows.append(world.row(facts[instance], subject_canonical, object_canonical))
+            place[key] = len(judged_rows)
+            judged_rows.append(world.row(facts[instance], subject_canonical, object_canonical))
         return place[key]
 
     for at, instance in enumerate(unique.tolist()):
@@ -63,10 +63,10 @@ def judge(
     for instance, submission, *ends in _canonicals(unique.tolist(), list(submissions)):
         at = int(np.searchsorted(unique, instance))
         cell[at, column[submission]] = row_of(instance, (ends[0], ends[1]), (ends[2], ends[3]))
-    found = verdicts.judge(rows)
+    found = verdicts.judge(judged_rows)
     empty = np.zeros((0, len(submissions)))
     return {
-        criterion: verdict[cell][position] if rows else empty
+        criterion: verdict[cell][position] if judged_rows else empty
         for criterion, verdict in found.items()
     }
 
@@ -81,11 +81,15 @@ def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) 
     ends = {row[0]: row[2:] for row in _canonicals(list(instances), [submission])}
     return [
         (
-            world.row(facts[one], (ends[one][0], ends[one][1]), (ends[one][2], ends[one][3]))
-            if one in ends
-            else world.row(facts[one], None, None)
+            world.row(
+                facts[instance],
+                (ends[instance][0], ends[instance][1]),
+                (ends[instance][2], ends[instance][3]),
+            )
+            if instance in ends
+            else world.row(facts[instance], None, None)
         )
-        for one in instances
+        for instance in instances
     ]
 
 

@@ -141,7 +141,9 @@ def payload_of(
             "span": list(span),
             "gloss": document.gloss(*span),
             "type": next((kind for kind in schema.entity_types if kind in types[side]), ""),
-            "candidates": [{"span": list(one), "gloss": document.gloss(*one)} for one in options],
+            "candidates": [
+                {"span": list(option), "gloss": document.gloss(*option)} for option in options
+            ],
         }
     others = [
         name
@@ -235,6 +237,6 @@ def _settled(pairs: list[Pair]) -> Settled:
 
 def _known_types(pairs: list[Pair]) -> Types:
     """The types of mentions that came with the corpus."""
-    rows = Mention.objects.filter(document__in={pair.document for pair in pairs})
-    columns = rows.values_list("document_id", "begin", "end", "type")
+    mentions = Mention.objects.filter(document__in={pair.document for pair in pairs})
+    columns = mentions.values_list("document_id", "begin", "end", "type")
     return {(document, (begin, end)): {kind} for document, begin, end, kind in columns}

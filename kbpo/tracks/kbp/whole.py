@@ -51,7 +51,7 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
             }
             for one in counted
         ],
-        "not_asked": [one.description or one.name for one in others if one.linkable],
+        "not_asked": [other.description or other.name for other in others if other.linkable],
     }
 
 
@@ -68,8 +68,8 @@ def relations_draft(track: Track, document: Document, question: int) -> Question
     pairs = payload["pairs"]
     places = [Place.pair(document.pk, spans[one["a"]], spans[one["b"]]) for one in pairs]
     targets = targets_at(track.corpus, [whole, *places])
-    for one, place in zip(pairs, places, strict=True):
-        one["target"] = targets[place]
+    for pair, place in zip(pairs, places, strict=True):
+        pair["target"] = targets[place]
     return QuestionDraft(targets[whole], "relations_exhaustive", payload)
 
 

@@ -32,8 +32,8 @@ def draw_days(days: Sequence[Day], cap: Decimal = Decimal(0)) -> str:
     top = max(most, cap if in_reach else Decimal(0)) or Decimal(1)
     width = 100 / len(days)
     bars = ""
-    for k, one in enumerate(days):
-        height = HEIGHT * one.amount / top
+    for k, day in enumerate(days):
+        height = HEIGHT * day.amount / top
         kind = "today" if k == len(days) - 1 else "past"
         bars += (
             f'<rect class="{kind}" x="{(k + GAP / 2) * width:.2f}%" y="{HEIGHT - height:.1f}"'

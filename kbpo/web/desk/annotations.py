@@ -60,14 +60,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         _keep(track, form.cleaned_data, request)
         messages.success(request, "The files are here. They are tried now; nothing is loaded yet.")
         return redirect("desk-annotations", slug=slug)
-    rows = AnnotationUpload.objects.filter(track=track).select_related("track").order_by("-pk")
-    rows = rows[:LISTED]
+    annotation_uploads = (
+        AnnotationUpload.objects.filter(track=track).select_related("track").order_by("-pk")
+    )
+    annotation_uploads = annotation_uploads[:LISTED]
     context = {
         "track": track,
         "form": form,
-        "rows": rows,
+        "rows": annotation_uploads,
         "refusal": refusal,
-        "moving": any(row.status in ("received", "wanted") for row in rows),
+        "moving": any(row.status in ("received", "wanted") for row in annotation_uploads),
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "desk/annotations.html", context, status=status)

@@ -75,7 +75,7 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
         instance = self.instance
         kind = class_of(instance.kind)
         shown = [(name, kind.distributions[name].label) for name in instance.distributions]
-        criteria = [(one.name, one.label) for one in kind.criteria]
+        criteria = [(criterion.name, criterion.label) for criterion in kind.criteria]
         self.fields["distribution"] = forms.ChoiceField(choices=shown, label="What counts the same")
         self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
         if not issubclass(kind, TrackWithRecall):

@@ -66,7 +66,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _context(track: Track, request: HttpRequest, refusal: str) -> dict[str, Any]:
-    rows = DocumentSample.objects.filter(track=track)
+    document_samples = DocumentSample.objects.filter(track=track)
     done = Count("samples", filter=Q(samples__settled_at__isnull=False))
     counting = annotated(track)
     latest = track.evaluations.order_by("-number").first()
@@ -77,14 +77,14 @@ def _context(track: Track, request: HttpRequest, refusal: str) -> dict[str, Any]
         "uniform_checked": request.POST.get("design") != "two_stage",
         "two_stage_checked": request.POST.get("design") == "two_stage",
         "batches": DocumentBatch.objects.filter(track=track).annotate(done=done).order_by("pk"),
-        "imported": rows.filter(batch=None).count(),
-        "drawn": rows.count(),
-        "settled": rows.filter(settled_at__isnull=False).count(),
+        "imported": document_samples.filter(batch=None).count(),
+        "drawn": document_samples.count(),
+        "settled": document_samples.filter(settled_at__isnull=False).count(),
         "counting": len(counting.documents),
         "weighted": counting.inclusion is not None,
         "two_stages": in_two_stages(track),
         "second": DocumentBatch.objects.filter(track=track, stage=2).first(),
-        "left": track.corpus.n_documents - rows.count(),
+        "left": track.corpus.n_documents - document_samples.count(),
         "misses": (latest.settings.get("misses") if latest else None),
     }
 
@@ -119,7 +119,9 @@ def _order(track: Track, request: HttpRequest) -> str:
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """Every document that was drawn, with its probability, seed and place."""
     track = get_object_or_404(Track, slug=slug)
-    rows = DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
+    document_samples = DocumentSample.objects.filter(track=track).order_by(
+        "stage", "batch", "position"
+    )
     columns = (
         "document__key",
         "stage",
@@ -131,7 +133,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         "drawn_at",
         "settled_at",
     )
-    return csv_response(f"documents-{slug}.csv", HEAD, rows.values_list(*columns))
+    return csv_response(f"documents-{slug}.csv", HEAD, document_samples.values_list(*columns))
 
 
 urlpatterns = [

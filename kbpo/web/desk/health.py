@@ -105,10 +105,12 @@ def _workers() -> Sign:
 
 
 def _queue(stages: Iterable[Stage]) -> Sign:
-    rows = [one for one in stages if one.step not in NOT_OURS and one.waiting and one.oldest]
+    rows = [
+        stage for stage in stages if stage.step not in NOT_OURS and stage.waiting and stage.oldest
+    ]
     if not rows:
         return Sign("Queue", "empty")
-    oldest = max(one.oldest for one in rows if one.oldest is not None)
+    oldest = max(row.oldest for row in rows if row.oldest is not None)
     says = (
         f"{count_text(sum(one.waiting for one in rows))} wait, the oldest {duration_text(oldest)}"
     )

@@ -126,10 +126,10 @@ def _who_asks() -> list[dict[str, Any]]:
 
 def leaks_to_decide() -> list[dict[str, Any]]:
     """Runs that seem to be made from others' answers, which no admin has looked at yet."""
-    rows = LeakTest.objects.filter(seen=True, decided_at__isnull=True).select_related(
+    leak_tests = LeakTest.objects.filter(seen=True, decided_at__isnull=True).select_related(
         "submission__team", "submission__track", "earlier__team"
     )
-    return [{"row": row, "says": in_words(row)} for row in rows.order_by("tested_at", "pk")]
+    return [{"row": row, "says": in_words(row)} for row in leak_tests.order_by("tested_at", "pk")]
 
 
 def _agreement() -> dict[str, Any]:
@@ -175,10 +175,10 @@ def _days() -> str:
     """
     today = clock.now().date()
     first = today - timedelta(days=DAYS_DRAWN - 1)
-    rows = Ledger.objects.filter(kind="spend", created_at__date__gte=first)
-    rows = rows.exclude(state=Ledger.State.FAILED)
+    movements = Ledger.objects.filter(kind="spend", created_at__date__gte=first)
+    movements = movements.exclude(state=Ledger.State.FAILED)
     sums: dict[date, Decimal] = dict(
-        rows.annotate(day=TruncDate("created_at"))
+        movements.annotate(day=TruncDate("created_at"))
         .values_list("day")
         .annotate(Sum("amount"))
         .order_by()
@@ -191,9 +191,9 @@ def _days() -> str:
 
 
 def _caps() -> list[Budget]:
-    rows = Budget.objects.filter(track__status__in=SPENDING, scope__in=["track", "day", "team"])
+    budgets = Budget.objects.filter(track__status__in=SPENDING, scope__in=["track", "day", "team"])
     return list(
-        rows.exclude(scope="team", team=None)
+        budgets.exclude(scope="team", team=None)
         .select_related("track", "team")
         .order_by("track__name", "scope")
     )

@@ -56,7 +56,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "states": STATES,
         "by_track": _table(rows, lambda one: (one.track_name, "")),
         "by_purpose": _table(rows, lambda one: _purpose(one, submissions)),
-        "by_worker": _table([one for one in rows if one.worker], lambda one: (one.worker[:8], "")),
+        "by_worker": _table([row for row in rows if row.worker], lambda one: (one.worker[:8], "")),
         "sums": balance(track=track) if track else balance(),
         "caps": caps_of(track) if track else [],
         "shared": _shared(track) if track else [],
@@ -207,9 +207,9 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
     submissions = _submissions(rows)
     header = ["track", "purpose", "for", "worker", "state", "amount"]
     parts = []
-    for one in rows:
-        name, _ = _purpose(one, submissions)
-        parts.append([one.track_name, one.purpose, name, one.worker, one.state, one.amount])
+    for row in rows:
+        name, _ = _purpose(row, submissions)
+        parts.append([row.track_name, row.purpose, name, row.worker, row.state, row.amount])
     return csv_response("money.csv", header, parts)
 
 
@@ -217,9 +217,9 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
 def ledger_csv(request: HttpRequest) -> HttpResponse:
     """Every movement of the ledger, as it stands there."""
     track = _track(request)
-    rows = Ledger.objects.select_related("track", "team").order_by("pk")
+    movements = Ledger.objects.select_related("track", "team").order_by("pk")
     if track is not None:
-        rows = rows.filter(track=track)
+        movements = movements.filter(track=track)
     header = ["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"]
     columns = (
         "pk",
@@ -233,7 +233,7 @@ def ledger_csv(request: HttpRequest) -> HttpResponse:
         "key",
         "why",
     )
-    return csv_response("ledger.csv", header, rows.values_list(*columns).iterator())
+    return csv_response("ledger.csv", header, movements.values_list(*columns).iterator())
 
 
 urlpatterns = [

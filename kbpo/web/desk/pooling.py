@@ -63,7 +63,7 @@ def figures(found: Study) -> list[dict[str, Any]]:
     for row in found.summary():
         metric, quantity = str(row["metric"]), str(row["quantity"])
         biases = [lost for _, _, lost in found.ranked(metric, quantity)]
-        if any(math.isfinite(one) for one in biases):
+        if any(math.isfinite(biase) for biase in biases):
             name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
             drawn.append(
                 {

@@ -109,7 +109,7 @@ def _sweeps(track: Track) -> dict[str, Any]:
     states = follow_up.sweeps(track)
     found: dict[str, Any] = {
         "sweeps": states,
-        "sweep_holds": any(one.holds for one in states),
+        "sweep_holds": any(state.holds for state in states),
         "sweep_open": any(one.settled_at is None for one in states),
         "sweep": None,
     }

@@ -118,9 +118,9 @@ def runs(most: int = 8) -> list[Run]:
     """Return what is under way, the newest first: what people are asked, then what comes before
     and after that.
     """
-    asked = [_asked(one) for one in batches(most)]
+    asked = [_asked(batch) for batch in batches(most)]
     payers = {one.batch.payer for one in asked if one.batch}
-    rows = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
+    submissions = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
     others = [
         Run(
             name=f"{row.team.name} {row.name}",
@@ -129,7 +129,7 @@ def runs(most: int = 8) -> list[Run]:
             state=row.get_status_display(),
             since=row.status_since,
         )
-        for row in rows.select_related("team", "track").order_by("-pk")[: 2 * most]
+        for row in submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
         if row.purpose not in payers
     ]
     return [*asked, *others][:most]
@@ -171,17 +171,17 @@ def failures(most: int = 30) -> list[Failed]:
     ]
     crowd = [
         Failed(
-            one.kind,
-            one.pk,
-            f"{NAMES[one.kind]} {one.pk}: {one.about}",
-            one.status,
-            one.given_up,
-            one.reason,
-            one.since,
-            None if one.given_up else one.next_try_at,
-            one.again,
-            one.is_money,
+            failure.kind,
+            failure.pk,
+            f"{NAMES[failure.kind]} {failure.pk}: {failure.about}",
+            failure.status,
+            failure.given_up,
+            failure.reason,
+            failure.since,
+            None if failure.given_up else failure.next_try_at,
+            failure.again,
+            failure.is_money,
         )
-        for one in journey.failures(most)
+        for failure in journey.failures(most)
     ]
     return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]

@@ -167,7 +167,7 @@ class TrackForm(forms.Form):
         choices = {
             "kind": [(name, name) for name in KINDS],
             "distribution": [(name, one.label) for name, one in distributions.items()],
-            "criterion": [(one.name, one.label) for one in of_kind.criteria],
+            "criterion": [(criterion.name, criterion.label) for criterion in of_kind.criteria],
         }
         for name, options in choices.items():
             cast(forms.ChoiceField, self.fields[name]).choices = options

@@ -77,7 +77,7 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
     ]
     return {
         "page": page,
-        "choices": [one for one in choices if one["chosen"] or one["ours"]],
+        "choices": [choice for choice in choices if choice["chosen"] or choice["ours"]],
         "same": all(one["chosen"] == one["ours"] for one in choices),
         "why": example["why"],
         "more": len(examples()),

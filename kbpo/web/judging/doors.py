@@ -86,7 +86,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
         "last": last,
         "passed": passed,
         "under_way": last is not None and last.passed is None,
-        "right": sum(one["right"] for one in last.answers) if last else 0,
+        "right": sum(answer["right"] for answer in last.answers) if last else 0,
         "attempts_left": teach.attempts_left(runs),
         "reward": last.promised if last else teach.offered_reward(worker, lesson),
     }

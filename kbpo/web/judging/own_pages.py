@@ -125,16 +125,16 @@ def _history(worker: Worker) -> QuerySet[Assignment]:
 def _told(rows: Any) -> list[dict[str, Any]]:
     return [
         {
-            "pk": one.pk,
-            "about": interface_title(one.hit.questions.all()[0]),
-            "sent": one.submitted_at,
-            "reward": one.earned,
-            "state": _state(one),
-            "reason": one.reason if one.status in ("failed", "rejected") else "",
-            "change": reverse("annotate_change", args=[one.token]) if can_change(one) else "",
-            "changed": max((each.changed_at for each in one.earlier.all()), default=None),
+            "pk": row.pk,
+            "about": interface_title(row.hit.questions.all()[0]),
+            "sent": row.submitted_at,
+            "reward": row.earned,
+            "state": _state(row),
+            "reason": row.reason if row.status in ("failed", "rejected") else "",
+            "change": reverse("annotate_change", args=[row.token]) if can_change(row) else "",
+            "changed": max((each.changed_at for each in row.earlier.all()), default=None),
         }
-        for one in rows
+        for row in rows
     ]
 
 
@@ -300,10 +300,10 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
         "payout": paid,
         "lines": [
             {
-                "what": interface_of(one.what).title if one.what in INTERFACES else one.what,
-                "line": one,
+                "what": interface_of(line.what).title if line.what in INTERFACES else line.what,
+                "line": line,
             }
-            for one in payout.lines_of(paid)
+            for line in payout.lines_of(paid)
         ],
         "first": first,
         "last": last,

@@ -237,8 +237,10 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 def _mine(worker: Worker, token: str) -> Assignment | None:
     """The assignment with this token if it is this worker's; Http404 if there is none at all."""
-    rows = Assignment.objects.select_related("hit__track").prefetch_related("hit__questions")
-    assignment = get_object_or_404(rows.annotate(consented=agreed(OuterRef("worker"))), token=token)
+    assignments = Assignment.objects.select_related("hit__track").prefetch_related("hit__questions")
+    assignment = get_object_or_404(
+        assignments.annotate(consented=agreed(OuterRef("worker"))), token=token
+    )
     if assignment.worker_id != worker.pk:
         return None
     assignment.worker = worker

@@ -111,7 +111,7 @@ def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
         "of": len(lesson.questions),
         "last": last,
         "carried": door.carried,
-        "right": sum(one["right"] for one in last.answers) if last else 0,
+        "right": sum(answer["right"] for answer in last.answers) if last else 0,
         "reward": last.promised if last else teach.offered_reward(door.worker, lesson),
     }
     return render(request, "annotation/task_tutorial.html", context)

@@ -153,7 +153,10 @@ def _same(questions: list[Question]) -> QuerySet[Question]:
     """The questions that ask what these ask, on any track."""
     if not questions:
         return Question.objects.none()
-    targets, rounds = [one.target_id for one in questions], {one.round for one in questions}
+    targets, rounds = (
+        [question.target_id for question in questions],
+        {one.round for one in questions},
+    )
     return Question.objects.filter(
         target__in=targets, interface=questions[0].interface, round__in=rounds
     )
@@ -173,7 +176,11 @@ def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[
     still under way.
     """
     begun = under_way(questions, kept)
-    return {one.pk: part(one, kept) for one in questions if one != begun and _is_done(one, kept)}
+    return {
+        question.pk: part(question, kept)
+        for question in questions
+        if question != begun and _is_done(question, kept)
+    }
 
 
 def _is_done(question: Question, raw: dict[str, Any]) -> bool:

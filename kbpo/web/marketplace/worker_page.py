@@ -79,7 +79,7 @@ def _own_answers(worker: Worker) -> list[dict[str, Any]]:
     rows = worker.assignments.filter(raw__isnull=False).exclude(status__in=UNLISTED)
     rows = rows.select_related("hit", "worker").prefetch_related("hit__questions")
     refused = rows.filter(status="rejected").order_by("-pk")[:LATEST]
-    latest = [one for one in rows.order_by("-submitted_at", "-pk")[:LATEST] if one not in refused]
+    latest = [row for row in rows.order_by("-submitted_at", "-pk")[:LATEST] if row not in refused]
     return [
         {
             "about": interface_title(one.hit.questions.all()[0]),

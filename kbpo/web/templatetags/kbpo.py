@@ -300,7 +300,7 @@ def document(
     """A document with its marks: provenance lit, context dim, subject blue, object orange, others
     underlined.
     """
-    marks = [one if isinstance(one, Span) else Span(*one) for one in spans]
+    marks = [span if isinstance(span, Span) else Span(*span) for span in spans]
     return mark_safe(viewer.document_html(text, marks, window=window))
 
 

@@ -79,11 +79,13 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 def _annotators() -> list[dict[str, Any]]:
     """Annotators with an account: what they did, what they are owed."""
-    rows = Worker.objects.exclude(user=None).select_related("user")
-    rows = rows.annotate(n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False)))
-    rows = rows.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
+    workers = Worker.objects.exclude(user=None).select_related("user")
+    workers = workers.annotate(
+        n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
+    )
+    workers = workers.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
     owed = {one.worker.pk: one.amount for one in payout.owed()}
-    return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in rows]
+    return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in workers]
 
 
 def _why(request: HttpRequest) -> str:
@@ -308,7 +310,7 @@ def payouts(request: HttpRequest) -> HttpResponse:
         "worker__user", "paid_by", "undone_by", "undoes"
     ).order_by("-paid_at")
     context = {
-        "rows": [{"owed": one, "key": secrets.token_hex(16)} for one in rows],
+        "rows": [{"owed": row, "key": secrets.token_hex(16)} for row in rows],
         "total": sum((one.amount for one in rows), Decimal("0.00")),
         "due": sum((one.amount for one in rows if one.due), Decimal("0.00")),
         "minimum": intake_of().payout_minimum,

@@ -131,8 +131,8 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _read(pk: int) -> list[SideBySide]:
     """What an answer says, beside what else is known."""
-    rows = Assignment.objects.select_related("hit", "worker")
-    return read_beside(get_object_or_404(rows, pk=pk, raw__isnull=False))
+    assignments = Assignment.objects.select_related("hit", "worker")
+    return read_beside(get_object_or_404(assignments, pk=pk, raw__isnull=False))
 
 
 def in_doubt(worker: Worker) -> list[dict[str, Any]]:

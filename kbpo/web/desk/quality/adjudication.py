@@ -42,13 +42,13 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "counts": counts,
-        "open": sum(one.get("open", 0) for one in counts.values()),
+        "open": sum(count.get("open", 0) for count in counts.values()),
         "errors": _errors(track),
         "judged": WORDS,
         "limit": gold.policy_of(track).divided_limit,
         "random_limit": gold.policy_of(track).random_limit,
         "disputes": [(one, _title(one.question)) for one in adjudicate.disputes(track)],
-        "entries": [(one, _title(one.question)) for one in adjudicate.entries(track)],
+        "entries": [(entry, _title(entry.question)) for entry in adjudicate.entries(track)],
         "refusal": refusal,
     }
     return render(request, "desk/adjudication.html", context, status=422 if refusal else 200)

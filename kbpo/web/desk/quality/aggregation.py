@@ -85,9 +85,9 @@ def _title(flip: Any) -> str:
 def _rows(kind: Kind, changes: list[Change]) -> list[dict[str, Any]]:
     """One row a system, the best first, with its numbers before and after."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
-    for one in changes:
-        found[one.submission.pk]["submission"] = one.submission
-        found[one.submission.pk][one.quantity] = one
+    for change in changes:
+        found[change.submission.pk]["submission"] = change.submission
+        found[change.submission.pk][change.quantity] = change
     rows = list(found.values())
     for row in rows:
         names = [quantity.name for quantity in kind.compared()]

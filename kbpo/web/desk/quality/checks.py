@@ -57,7 +57,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "most": MOST,
         "least": LEAST,
         "evaluation": latest,
-        "matrices": sorted(matrices(latest), key=lambda one: one["criterion"] != track.criterion),
+        "matrices": sorted(
+            matrices(latest), key=lambda matrix: matrix["criterion"] != track.criterion
+        ),
         "scores": scores(track, latest),
         "weighted": kind_of(track).distribution_label(track.distribution).lower(),
         "criterion": kind_of(track).criterion_label(track.criterion).lower(),

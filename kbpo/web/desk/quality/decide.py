@@ -72,10 +72,10 @@ def _an_answer(question: Question) -> object:
     """An answer that somebody gave to a question, to begin with; None if there is none that
     counts.
     """
-    rows = Assignment.objects.filter(
+    assignments = Assignment.objects.filter(
         hit__questions=question, responses__excluded_reason="", raw__isnull=False
     )
-    first = rows.order_by("pk").first()
+    first = assignments.order_by("pk").first()
     return part(question, first.raw) if first and isinstance(first.raw, dict) else None
 
 

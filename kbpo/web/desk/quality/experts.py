@@ -117,22 +117,24 @@ def _tracks() -> list[Track]:
 
 
 def _asked(track: Track, expert: User) -> list[Waiting]:
-    rows = Adjudication.objects.filter(track=track, status="open").order_by()
+    adjudications = Adjudication.objects.filter(track=track, status="open").order_by()
     mine = dict(askable(track, expert).order_by().values_list("kind").annotate(Count("pk")))
     table = reverse("desk-adjudication", args=[track.slug])
     start = reverse("adjudicate_next", args=[track.slug])
     return [
         Waiting(track, *KINDS[kind], n, mine.get(kind, 0), since, start, "Answer the next", table)
-        for kind, n, since in rows.values_list("kind").annotate(Count("pk"), Min("raised_at"))
+        for kind, n, since in adjudications.values_list("kind").annotate(
+            Count("pk"), Min("raised_at")
+        )
     ]
 
 
 def _checks(track: Track, expert: User) -> list[Waiting]:
-    rows = ExpertCheck.objects.filter(track=track, answered_at=None)
-    n, since = rows.count(), rows.aggregate(since=Min("round__drawn_at"))["since"]
+    expert_checks = ExpertCheck.objects.filter(track=track, answered_at=None)
+    n, since = expert_checks.count(), expert_checks.aggregate(since=Min("round__drawn_at"))["since"]
     if not n:
         return []
-    mine = rows.exclude(has_stake(expert)).count()
+    mine = expert_checks.exclude(has_stake(expert)).count()
     start, table = (reverse(name, args=[track.slug]) for name in ("expert-next", "desk-checks"))
     return [Waiting(track, *CHECKS, n, mine, since, start, "Answer the next", table)]
 

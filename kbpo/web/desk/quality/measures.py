@@ -110,7 +110,7 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy_of(found),
         "golds": standings(found),
         "money": money_left(found),
-        "candidates": [(one, _named(one)) for one in candidates(found, 20)],
+        "candidates": [(candidate, _named(candidate)) for candidate in candidates(found, 20)],
         "refusal": refusal,
         "percent": f"{100 * policy_of(found).gold_rate:g}",
         "key": secrets.token_hex(8),
@@ -144,7 +144,11 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
 
 def _retire(request: HttpRequest, track: Track, why: str) -> str:
     """What was done, as a sentence. Raises CannotMake, as do the others."""
-    chosen = [one for one in standings(track) if str(one.gold.pk) == request.POST.get("gold")]
+    chosen = [
+        standing
+        for standing in standings(track)
+        if str(standing.gold.pk) == request.POST.get("gold")
+    ]
     if not chosen:
         raise CannotMake("That gold question is not dealt out any more.")
     retire(chosen[0].gold, cast(User, request.user), why)
