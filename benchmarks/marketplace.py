@@ -87,7 +87,7 @@ def main(hits: int) -> None:
             timed("answers by simulated workers", lambda: work(turk, how["SITE_URL"]))
             timed("answers collected", collect_and_reconcile)
             timed("answers read, labels, money owed", settle.tick)
-            timed("answers paid", remit_all(pay_out.tick))
+            timed("answers paid", pay_out_all(pay_out.tick))
             timed(
                 "rounds until all is disposed",
                 lambda: (rounds(20), HIT.objects.filter(status="disposed").count())[1],
@@ -133,7 +133,7 @@ def agree() -> None:
     print(f"All books agree: {labels} labels, {paid} payments, ${held.paid} there with fees")
 
 
-def remit_all(tick: Callable[[], int]) -> Callable[[], int]:
+def pay_out_all(tick: Callable[[], int]) -> Callable[[], int]:
     """All payments, batch by batch."""
 
     def run() -> int:

@@ -46,7 +46,7 @@ PIPELINE: dict[str, str] = {
     # 8, 9  raw -> Response -> Label; approve and pay
     "settle":    "annotation.labels.settle.tick",
     # 9c what is owed on other platforms, paid there
-    "remit":     "annotation.marketplace.pay_out.tick",
+    "pay_out":   "annotation.marketplace.pay_out.tick",
     # 9a what nobody needs any more, to the budget
     "give_back": "annotation.budget.give_back.tick",
     # 9b who asked to be erased, once nothing is owed

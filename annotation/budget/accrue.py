@@ -27,10 +27,10 @@ def approve(assignments: Sequence[Assignment]) -> None:
     """Spends the answers' prices and notes what their workers are owed. The caller holds the
     assignments' locks.
     """
-    Assignment.objects.filter(pk__in=[one.pk for one in owe(assignments)]).move("approved")
+    Assignment.objects.filter(pk__in=[one.pk for one in accrue(assignments)]).move("approved")
 
 
-def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
+def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
     """The answers for which the money was there; their workers are owed the reward then. For the
     others it is waited: the work was done and will be paid, never for ever in vain. Tracks are
     locked in the order of their numbers.

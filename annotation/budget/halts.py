@@ -44,7 +44,7 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
         track=slug,
     )
     nudge("reconcile")  # other platforms are told at once
-    nudge("remit")
+    nudge("pay_out")
     return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
 
 

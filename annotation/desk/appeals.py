@@ -1,10 +1,10 @@
-"""Answers to appeals: workers are readmitted, or what was refused is paid after all."""
+"""Answers to appeals: workers are reinstated, or what was refused is paid after all."""
 
 from __future__ import annotations
 
 from django.db import transaction
 
-from annotation.desk.command import readmit_worker, undo_rejection
+from annotation.desk.command import reinstate_worker, undo_rejection
 from annotation.labels.reject import CannotReject
 from annotation.models import WorkerIdentity
 from annotation.platforms.registry import local_names
@@ -15,8 +15,8 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
 
-def answer_appeal(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
-    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided.
+def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:
+    """The appeal, answered once; its worker reinstated, or what was refused paid, if so decided.
     Raises CannotSay.
 
     What is paid after all is told the marketplace first, outside of any transaction: if that fails,
@@ -25,13 +25,13 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, readmit: bool) -> App
     """
     said = clean(text, "The answer")
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
-    if row is not None and row.about_pay and readmit:
+    if row is not None and row.about_pay and reinstate:
         _pay_after_all(row, who, f"Appeal: {said}")
-    return _note_answer(appeal_pk, who, said, readmit=readmit)
+    return _note_answer(appeal_pk, who, said, reinstate=reinstate)
 
 
 @transaction.atomic
-def _note_answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appeal:
+def _note_answer(appeal_pk: int, who: User, said: str, *, reinstate: bool) -> Appeal:
     row = (
         Appeal.objects.select_for_update(of=("self",))
         .select_related("worker")
@@ -42,16 +42,16 @@ def _note_answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appe
         raise CannotSay("There is no such appeal any more.")
     if row.answered_at is not None:
         raise CannotSay("This appeal was answered already.")
-    row.answer, row.readmitted, row.answered_at, row.answered_by = (
+    row.answer, row.reinstated, row.answered_at, row.answered_by = (
         said,
-        readmit,
+        reinstate,
         clock.now(),
         who,
     )
-    row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
-    if readmit and not row.about_pay:
-        readmit_worker(row.worker.handle, who, f"Appeal: {said}")
-    elif not readmit:
+    row.save(update_fields=["answer", "reinstated", "answered_at", "answered_by"])
+    if reinstate and not row.about_pay:
+        reinstate_worker(row.worker.handle, who, f"Appeal: {said}")
+    elif not reinstate:
         what = "uphold rejection" if row.about_pay else "uphold exclusion"
         note(
             what,

@@ -1,5 +1,5 @@
 """What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude,
-readmit, refuse pay.
+reinstate, refuse pay.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     row.move(status, **({"ended_by": ""} if isinstance(row, Question) else {}))
     nudge("publish")
     nudge("settle")
-    nudge("remit")
+    nudge("pay_out")
     return str(status)
 
 
@@ -201,10 +201,10 @@ def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
     return exclude.exclude(Worker.objects.get(handle=handle), signed, who)
 
 
-def readmit_worker(handle: str, who: User, why: str = "") -> LeftOut:
+def reinstate_worker(handle: str, who: User, why: str = "") -> LeftOut:
     """What counts again of a worker's answers, and what became of the labels."""
-    log.warning("%s readmitted worker %s", who, handle)
-    return exclude.readmit(Worker.objects.get(handle=handle), who, why)
+    log.warning("%s reinstated worker %s", who, handle)
+    return exclude.reinstate(Worker.objects.get(handle=handle), who, why)
 
 
 def keep_worker(handle: str, who: User, why: str) -> None:

@@ -131,26 +131,26 @@ def _stages() -> Iterator[Spec]:
         timedelta(minutes=5),
     )
     yield "Pay", "an admin", owed.filter(worker__platform__in=local), "created_at", 30 * DAY
-    yield "Pay elsewhere", "remit", owed.exclude(worker__platform__in=local), "created_at", HOUR
+    yield "Pay elsewhere", "pay_out", owed.exclude(worker__platform__in=local), "created_at", HOUR
     yield (
         "Learn what was paid",
-        "remit",
+        "pay_out",
         Payment.objects.filter(status__in=IN_DOUBT),
         "created_at",
         HOUR,
     )
-    yield "Pay bonuses", "remit", bonuses.exclude(assignment=None), "created_at", HOUR
+    yield "Pay bonuses", "pay_out", bonuses.exclude(assignment=None), "created_at", HOUR
     # Such a one waits until its worker takes the HIT that pays it.
     yield "Compensate", "people", bonuses.filter(assignment=None), "created_at", LISTED
     yield (
         "Learn what bonuses were paid",
-        "remit",
+        "pay_out",
         Bonus.objects.filter(status__in=IN_DOUBT),
         "created_at",
         HOUR,
     )
-    yield "Tell refusals", "remit", _untold_refusals(local), "status_since", HOUR
-    yield "Tell qualifications", "remit", _untold_qualifications(), "wanted_at", HOUR
+    yield "Tell refusals", "pay_out", _untold_refusals(local), "status_since", HOUR
+    yield "Tell qualifications", "pay_out", _untold_qualifications(), "wanted_at", HOUR
     ended = away.filter(status__in=["closed", "expired"], called_at__isnull=False).exclude(
         platform_status="gone"
     )
@@ -158,7 +158,7 @@ def _stages() -> Iterator[Spec]:
     paid_by_hits = Bonus.objects.filter(
         assignment=None, status__in=["paid", "failed"], cleared_at=None
     )
-    yield "Delete HITs of payments", "remit", paid_by_hits, "status_since", DAY
+    yield "Delete HITs of payments", "pay_out", paid_by_hits, "status_since", DAY
 
 
 def _stage(what: str, step: str, rows: QuerySet[Any], since: str, limit: timedelta | None) -> Stage:

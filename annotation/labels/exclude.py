@@ -1,4 +1,4 @@
-"""Leaves workers out, and readmits them: soft, with a reason, never of anybody's pay, and undone by
+"""Leaves workers out, and reinstates them: soft, with a reason, never of anybody's pay, and undone by
 a click.
 
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
@@ -36,7 +36,7 @@ LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch wo
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What leaving a worker out, or readmitting them, did: to how many judgments, and to settled
+    """What leaving a worker out, or reinstating them, did: to how many judgments, and to settled
     questions.
     """
 
@@ -192,11 +192,11 @@ def keep(worker: Worker, who: User, why: str) -> None:
         raise ValueError("Say why they stay: it stands in the log.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
-        raise ValueError("They are left out by now: readmit them instead.")
+        raise ValueError("They are left out by now: reinstate them instead.")
     before = " ".join(
         flag.sentence for flag in flags_of([worker.pk]).get(worker.pk, []) if flag.beyond
     )
-    Worker.objects.filter(pk=worker.pk).update(readmitted_at=clock.now())
+    Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now())
     note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
 
@@ -228,7 +228,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
 
 
 @transaction.atomic
-def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
+def reinstate(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
     """What counts again after an exclusion was taken back. What is known by now does not exclude
     again.
     """
@@ -238,7 +238,7 @@ def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
         .excluded_reason
     )
     Worker.objects.filter(pk=worker.pk).update(
-        excluded_at=None, excluded_reason="", readmitted_at=clock.now()
+        excluded_at=None, excluded_reason="", reinstated_at=clock.now()
     )
     responses = Response.objects.filter(assignment__worker=worker).exclude(
         assignment__status="rejected"
@@ -247,7 +247,7 @@ def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
         worker,
         responses.exclude(excluded_reason="").filter(met_before=False),
         "",
-        "readmit",
+        "reinstate",
         who,
         why,
         before,
@@ -269,7 +269,7 @@ def _count_again(
     questions = lock(set(rows.values_list("question", flat=True)))
     judgments = rows.update(excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
-    told = f"Annotator {worker} was {'left out' if reason else 'readmitted'}."
+    told = f"Annotator {worker} was {'left out' if reason else 'reinstated'}."
     settled = reaggregate(questions, told, who, back=not reason)
     done = LeftOut(judgments, settled)
     note(

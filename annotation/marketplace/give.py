@@ -89,7 +89,7 @@ def grant(
         raise ValueError(str(over)) from over
     spend(track, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:spend", why=reason)
     note("grant", bonus.purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
-    nudge("remit")
+    nudge("pay_out")
     return bonus
 
 
@@ -137,7 +137,7 @@ def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
         why=why.strip(),
         after=str(held),
     )
-    nudge("remit")
+    nudge("pay_out")
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Q
 
-from annotation.budget.accrue import owe
+from annotation.budget.accrue import accrue
 from annotation.marketplace import compensations
 from annotation.marketplace.pay_tutorials import pay_lessons
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
@@ -74,7 +74,7 @@ def _owe_unusable(name: str) -> int:
         "pk", flat=True
     )[:BATCH]:
         with transaction.atomic():
-            owed += len(owe([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
+            owed += len(accrue([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
     return owed
 
 
@@ -224,7 +224,7 @@ def _reject(platform: Platform) -> int:
 
 
 def _tell_qualifications(platform: Platform) -> int:
-    """Tells the platform who is excluded, readmitted, or has passed the tutorial."""
+    """Tells the platform who is excluded, reinstated, or has passed the tutorial."""
     _want_exclusions(platform.name)
     qualifications = Qualification.objects.filter(
         worker__platform=platform.name, worker__identity__isnull=False

@@ -279,7 +279,7 @@ class Worker(models.Model):
     user = models.OneToOneField(User, null=True, on_delete=models.SET_NULL, related_name="worker")
     excluded_at = models.DateTimeField(null=True)
     excluded_reason = models.TextField(blank=True)
-    readmitted_at = models.DateTimeField(
+    reinstated_at = models.DateTimeField(
         null=True, help_text="What was noted before does not exclude again"
     )
     created_at = models.DateTimeField(default=clock.now)

@@ -41,7 +41,7 @@ FLAGS_THAT_EXCLUDE = """
     JOIN annotation_worker w ON w.id = a.worker_id
     JOIN annotation_hit h ON h.id = a.hit_id
     LEFT JOIN annotation_policy p ON p.track_id = h.track_id
-    WHERE w.id = ANY(%(workers)s) AND (w.readmitted_at IS NULL OR c.created_at > w.readmitted_at)
+    WHERE w.id = ANY(%(workers)s) AND (w.reinstated_at IS NULL OR c.created_at > w.reinstated_at)
       AND jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), c.kind)
     GROUP BY a.worker_id, c.kind
     UNION ALL
@@ -52,7 +52,7 @@ FLAGS_THAT_EXCLUDE = """
     LEFT JOIN annotation_policy p ON p.track_id = h.track_id
     LEFT JOIN annotation_signal s ON s.assignment_id = a.id AND s.kind = 'too_fast'
     WHERE w.id = ANY(%(workers)s) AND a.status IN ('accepted', 'approved', 'paid', 'rejected')
-      AND (w.readmitted_at IS NULL OR a.submitted_at > w.readmitted_at)
+      AND (w.reinstated_at IS NULL OR a.submitted_at > w.reinstated_at)
       AND jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), 'too_fast')
     GROUP BY a.worker_id
     ORDER BY 1, 2
@@ -64,7 +64,7 @@ FLAGS = """
     FROM annotation_comparison c
     JOIN annotation_assignment a ON a.id = c.assignment_id
     JOIN annotation_worker w ON w.id = a.worker_id
-    WHERE w.id = ANY(%(workers)s) AND (w.readmitted_at IS NULL OR c.created_at > w.readmitted_at)
+    WHERE w.id = ANY(%(workers)s) AND (w.reinstated_at IS NULL OR c.created_at > w.reinstated_at)
     GROUP BY a.worker_id, c.kind
     UNION ALL
     SELECT a.worker_id, 'too_fast', count(s.id), count(*)
@@ -72,7 +72,7 @@ FLAGS = """
     JOIN annotation_worker w ON w.id = a.worker_id
     LEFT JOIN annotation_signal s ON s.assignment_id = a.id AND s.kind = 'too_fast'
     WHERE w.id = ANY(%(workers)s) AND a.status IN ('accepted', 'approved', 'paid', 'rejected')
-      AND (w.readmitted_at IS NULL OR a.submitted_at > w.readmitted_at)
+      AND (w.reinstated_at IS NULL OR a.submitted_at > w.reinstated_at)
     GROUP BY a.worker_id
     ORDER BY 1, 2
 """
@@ -384,7 +384,7 @@ def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> li
 
 
 def flags(worker: Worker) -> list[Flag]:
-    """What is known against a worker since they were last readmitted, a line for each kind."""
+    """What is known against a worker since they were last reinstated, a line for each kind."""
     return [flag for _, flag in _flags([worker.pk])]
 
 

@@ -70,14 +70,14 @@ def _write(pk: int, flags: Sequence[Flag]) -> int:
 
 def _warned(workers: Sequence[int]) -> Mapping[int, dict[str, int]]:
     """Return worker -> kind of signal -> how many answers their last warning was about, of warnings
-    since they were last readmitted.
+    since they were last reinstated.
     """
     found: dict[int, dict[str, int]] = defaultdict(dict)
     warneds = (
         Warned.objects.filter(worker__in=workers).select_related("worker").order_by("at", "pk")
     )
     for row in warneds:
-        since = row.worker.readmitted_at
+        since = row.worker.reinstated_at
         if since is None or row.at > since:
             found[row.worker_id][row.kind] = row.against
     return found

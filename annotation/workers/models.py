@@ -225,7 +225,7 @@ class Appeal(models.Model):
     text = models.TextField()
     made_at = models.DateTimeField(default=clock.now)
     answer = models.TextField(blank=True)
-    readmitted = models.BooleanField(null=True)
+    reinstated = models.BooleanField(null=True)
     answered_at = models.DateTimeField(null=True)
     answered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 

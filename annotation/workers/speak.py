@@ -88,7 +88,7 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
         worker=worker, subject=subject, text=clean(text, "The message", most=LONGEST_OUT), by=by
     )
     note("write", f"worker:{worker.handle}", who=by, why=subject)
-    nudge("remit")
+    nudge("pay_out")
     return message
 
 

@@ -108,15 +108,15 @@ def test_work_goes_on_for_a_reason(published: Submission, root: User) -> None:
     assert entry("go on") == ("root", str(published.purpose), "", "They are mended")
 
 
-@pytest.mark.parametrize(("readmit", "what"), [(True, "readmit"), (False, "uphold exclusion")])
+@pytest.mark.parametrize(("reinstate", "what"), [(True, "reinstate"), (False, "uphold exclusion")])
 def test_an_appeal_is_decided_with_the_reason(
-    published: Submission, ada: Client, root: User, readmit: bool, what: str
+    published: Submission, ada: Client, root: User, reinstate: bool, what: str
 ) -> None:
     worker = Worker.objects.get(user__username="ada")
     exclude.exclude(worker, "Too fast for reading", root)
     worker.refresh_from_db()
     said = speak.appeal(worker, "I had read it before.")
-    appeals.answer_appeal(said.pk, root, "We looked at your answers.", readmit=readmit)
+    appeals.answer_appeal(said.pk, root, "We looked at your answers.", reinstate=reinstate)
     assert entry(what) == (
         "root",
         f"worker:{worker.handle}",
@@ -134,7 +134,7 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     worker = Worker.objects.get(user__username="ada")
     before = worker.handle
     exclude.exclude(worker, "Ada wrote to us that she is ill", root)
-    exclude.readmit(worker, root, "She is well again")
+    exclude.reinstate(worker, root, "She is well again")
     exclude.exclude(worker, "Ada is ill again", root)
     worker.refresh_from_db()
     rated = Response.objects.filter(assignment__worker=worker).earliest("pk").target_id
@@ -153,7 +153,7 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     assert [(row.what, row.who) for row in done] == [
         ("warn", None),
         ("leave out", root),
-        ("readmit", root),
+        ("reinstate", root),
         ("leave out", root),
     ]
     assert {row.why for row in done if row.who} == {ERASED} == {worker.excluded_reason}

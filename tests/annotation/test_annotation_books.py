@@ -195,7 +195,7 @@ class World:
     def excludes(self) -> None:
         worker = self.rng.choice(self.workers)
         if worker.excluded_at:
-            command.readmit_worker(worker.handle, self.admin)
+            command.reinstate_worker(worker.handle, self.admin)
         else:
             command.exclude_worker(worker.handle, self.admin, "To be looked at")
 

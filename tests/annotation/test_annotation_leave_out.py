@@ -104,13 +104,13 @@ def test_signals_reach_settled_labels_like_an_admin_does(
 
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
     exclude.exclude(worker("bo"), BAD, admin)
-    assert exclude.readmit(worker("bo"), admin, "They were right.") == exclude.LeftOut(
+    assert exclude.reinstate(worker("bo"), admin, "They were right.") == exclude.LeftOut(
         18, Again(back=6)
     )
     settle.tick()
     assert holds(of_two.track) == {()}
     said = "18 judgments; 0 labels changed, 6 questions settled next with what counts again"
-    assert Audit.objects.get(what="readmit").after == said
+    assert Audit.objects.get(what="reinstate").after == said
     exclude.exclude(worker("bo"), BAD, admin)
     assert holds(of_two.track) == {(PARTS[0],)}
     assert max(Label.objects.values_list("origin", flat=True)).endswith("/again-3")
@@ -241,8 +241,8 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
         for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
     }
     assert all(not value for _, value, _ in values_of(mentions))
-    exclude.readmit(worker("cy"))
-    exclude.readmit(worker("bo"))
+    exclude.reinstate(worker("cy"))
+    exclude.reinstate(worker("bo"))
     assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
         ([PARTS[0]], False)
     ] * 6
@@ -305,7 +305,7 @@ def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
     since = set(Comparison.objects.values_list("pk", "created_at"))
     exclude.exclude(worker("bo"), BAD)
     assert against() == (0, 0)
-    exclude.readmit(worker("bo"))
+    exclude.reinstate(worker("bo"))
     settle.tick()
     assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
 
@@ -401,7 +401,7 @@ def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy) ->
     assert {in_vain for _, _, in_vain in values_of({pair.pk})} == {False}, (
         "nobody was asked in vain"
     )
-    exclude.readmit(cy)
+    exclude.reinstate(cy)
     assert WRONG[1] in marked(toy)
 
 
@@ -446,8 +446,8 @@ def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(to
     exclude.exclude(worker_of(toy.users["Cy"]), BAD)
     assert names()[lindt] == list(place(document, "Mara Lindt"))
     assert names()[place(document, "Halden")] == list(place(document, "Halden"))
-    exclude.readmit(worker_of(toy.users["Cy"]))
-    exclude.readmit(worker_of(toy.users["Bo"]))
+    exclude.reinstate(worker_of(toy.users["Cy"]))
+    exclude.reinstate(worker_of(toy.users["Bo"]))
     assert names()[lindt] == list(lindt)
 
 

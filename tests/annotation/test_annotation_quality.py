@@ -190,7 +190,7 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
         "18 of 18 answers"
     )
     exclude.exclude(settled, "Seen again.", admin)
-    with pytest.raises(ValueError, match="readmit them"):
+    with pytest.raises(ValueError, match="reinstate them"):
         exclude.keep(settled, admin, "As before.")
 
 
@@ -312,7 +312,7 @@ def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -
     )
 
 
-def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_again(
+def test_what_was_known_when_somebody_was_reinstated_does_not_leave_them_out_again(
     settled: Worker, admin: User
 ) -> None:
     many_against(settled)
@@ -320,10 +320,10 @@ def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_aga
     crowd(5)
     exclude.review()
     settled.refresh_from_db()
-    exclude.readmit(settled, admin, "A misunderstanding about dates.")
+    exclude.reinstate(settled, admin, "A misunderstanding about dates.")
     assert exclude.review() == 0
     assert signals.flags(settled) == []
-    assert Audit.objects.get(what="readmit").why == "A misunderstanding about dates."
+    assert Audit.objects.get(what="reinstate").why == "A misunderstanding about dates."
 
 
 def one_of(worker: Worker) -> Assignment:
@@ -387,8 +387,8 @@ def test_what_was_paid_is_not_asked_back(settled: Worker, admin: User) -> None:
     assert Rejection.objects.count() == 0
 
 
-def test_readmitting_somebody_does_not_undo_a_rejection(settled: Worker, admin: User) -> None:
+def test_reinstating_somebody_does_not_undo_a_rejection(settled: Worker, admin: User) -> None:
     reject.reject(one_of(settled), admin, EVIDENCE)
     exclude.exclude(settled, "Too fast.", admin)
-    exclude.readmit(settled, admin, "Slower now.")
+    exclude.reinstate(settled, admin, "Slower now.")
     assert Response.objects.exclude(excluded_reason="").count() == 3, "those of the rejected answer"

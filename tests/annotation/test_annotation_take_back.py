@@ -66,7 +66,7 @@ def test_a_rejection_of_an_old_answer_asks_no_more_than_was_offered(
     assert Question.objects.counts() == {"settled": 6} and holds(published.track) == {()}
 
 
-def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_readmitted_meanwhile(
+def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_reinstated_meanwhile(
     published: Submission, clients: list[Client], admin: User
 ) -> None:
     judged(clients, YES, YES, YES)
@@ -74,7 +74,7 @@ def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_readmitte
     answer = answer_of("bo", question)
     exclude.exclude(worker("bo"), BAD)
     reject.reject(answer, admin, EVIDENCE)
-    exclude.readmit(worker("bo"))
+    exclude.reinstate(worker("bo"))
     assert question.target.labels.latest("pk").n == 2
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
@@ -83,7 +83,7 @@ def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_readmitte
     assert not Response.objects.exclude(excluded_reason="").exists()
 
 
-def test_undoing_a_rejection_readmits_nobody(
+def test_undoing_a_rejection_reinstates_nobody(
     published: Submission, clients: list[Client], admin: User
 ) -> None:
     judged(clients, YES, YES, YES)
@@ -118,7 +118,7 @@ def asked_again(published: Submission, clients: list[Client]) -> Submission:
 
 def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, admin: User) -> None:
     n = Label.objects.count()
-    done = exclude.readmit(worker("cy"), admin, "A slip.")
+    done = exclude.reinstate(worker("cy"), admin, "A slip.")
     assert done.settled == Again(back=6) and "6 questions settled next" in str(done)
     assert promises.committed(asked_again.purpose) == 0
     collect.tick()
@@ -139,7 +139,7 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
     dana = Client()
     dana.force_login(annotator("dana"))
     address = take(dana)
-    assert exclude.readmit(worker("cy")).settled == Again(back=5)
+    assert exclude.reinstate(worker("cy")).settled == Again(back=5)
     assert dana.post(address, NO).status_code == 302 and take(dana) == ""
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
@@ -151,9 +151,9 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
 def test_what_is_still_divided_after_a_readmission_stays_open(asked_again: Submission) -> None:
     exclude.exclude(worker("bo"), BAD)
     exclude.exclude(worker("ada"), BAD)
-    exclude.readmit(worker("ada"))
+    exclude.reinstate(worker("ada"))
     assert Question.objects.counts() == {"published": 6}, "one answer where three are promised"
-    assert exclude.readmit(worker("bo")).settled == Again(), "a yes and a no"
+    assert exclude.reinstate(worker("bo")).settled == Again(), "a yes and a no"
     assert Question.objects.counts() == {"published": 6}
 
 
@@ -167,7 +167,7 @@ def test_a_question_that_was_given_up_meanwhile_uses_what_counts_again(
     settle.tick()
     targets = set(Question.objects.values_list("target", flat=True))
     assert {in_vain for _, _, in_vain in values_of(targets)} == {True}
-    assert exclude.readmit(worker("ada")).settled == Again(back=6)
+    assert exclude.reinstate(worker("ada")).settled == Again(back=6)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
     assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
@@ -185,9 +185,9 @@ def test_what_was_to_be_asked_anew_is_settled_if_its_answers_count_in_time(
     settle.tick()
     assert Question.objects.counts() == {"waiting": 6}
     publish.tick()
-    exclude.readmit(worker("ada"))
-    assert exclude.readmit(worker("bo")).settled == Again(), "three are wanted"
-    assert exclude.readmit(worker("cy")).settled == Again(back=6)
+    exclude.reinstate(worker("ada"))
+    assert exclude.reinstate(worker("bo")).settled == Again(), "three are wanted"
+    assert exclude.reinstate(worker("cy")).settled == Again(back=6)
     settle.tick()
     assert (
         Question.objects.counts() == {"settled": 6} and promises.committed(published.purpose) == 0
@@ -235,8 +235,8 @@ def test_an_admin_waits_no_longer_for_many_questions_than_for_few(
             with CaptureQueriesContext(connection) as out:
                 assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=n)
             others.update(excluded_reason="")
-            with CaptureQueriesContext(connection) as readmitted:
-                assert exclude.readmit(worker("cy")).settled == Again(back=n)
-            counts.append((len(out), len(readmitted)))
+            with CaptureQueriesContext(connection) as reinstated:
+                assert exclude.reinstate(worker("cy")).settled == Again(back=n)
+            counts.append((len(out), len(reinstated)))
             transaction.set_rollback(True)
     assert counts[0] == counts[1]

@@ -142,7 +142,7 @@ def test_no_question_keeps_fewer_answers_than_its_track_promises(
     for question in Question.objects.all():
         rows = Response.objects.filter(question=question, excluded_reason="")
         assert rows.values("assignment").distinct().count() == 3
-    exclude.readmit(worker("cy"), admin, "A mistake of ours.")
+    exclude.reinstate(worker("cy"), admin, "A mistake of ours.")
     assert Question.objects.counts() == {"settled": 6}
 
 

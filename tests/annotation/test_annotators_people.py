@@ -157,7 +157,7 @@ def test_feedback_is_for_admins_alone(
 # -- Appeals
 
 
-def test_an_appeal_is_answered_once_and_may_readmit(
+def test_an_appeal_is_answered_once_and_may_reinstate(
     published: Submission, ada: Client, admin: Client
 ) -> None:
     answer_all(ada)
@@ -174,9 +174,11 @@ def test_an_appeal_is_answered_once_and_may_readmit(
     )
     row = Appeal.objects.get()
     assert "I had read it before." in text_of(admin.get(DESK))
-    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "", "decision": "readmit"})
+    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "", "decision": "reinstate"})
     assert worker().excluded_at is not None, "an answer needs words"
-    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "You are right, sorry.", "decision": "readmit"})
+    admin.post(
+        f"{DESK}appeals/{row.pk}/", {"text": "You are right, sorry.", "decision": "reinstate"}
+    )
     admin.post(f"{DESK}appeals/{row.pk}/", {"text": "Changed my mind", "decision": "keep"})
     assert worker().excluded_at is None
     assert "You are right, sorry." in text_of(ada.get("/annotate/"))
@@ -204,10 +206,10 @@ def test_refused_pay_can_be_appealed_and_is_paid_after_all(
     assert "Your appeal is being read" in page and 'name="text"' not in page
     row = Appeal.objects.get()
     assert row.about_pay and "Pay after all" in text_of(admin.get(DESK))
-    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "It was, sorry.", "decision": "readmit"})
+    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "It was, sorry.", "decision": "reinstate"})
     answer.refresh_from_db()
     assert answer.status != "rejected" and Payment.objects.get(assignment=answer).status == "owed"
-    assert worker().readmitted_at is None, "nobody had left them out"
+    assert worker().reinstated_at is None, "nobody had left them out"
     page = text_of(ada.get("/annotate/"))
     assert "It was, sorry." in page and 'id="refused"' not in page
 

@@ -1,4 +1,4 @@
-"""Answer, settle, leave out, readmit, reject and undo in any order: once all is undone, every
+"""Answer, settle, leave out, reinstate, reject and undo in any order: once all is undone, every
 answer counts.
 """
 
@@ -70,7 +70,7 @@ class Desk(RuleBasedStateMachine):
         for answer in Assignment.objects.filter(status="rejected").order_by("pk"):
             reject.undo(answer, self.admin, "A slip.")
         for worker in Worker.objects.exclude(excluded_at=None).order_by("pk"):
-            exclude.readmit(worker, self.admin, "A slip.")
+            exclude.reinstate(worker, self.admin, "A slip.")
 
     def nothing_is_asked_in_vain(self) -> None:
         held = Assignment.objects.filter(status__in=["leased", "submitted"]).values(
@@ -133,8 +133,8 @@ class Desk(RuleBasedStateMachine):
         )
 
     @rule(name=st.sampled_from(NAMES))
-    def somebody_is_readmitted(self, name: str) -> None:
-        exclude.readmit(Worker.objects.get(user__username=name), self.admin, "They were right.")
+    def somebody_is_reinstated(self, name: str) -> None:
+        exclude.reinstate(Worker.objects.get(user__username=name), self.admin, "They were right.")
 
     @rule(data=st.data())
     def an_answer_is_rejected(self, data: st.DataObject) -> None:

@@ -277,7 +277,7 @@ def test_what_is_not_deleted_stands_on_the_desk(offered: Bonus, turk: Turk) -> N
     turk.fault("DeleteHIT", "refuse", times=99)
     settle_down(2)
     [stage] = [one for one in oldest() if one.what == "Delete HITs of payments"]
-    assert (stage.waiting, stage.step) == (1, "remit")
+    assert (stage.waiting, stage.step) == (1, "pay_out")
 
 
 def test_what_nobody_takes_is_taken_down_after_its_time_and_can_be_offered_anew(

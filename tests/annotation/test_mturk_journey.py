@@ -142,7 +142,7 @@ def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1
     assert Response.objects.filter(excluded_reason="This worker had judged it before.").exists()
     exclude.exclude(Worker.objects.get(), "Always the first button")
-    exclude.readmit(Worker.objects.get())
+    exclude.reinstate(Worker.objects.get())
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1, (
         "and still once"
     )
@@ -198,7 +198,7 @@ def test_work_that_was_left_half_done_is_still_there(
     assert Assignment.objects.get().status == "leased"
 
 
-def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(
+def test_an_excluded_worker_is_offered_nothing_and_reinstated_again(
     up: Submission, turk: Turk
 ) -> None:
     turk.do("W1", turk.hits()[0])
@@ -209,7 +209,7 @@ def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(
     assert turk.offered("W1") == [] and len(turk.offered("W2")) == 6
     with pytest.raises(Refusal, match="lack a qualification"):
         turk.accept("W1", turk.hits()[1])
-    exclude.readmit(worker)
+    exclude.reinstate(worker)
     rounds()
     assert len(turk.offered("W1")) == 5
 

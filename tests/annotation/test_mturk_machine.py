@@ -54,7 +54,7 @@ STEPS: dict[str, Callable[[], int]] = {
     "publish": publish.tick,
     "collect": collect_and_reconcile,
     "settle": settle.tick,
-    "remit": pay_out.tick,
+    "pay_out": pay_out.tick,
 }
 CALLS: dict[str, tuple[Any, str]] = {
     name: (MTurk, name)

@@ -108,7 +108,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
         in Client().post(path, {"verb": "appeal", "text": "Gold 3 is wrong."}).content.decode()
     )
     assert Client().post(path, {"verb": "appeal", "text": "Hello?"}).status_code == 422
-    appeals.answer_appeal(Appeal.objects.get().pk, admin, "You are right.", readmit=True)
+    appeals.answer_appeal(Appeal.objects.get().pk, admin, "You are right.", reinstate=True)
     rounds()
     assert [one["subject"] for one in letters(turk)] == [speak.LEFT_OUT, "Your appeal is answered"]
     assert "You are right." in letters(turk)[1]["text"] and len(turk.offered("WONEOFAKIND")) == 5
@@ -202,7 +202,7 @@ def test_refused_pay_is_told_appealed_on_their_page_and_paid_after_all(
 
     desk.force_login(admin)
     assert "Pay after all" in desk.get("/desk/requests/").content.decode()
-    decided = {"text": "It was, sorry.", "decision": "readmit"}
+    decided = {"text": "It was, sorry.", "decision": "reinstate"}
     address = f"/desk/requests/appeals/{Appeal.objects.get().pk}/"
     turk.fault("ApproveAssignment", "error", times=20)
     assert "try again" in desk.post(address, decided, follow=True).content.decode()
@@ -227,7 +227,7 @@ def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
 ) -> None:
     path = proof.say_path(refused.worker)
     Client().post(path, {"verb": "appeal", "text": "The first button was right."})
-    appeals.answer_appeal(Appeal.objects.get().pk, admin, "It was not.", readmit=False)
+    appeals.answer_appeal(Appeal.objects.get().pk, admin, "It was not.", reinstate=False)
     rounds()
     page = Client().get(path).content.decode()
     assert "It stays as it is: It was not." in page and EVIDENCE in page and 'id="appeal"' in page

@@ -167,7 +167,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
     assert admin.post(address, {"verb": "keep", "why": ""}).status_code == 422
     admin.post(address, {"verb": "keep", "why": "The gold was wrong."})
     assert 'id="undecided"' not in admin.get(desk).content.decode()
-    Worker.objects.update(readmitted_at=None)
+    Worker.objects.update(reinstated_at=None)
     admin.post(address, {"verb": "exclude", "why": "12 of 12 answers are wrong."})
     worker.refresh_from_db()
     assert (
@@ -179,7 +179,7 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
     )
 
 
-def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as_user: As) -> None:
+def test_a_worker_is_left_out_and_reinstated_with_reasons(judged: Submission, as_user: As) -> None:
     admin, worker = as_user("Admin"), Worker.objects.get(user__username="bo")
     address = reverse("desk-worker", args=[worker.handle])
     assert admin.post(address, {"verb": "exclude", "why": " "}).status_code == 422
@@ -195,8 +195,8 @@ def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as
     )
     page = admin.get(address).content.decode()
     assert f"What no longer counts: {n} judgments; 0 labels changed." in page
-    assert "Two people share the account. (admin)" in page and "Readmit" in page
-    admin.post(address, {"verb": "readmit", "why": "They do not."})
+    assert "Two people share the account. (admin)" in page and "Reinstate" in page
+    admin.post(address, {"verb": "reinstate", "why": "They do not."})
     worker.refresh_from_db()
     assert worker.excluded_at is None
     page = admin.get(address).content.decode()

@@ -37,7 +37,7 @@ from kbpo.web.desk.people.workers import in_doubt
 from kbpo.web.judging.own_pages import show_receipt
 
 MOST = Decimal("100000")
-TAKEN_BACK = {True: "What was refused is paid.", False: "Readmitted."}
+TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}
 MOST_SHOWN = 200
 
 
@@ -124,16 +124,16 @@ def write(request: HttpRequest) -> HttpResponse:
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """The answer to an appeal, which may take back what it is against."""
     decision = request.POST.get("decision", "")
-    if decision not in ("readmit", "keep"):
+    if decision not in ("reinstate", "keep"):
         messages.error(request, "Say whether you take it back.")
         return redirect("desk-requests")
     try:
         row = answer_appeal(
-            pk, admin_of(request), request.POST.get("text", ""), readmit=decision == "readmit"
+            pk, admin_of(request), request.POST.get("text", ""), reinstate=decision == "reinstate"
         )
         messages.success(
             request,
-            TAKEN_BACK[row.about_pay] if row.readmitted else "Answered; it stands as it is.",
+            TAKEN_BACK[row.about_pay] if row.reinstated else "Answered; it stands as it is.",
         )
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))

@@ -1,4 +1,4 @@
-"""The admins' pages of annotators: what is known; leaving out, keeping, readmitting, refusing pay,
+"""The admins' pages of annotators: what is known; leaving out, keeping, reinstating, refusing pay,
 undoing it.
 """
 
@@ -38,7 +38,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def one(request: HttpRequest, handle: str) -> HttpResponse:
-    """One annotator: signals, agreement, answers, history. A POST leaves them out or readmits
+    """One annotator: signals, agreement, answers, history. A POST leaves them out or reinstates
     them.
     """
     refusal = _change(request, handle) if request.method == "POST" else ""
@@ -68,8 +68,8 @@ def _change(request: HttpRequest, handle: str) -> str:
     verb = request.POST.get("verb")
     if verb in ("write", "erase"):
         return _write_or_erase(request, handle, verb)
-    if verb not in ("exclude", "readmit", "keep"):
-        return "Say whether to leave them out, to keep them or to readmit them."
+    if verb not in ("exclude", "reinstate", "keep"):
+        return "Say whether to leave them out, to keep them or to reinstate them."
     if not why:
         return "Say why: it is recorded, and the annotator reads it."
     if verb == "exclude":
@@ -80,7 +80,8 @@ def _change(request: HttpRequest, handle: str) -> str:
         return _keep(request, handle, why)
     else:
         messages.success(
-            request, f"Readmitted, and counting again: {command.readmit_worker(handle, user, why)}."
+            request,
+            f"Reinstated, and counting again: {command.reinstate_worker(handle, user, why)}.",
         )
     return ""
 
