@@ -76,7 +76,10 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
 
 def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
     """The tracks of these questions whose policy notes no times."""
-    tracks = {question.track_id for questions in asked.values() for question in questions}
+    tracks = set()
+    for questions in asked.values():
+        for question in questions:
+            tracks.add(question.track_id)
     policies = Policy.objects.filter(track__in=tracks, timed=False)
     return set(policies.values_list("track", flat=True))
 
@@ -152,7 +155,10 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
 
 def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
     """What the workers of these answers have judged in others."""
-    targets = {question.target_id for answers in parsed.values() for question, _ in answers}
+    targets = set()
+    for answers in parsed.values():
+        for question, _ in answers:
+            targets.add(question.target_id)
     responses = Response.objects.filter(
         assignment__worker__in={one.worker_id for one in parsed}, target__in=targets
     )

@@ -31,7 +31,11 @@ def fee_rate_of(name: str) -> Decimal:
 
 def frame_sites() -> list[str]:
     """The sites that show our task pages in a frame, of all platforms."""
-    return [site for name in other_names() for site in platform_of(name).capabilities.frame_sites]
+    sites: list[str] = []
+    for name in other_names():
+        for site in platform_of(name).capabilities.frame_sites:
+            sites.append(site)
+    return sites
 
 
 def local_names() -> list[str]:

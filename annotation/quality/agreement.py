@@ -217,11 +217,10 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
         )
         drawn = drawn[np.isfinite(drawn)]
         if drawn.size:
-            ends = [
-                float(np.quantile(drawn, (1 + side * level) / 2))
-                for level in LEVELS
-                for side in (-1, 1)
-            ]
+            ends = []
+            for level in LEVELS:
+                for side in (-1, 1):
+                    ends.append(float(np.quantile(drawn, (1 + side * level) / 2)))
     kappa = float(fleiss_kappa(table))
     known = [None if math.isnan(one) else one for one in (observed, kappa, alpha)]
     return Measured(

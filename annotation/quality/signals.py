@@ -301,7 +301,10 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     few others are left to hold an answer against, nothing is against it.
     """
     known = _held(counting)
-    answers = {one.assignment_id for some in counting.values() for one in some}
+    answers = set()
+    for some in counting.values():
+        for one in some:
+            answers.add(one.assignment_id)
     rows = list(Comparison.objects.filter(kind="majority", assignment__in=answers))
     other = [row for row in rows if row.against != bool(known.get(row.assignment_id, (0, []))[1])]
     for row in other:

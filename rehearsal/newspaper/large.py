@@ -97,13 +97,13 @@ def _relations(
 
 def _pairs(document: Annotated) -> list[tuple[tuple[Span, Cluster], str, tuple[Span, Cluster]]]:
     mentions = document.mentions()
-    return [
-        (mention, predicate, two)
-        for mention in mentions
-        for two in mentions
-        if mention[1] is not two[1]
-        for predicate in ALLOWED.get((mention[1].filler.type, two[1].filler.type), ())
-    ]
+    pairs: list[tuple[tuple[Span, Cluster], str, tuple[Span, Cluster]]] = []
+    for mention in mentions:
+        for two in mentions:
+            if mention[1] is not two[1]:
+                for predicate in ALLOWED.get((mention[1].filler.type, two[1].filler.type), ()):
+                    pairs.append((mention, predicate, two))
+    return pairs
 
 
 def main() -> None:

@@ -108,11 +108,10 @@ class RelationsExhaustive(Interface):
         data = question.payload
         labels, worst = [], 0.0
         for pair in data["pairs"]:
-            parts = [
-                part
-                for predicate in data["options"][pair["options"]]
-                for part in parts_of(predicate)
-            ]
+            parts = []
+            for predicate in data["options"][pair["options"]]:
+                for part in parts_of(predicate):
+                    parts.append(part)
             target = str(pair["target"])
             found, votes, disagreement = holding(
                 [answer.get(target, ()) for answer in answers], parts

@@ -196,7 +196,11 @@ class Pair:
     @cached_property
     def parts(self) -> list[str]:
         """The directed predicates that are settled, in the order of their sentences on the page."""
-        return [part for predicate in self.data["predicates"] for part in parts_of(predicate)]
+        parts: list[str] = []
+        for predicate in self.data["predicates"]:
+            for part in parts_of(predicate):
+                parts.append(part)
+        return parts
 
     @cached_property
     def common(self) -> list[PredicatePayload]:

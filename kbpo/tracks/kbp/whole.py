@@ -184,11 +184,10 @@ def store_facts(corpus: Corpus, question: int) -> int:
         "target"
     )
     numbers = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))
-    rows = [
-        (label.target, part[:-1], part.endswith(">"))
-        for label in labels
-        for part in label.value.get("holds", ())
-    ]
+    rows = []
+    for label in labels:
+        for part in label.value.get("holds", ()):
+            rows.append((label.target, part[:-1], part.endswith(">")))
     made = [
         _instance(target, numbers[name], forward)
         for target, name, forward in rows

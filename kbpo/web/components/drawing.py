@@ -90,11 +90,10 @@ def axis_over(
     It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
     differences need.
     """
-    known = [
-        min(bounds[1], max(bounds[0], figure))
-        for interval in intervals
-        for figure in interval.known
-    ]
+    known = []
+    for interval in intervals:
+        for figure in interval.known:
+            known.append(min(bounds[1], max(bounds[0], figure)))
     if zero:
         known.append(0.0)
     if not known:

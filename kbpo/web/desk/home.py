@@ -144,7 +144,10 @@ def _agreement() -> dict[str, Any]:
             measured.append({"track": track, "lines": lines})
         else:
             unmeasured.append(track)
-    intervals = [line["interval"] for each in measured for line in each["lines"]]
+    intervals = []
+    for each in measured:
+        for line in each["lines"]:
+            intervals.append(line["interval"])
     return {
         "agreement": measured,
         "unmeasured": unmeasured,
