@@ -27,7 +27,9 @@ def approve(assignments: Sequence[Assignment]) -> None:
     """Spends the answers' prices and notes what their workers are owed. The caller holds the
     assignments' locks.
     """
-    Assignment.objects.filter(pk__in=[one.pk for one in accrue(assignments)]).move("approved")
+    Assignment.objects.filter(pk__in=[assignment.pk for assignment in accrue(assignments)]).move(
+        "approved"
+    )
 
 
 def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:

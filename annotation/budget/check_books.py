@@ -222,7 +222,7 @@ def _check() -> int:
         finished_at=now,
         seconds=(now - begin).total_seconds(),
         trouble=trouble,
-        findings=[{"check": one.check, "sentence": one.sentence} for one in found],
+        findings=[{"check": finding.check, "sentence": finding.sentence} for finding in found],
     )
     BooksCheck.objects.filter(finished_at__lt=now - KEPT).delete()
     return 1

@@ -168,8 +168,8 @@ def choose(worker: Worker, interface: str) -> None:
     if not interface:
         return
     held = Assignment.objects.filter(worker=worker, status="leased")
-    for one in held.exclude(hit__questions__interface=interface):
-        stop(one)
+    for assignment in held.exclude(hit__questions__interface=interface):
+        stop(assignment)
 
 
 @transaction.atomic

@@ -211,7 +211,9 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """How many labels changed on tracks that add up by a model: all answers there weigh differently
     now.
     """
-    tracks = {one.track_id for one in settled if one.interface in ASKED} & set(modelled)
+    tracks = {question.track_id for question in settled if question.interface in ASKED} & set(
+        modelled
+    )
     return sum(refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
 
 

@@ -234,13 +234,13 @@ def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
     late = clock.now() - GRACE
     here = platform_of(platform).endpoint
     paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
-    for one in paid.exclude(assignment__platform_status="approved").select_related("assignment")[
-        :MOST_SENTENCES
-    ]:
-        if one.assignment is not None:
+    for payment in paid.exclude(assignment__platform_status="approved").select_related(
+        "assignment"
+    )[:MOST_SENTENCES]:
+        if payment.assignment is not None:
             yield (
-                f"Assignment {one.assignment.external_id} is paid here and"
-                f" {one.assignment.platform_status} there."
+                f"Assignment {payment.assignment.external_id} is paid here and"
+                f" {payment.assignment.platform_status} there."
             )
     unpaid = Assignment.objects.filter(
         hit__platform=platform,

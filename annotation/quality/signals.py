@@ -256,7 +256,7 @@ def _known_before(
     """Those of these answers whose worker had had a question about one of their documents in hand
     before.
     """
-    documents: dict[Assignment, set[int]] = {one: set() for one in answers}
+    documents: dict[Assignment, set[int]] = {assignment: set() for assignment in answers}
     for answer in answers:
         places = {question.target.document_id for question in asked[answer]}
         documents[answer] = {place for place in places if place is not None}
@@ -302,9 +302,9 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     """
     known = _held(counting)
     answers = set()
-    for some in counting.values():
-        for one in some:
-            answers.add(one.assignment_id)
+    for responses in counting.values():
+        for response in responses:
+            answers.add(response.assignment_id)
     rows = list(Comparison.objects.filter(kind="majority", assignment__in=answers))
     other = [row for row in rows if row.against != bool(known.get(row.assignment_id, (0, []))[1])]
     for row in other:

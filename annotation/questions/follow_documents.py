@@ -88,7 +88,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
         return "given up"
     if not asked:
         return "not asked yet"
-    open_ones = [one for one in asked if one.status != "settled"]
+    open_ones = [question for question in asked if question.status != "settled"]
     return (
         "at the names"
         if any(one.interface == MENTIONS for one in open_ones)

@@ -338,7 +338,7 @@ def missed_by(
     """
     interface, asked = interface_of(tutorial.interface), tutorial.question(number, attempt)
     tested = tutorial.asked(attempt)[number - 1].get("tests")
-    said = {(one.target_id, one.criterion): one.value for one in given}
+    said = {(response.target_id, response.criterion): response.value for response in given}
     wrong = [
         right.criterion
         for right in right_of(tutorial, number, attempt)

@@ -57,8 +57,8 @@ def tick() -> int:
     )
     Further.objects.bulk_create(
         [
-            Further(submission=one, status="wanted", order=one.orders + 1)
-            for one in scored.filter(further=None)[:100]
+            Further(submission=submission, status="wanted", order=submission.orders + 1)
+            for submission in scored.filter(further=None)[:100]
         ],
         ignore_conflicts=True,
     )

@@ -119,11 +119,11 @@ class Relation(Interface):
         for side in pair.sides:
             links = [one for one in answer if one.criterion == "linking" and side.asked]
             found += [_link_said(side, link) for link in links if link.target_id == side.target]
-        for one in answer:
-            if one.criterion == "flag":
-                found.append(flag_statement(one, PROBLEMS, "This question"))
-            elif one.criterion == "relation":
-                found += _sentences_said(pair, one.value["holds"])
+        for judgment in answer:
+            if judgment.criterion == "flag":
+                found.append(flag_statement(judgment, PROBLEMS, "This question"))
+            elif judgment.criterion == "relation":
+                found += _sentences_said(pair, judgment.value["holds"])
         return found
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:

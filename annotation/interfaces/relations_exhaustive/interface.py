@@ -132,10 +132,10 @@ class RelationsExhaustive(Interface):
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every sentence that holds of a pair; of pairs without one nothing is said."""
         found = [flag_statement(one) for one in answer if one.criterion == "flag"]
-        for one in answer:
-            if one.criterion == "relations":
+        for judgment in answer:
+            if judgment.criterion == "relations":
                 for number in range(len(question.payload["pairs"])):
-                    found += _pair_said(question.payload, number, one.value["holds"])
+                    found += _pair_said(question.payload, number, judgment.value["holds"])
         return found
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:

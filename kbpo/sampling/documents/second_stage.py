@@ -42,7 +42,8 @@ def tick() -> int:
         track__in=DocumentBatch.objects.filter(stage=2).values("track")
     )
     return sum(
-        _drawn_for(one.track) for one in waiting.select_related("track__corpus").order_by("pk")
+        _drawn_for(document_batch.track)
+        for document_batch in waiting.select_related("track__corpus").order_by("pk")
     )
 
 

@@ -96,7 +96,7 @@ def import_judgments(
         first = next((one for one in report if one.severity == "error"), None)
         where = f" Line {first.line}: {first.text}" if first is not None else ""
         raise CannotImport(f"Nothing was imported.{where}")
-    known = _known(outputs) | {(one.target, one.criterion, one.worker) for one in here}
+    known = _known(outputs) | {(single.target, single.criterion, single.worker) for single in here}
     new: dict[tuple[int, str, str], float] = {}
     for one in records:
         target, who = outputs[one.system][one.input_id], _person(track, one.worker)

@@ -34,7 +34,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "submissions": _submissions(track).order_by("team__name", "name"),
         "chosen": chosen,
-        "reach": [_told(track, one) for one in reach_of(chosen)] if chosen else [],
+        "reach": [_told(track, reach) for reach in reach_of(chosen)] if chosen else [],
         "draws": DRAWS,
         "repeats": REPEATS,
         "simulated": SIMULATED,
@@ -63,14 +63,14 @@ def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
         if chosen is None:
             raise Http404("No submission has predictions yet.")
         yield ["distribution", "what", "name", "mean"]
-        for one in reach_of(chosen):
+        for reach in reach_of(chosen):
             yield from (
-                [one.kind, "entities", name, number] for name, number in one.entities.items()
+                [reach.kind, "entities", name, number] for name, number in reach.entities.items()
             )
-            yield [one.kind, "predicates", "", one.predicates]
-            yield [one.kind, "entities with several relations", "", one.several]
+            yield [reach.kind, "predicates", "", reach.predicates]
+            yield [reach.kind, "entities with several relations", "", reach.several]
             yield from (
-                [one.kind, "draws", name, number] for name, number in one.by_predicate.items()
+                [reach.kind, "draws", name, number] for name, number in reach.by_predicate.items()
             )
         return
     found = entities_of(track)
@@ -108,7 +108,8 @@ def _frequency_plot(points: list[tuple[int, int]]) -> Any:
 
 def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
     series = [
-        Series(DESIGNS[one.design], [(float(x), y) for x, y in one.by_documents]) for one in shared
+        Series(DESIGNS[sharing.design], [(float(x), y) for x, y in sharing.by_documents])
+        for sharing in shared
     ]
     said = "; ".join(
         f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in two or"

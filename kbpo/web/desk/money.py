@@ -121,8 +121,8 @@ def _table(rows: Iterable[Cents], name_of: Any) -> dict[str, Any]:
     first.
     """
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
-    for one in rows:
-        sums[name_of(one)][one.state] += one.amount
+    for part in rows:
+        sums[name_of(part)][part.state] += part.amount
     states = [state for state in STATES if any(state in parts for parts in sums.values())]
     found: list[dict[str, Any]] = [
         {

@@ -78,8 +78,14 @@ def stages() -> list[Stage]:
     found = {status: (n, oldest) for status, n, oldest in rows}
     ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
     crowd = [
-        Stage(one.what, one.step, one.waiting, now - one.oldest if one.oldest else None, one.limit)
-        for one in journey.oldest()
+        Stage(
+            stage.what,
+            stage.step,
+            stage.waiting,
+            now - stage.oldest if stage.oldest else None,
+            stage.limit,
+        )
+        for stage in journey.oldest()
     ]
     return [*ours[:-1], *crowd, ours[-1]]
 

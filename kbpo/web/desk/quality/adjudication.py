@@ -47,7 +47,10 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "judged": WORDS,
         "limit": gold.policy_of(track).divided_limit,
         "random_limit": gold.policy_of(track).random_limit,
-        "disputes": [(one, _title(one.question)) for one in adjudicate.disputes(track)],
+        "disputes": [
+            (adjudication, _title(adjudication.question))
+            for adjudication in adjudicate.disputes(track)
+        ],
         "entries": [(entry, _title(entry.question)) for entry in adjudicate.entries(track)],
         "refusal": refusal,
     }
@@ -101,9 +104,9 @@ def _change(request: HttpRequest, track: Track) -> str:
             )
         elif verb in ("drop", "names"):
             chosen = [
-                one
-                for one in adjudicate.disputes(track)
-                if str(one.pk) == request.POST.get("entry")
+                adjudication
+                for adjudication in adjudicate.disputes(track)
+                if str(adjudication.pk) == request.POST.get("entry")
             ]
             if not chosen:
                 return "That dispute is not open any more."
