@@ -521,7 +521,7 @@ class ExpertChance(models.Model):
 
 class ExpertCheck(models.Model):
     """A judged target that an expert is asked about again, blind, and the answer. No label: see
-    kbpo/README.md.
+    docs/old_labels.md.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_checks")
