@@ -163,8 +163,13 @@ def requests(row: Any, rng: np.random.Generator) -> dict[str, Callable[[], str]]
     def relation(low: int, high: int) -> str:
         return f"rel:{rng.integers(low, high):02d}"
 
+    def after_a_label() -> str:
+        judge_another()
+        return page
+
     return {
         "first page": lambda: page,
+        "first page, a new label": after_a_label,
         "a page in the middle": lambda: f"{page}?after={somewhere()}",
         "permalink": lambda: f"{page}?p={somewhere()}",
         "a frequent relation": lambda: f"{page}?relation={relation(0, 3)}",
@@ -184,6 +189,23 @@ def requests(row: Any, rng: np.random.Generator) -> dict[str, Callable[[], str]]
         "search: two words": lambda: f"{page}?q={word(0, 300)}+{word(0, 300)}",
         "search: wrong ones": lambda: f"{page}?q={word(0, 2000)}&verdict=wrong",
     }
+
+
+def judge_another() -> None:
+    """Nothing; a pair that nobody was asked about gets a label, its mentions as well."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO instances_label (target_id, value, source, method, n, disagreement,"
+            " origin, created_at) SELECT t.id, jsonb_build_object('shown', jsonb_build_array("
+            "r.name || '>'), 'holds', jsonb_build_array(r.name || '>')), 'crowd', 'majority', 3, 0,"
+            " 'another:' || t.id, now() FROM instances_target t JOIN instances_instance i ON"
+            " i.target_id = t.id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE t.id >="
+            " (SELECT min(id) + floor(random() * 100000)::int FROM instances_target) AND"
+            " t.kind = 'pair' AND NOT EXISTS (SELECT 1 FROM instances_label l WHERE"
+            " l.target_id = t.id) ORDER BY t.id LIMIT 1"
+        )
 
 
 def measure(row: Any, repeats: int) -> None:

@@ -52,13 +52,15 @@ class SingleRatings:
     """(k,) a code of who gave it"""
     value: NDArray[np.float64]
     """(k,)"""
+    who: tuple[str, ...] = ()
+    """Whose code each is, where that is known here"""
 
     def of(self, rows: NDArray[np.int64]) -> SingleRatings:
         """The ratings of some of the instances, which are counted anew."""
         place = np.full(max(int(rows.max(initial=-1)), int(self.at.max(initial=-1))) + 1, -1)
         place[rows] = np.arange(rows.size)
         kept = place[self.at] >= 0
-        return SingleRatings(place[self.at[kept]], self.judge[kept], self.value[kept])
+        return SingleRatings(place[self.at[kept]], self.judge[kept], self.value[kept], self.who)
 
 
 @dataclass(frozen=True, eq=False)

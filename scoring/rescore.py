@@ -94,18 +94,19 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
     with_slices = "slices" in release.about["rows"]
+    methods = set(METHODS) - set(release.about["board"].get("not_recomputed", ()))
     for _, row in release.lines("estimates"):
         key = _key(row)
         if row["slice"] and not with_slices:
             left_out["figures of slices"] += 1
-        elif row["method"] not in METHODS:
+        elif row["method"] not in methods:
             left_out[f"figures of method {row['method']}"] += 1
         else:
             printed.add(key)
             found.numbers += 1
             found.differences += _compare(key, names, row, computed.get(key))
     for key, score in computed.items():
-        if key not in printed and not math.isnan(score.value):
+        if key not in printed and key[4] in methods and not math.isnan(score.value):
             found.differences.append(
                 Difference(key[0], names[key[0]], *key[1:], "value", None, score.value)
             )

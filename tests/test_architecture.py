@@ -88,7 +88,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "kbpo.releases": (
         _DRAWN | {"annotation", "kbpo.evaluation"},
-        DJANGO | {"numpy", "scipy"},
+        DJANGO | {"numpy", "scipy", "pyarrow"},
     ),
     "kbpo.web": (
         _DRAWN

@@ -32,6 +32,10 @@ class Reliability:
     """the share of these that say something else than what is known"""
 
 
+NOT_KEPT = Reliability(None, 0, None)
+"""What is told beside a board of the past: nobody kept what was known then"""
+
+
 def reliability(track: Track) -> Reliability:
     """Return what is known of a track's people by now, a minute old at most."""
     key = f"reliability:{track.pk}"

@@ -31,7 +31,8 @@ FIRST_WAIT = timedelta(seconds=30)
 """After the first try; each later wait is three times as long: the last try is nine hours on"""
 LONGEST = 10.0
 """Seconds that a call may take in all, whatever comes back how slowly"""
-A_ROUND = 50
+A_ROUND, A_ROUND_SECONDS = 50, 15.0
+"""Calls of one round, and when it ends: slow ones do not hold a worker for minutes"""
 KEPT = timedelta(days=30)
 AGENT = "KBP-Online-Webhook/1"
 
@@ -42,8 +43,8 @@ class CannotCall(Exception):
 
 def tick() -> int:
     """Return how many calls were tried; what is long done is forgotten."""
-    tried = 0
-    while tried < A_ROUND and (row := _claim()) is not None:
+    tried, end = 0, time.monotonic() + A_ROUND_SECONDS
+    while tried < A_ROUND and time.monotonic() < end and (row := _claim()) is not None:
         _try(row)
         tried += 1
     old = Delivery.objects.filter(made_at__lt=clock.now() - KEPT).exclude(status="waiting")

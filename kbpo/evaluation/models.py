@@ -12,8 +12,8 @@ from kbpo.tracks.models import Track
 
 
 class Evaluation(models.Model):
-    """One scoring run of a track. Kept for ever: those that ended a stage, and the last of each
-    day (UTC); others are replaced by the next.
+    """One scoring run of a track. Kept for ever: those that ended a stage or that a release
+    prints, and the last of each day (UTC); others are replaced by the next.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")

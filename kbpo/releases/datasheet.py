@@ -58,7 +58,8 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             *listed,
             "",
             "Every row ends with `check`, the first 16 digits of the SHA-256 of its other fields"
-            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files.",
+            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. Where there are files of"
+            " Parquet, they hold the same rows; what is of several types is JSON in them, as text.",
             "",
             "## How it came about",
             "",
@@ -73,7 +74,11 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "Those who answered were paid for each answer, and had agreed to the terms in"
             " `consent.md`. They stand here under codes that were drawn for this release alone, in"
             " no order, and are kept nowhere; an empty code is somebody who has had themselves"
-            " erased since. Of the time of an answer only the day is told, and what people remarked"
+            " erased since.",
+            "Whoever rated texts and was erased, or agreed to no terms, has another code"
+            " for every rating: nothing tells that they are one person's, and intervals that allow for"
+            " people (method `judges`) are then printed and not recomputed.",
+            "Of the time of an answer only the day is told, and what people remarked"
             " is left out."
             + (
                 f" {omitted:,} answers of people who agreed to no terms are left out;"

@@ -17,6 +17,7 @@ import numpy
 import scipy
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from annotation.labels.export import ANSWERS, answers
 from annotation.models import Worker
@@ -29,14 +30,16 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
 from kbpo.inclusion.moment import with_label
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
 from kbpo.releases.datasheet import LICENCE, datasheet
+from kbpo.releases.parquet import IS_THERE, write_parquet
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 from scoring.data import Data
+from scoring.rated import WITH_JUDGES
 from scoring.release import (
     ABOUT,
     FORMAT,
@@ -90,6 +93,7 @@ def write_release(track: Track, directory: Path) -> Row:
 def _write(track: Track, place: Path) -> Row:
     check(track)
     evaluation = evaluate(track)
+    track.evaluations.filter(pk=evaluation.pk).update(stage_end=True)  # what is printed stays
     data = read(track)
     _check_public(data)
     codes, slices = _Codes(track), list(cuts(track, data))
@@ -103,14 +107,19 @@ def _write(track: Track, place: Path) -> Row:
     }
     written["targets"] = _placed(written["targets"])
     written["instances"] = in_slices(_said(written["instances"]), slices)
-    written["ratings"] = _recoded(written["ratings"])
+    linked = _Linked(data, codes.unlinked)
+    written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
     told = _about(track, data, evaluation, rows)
+    if linked.unlinked:
+        told["board"]["not_recomputed"] = [WITH_JUDGES]
     _text(place / ABOUT, json.dumps(told, ensure_ascii=False, indent=2))
     _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
     _text(place / "datasheet.md", datasheet(track, told, codes.left_out))
     _text(place / "LICENSE.txt", LICENCE)
     _text(place / "consent.md", _consent(codes.versions))
+    if IS_THERE:
+        write_parquet(place)
     files = sorted(file.name for file in place.iterdir())
     sums = [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}" for name in files]
     _text(place / SUMS, "\n".join(sums))
@@ -145,6 +154,17 @@ def _check_public(data: Data) -> None:
         f"NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb AND coalesce(public_at > %s, true)",
         now,
     )
+    documents = set(data.pool.document[data.judged].tolist()) - {0}
+    of_mentions = Label.objects.filter(
+        Q(public_at__isnull=True) | Q(public_at__gt=now),
+        target__kind=Target.Kind.MENTION,
+        target__document__in=documents,
+    ).exclude(value={})
+    if n := of_mentions.values("target").distinct().count():
+        raise CannotRelease(
+            f"Judgments of {n} mentions are still embargoed, since another track on the same texts"
+            " asked about them. Close that one first."
+        )
     judged = numpy.any([~numpy.isnan(verdicts) for verdicts in data.f.values()], axis=(0, 2))
     targets = numpy.unique(data.pool.target[data.judged[judged]])
     withheld = targets[((labelled & ~public) | besides)[targets]]
@@ -332,20 +352,39 @@ class _Codes:
             (platform_, handle): "" if pk in erased else f"w{number:03}"
             for number, (pk, platform_, handle) in enumerate(kept, 1)
         }
+        self.unlinked = {handle for pk, _, handle in everybody if pk in erased or pk not in willing}
+        """Those whose ratings may not be known for one person's"""
         self.left_out = 0
         """Answers of people who agreed to no terms, as far as they were read"""
 
 
-def _recoded(ratings: Iterable[Row]) -> Iterator[Row]:
-    """Yields ratings under codes of people that are drawn anew, a code a criterion and person: those
-    of the data have the same order in every release.
+class _Linked:
+    """Single ratings under codes of people that are drawn anew, a code a criterion and person:
+    those of the data have the same order in every release. Who was erased or agreed to nothing has
+    another code for every rating, so that nothing links what they said.
     """
-    rows = list(ratings)
-    people = list({(row["criterion"], row["judge"]) for row in rows})
-    secrets.SystemRandom().shuffle(people)
-    code = {person: number for number, person in enumerate(people)}
-    for row in rows:
-        yield row | {"judge": code[row["criterion"], row["judge"]]}
+
+    def __init__(self, data: Data, unlinked: set[str]) -> None:
+        self.unlinked = {
+            (criterion, code)
+            for criterion, noise in data.noise.items()
+            for code, name in enumerate(noise.single.who)
+            if name in unlinked
+        }
+
+    def recoded(self, ratings: Iterable[Row]) -> Iterator[Row]:
+        """Yields the rows under their new codes."""
+        rows = list(ratings)
+        people = [self._person(row, at) for at, row in enumerate(rows)]
+        known = list(set(people))
+        secrets.SystemRandom().shuffle(known)
+        code = {person: number for number, person in enumerate(known)}
+        for row, person in zip(rows, people, strict=True):
+            yield row | {"judge": code[person]}
+
+    def _person(self, row: Row, at: int) -> tuple[str, int, int]:
+        person = row["criterion"], row["judge"]
+        return (*person, at if person in self.unlinked else -1)
 
 
 def _answers(track: Track, codes: _Codes) -> Iterator[Row]:

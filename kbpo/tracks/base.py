@@ -613,9 +613,11 @@ class Track(ABC):
         return []
 
     @abstractmethod
-    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+    def verdicts(
+        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
+    ) -> Verdicts:
         """What people said (publicly) of a submission's predictions, in the order in which the
-        explorer shows them.
+        explorer shows them; if asked, only of those whose verdict may rest on labels of `targets`.
         """
 
     @abstractmethod

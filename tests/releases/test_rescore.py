@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from kbpo import clock
 from kbpo.evaluation.data import read
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
-from kbpo.releases.write import CannotRelease, write_release
+from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
 from scoring.release import BadRelease, Release, checked, tables
@@ -131,12 +132,7 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
 
 def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_path: Path) -> None:
     """Single ratings, a judge that the model learns from, and the same without it."""
-    now = clock.now()
-    studied.track.closed_at = now
-    studied.track.status = "closed"
-    studied.track.save()
-    Submission.objects.update(status="scored", confirmed_at=now, sampled_at=now, scored_at=now)
-    Label.objects.update(public_at=now)
+    _close(studied)
     _is_refused_while_a_rating_is_embargoed(studied, tmp_path / "release")
     _name_who_rated()
     write_release(studied.track, tmp_path / "release")
@@ -145,6 +141,47 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
+
+
+def test_nothing_links_the_ratings_of_somebody_who_is_not_to_be_known(studied: World) -> None:
+    _name_who_rated()
+    data = read(studied.track)
+    rows = list(tables(data)["ratings"])
+    said = list(_Linked(data, {"person 3"}).recoded(rows))
+    codes: dict[tuple[str, str], list[int]] = {}
+    for row, coded in zip(rows, said, strict=True):
+        name = data.noise[row["criterion"]].single.who[row["judge"]]
+        codes.setdefault((row["criterion"], name), []).append(coded["judge"])
+    assert len({code for some in codes.values() for code in some}) > len(codes)
+    for (_, name), some in codes.items():
+        assert len(some) > 2
+        assert len(set(some)) == (len(some) if name == "person 3" else 1), name
+
+
+def test_the_same_rows_stand_in_parquet_where_it_is_installed(
+    studied: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _close(studied)
+    write_release(studied.track, tmp_path / "with")
+    release = Release(tmp_path / "with")
+    for table in ("predictions", "labels", "systems", "estimates"):
+        stored = pyarrow.parquet.read_table(release.path / f"{table}.parquet").to_pylist()
+        rows = [row for _, row in release.lines(table)]
+        assert stored == rows, table
+    monkeypatch.setattr("kbpo.releases.write.IS_THERE", False)
+    write_release(studied.track, tmp_path / "without")
+    assert not list((tmp_path / "without").glob("*.parquet"))
+    assert studied.track.evaluations.count() == 2, "what a release prints stays"
+
+
+def _close(studied: World) -> None:
+    """A track that everything on has been scored, and is public."""
+    now = clock.now()
+    studied.track.closed_at = now
+    studied.track.status = "closed"
+    studied.track.save()
+    Submission.objects.update(status="scored", confirmed_at=now, sampled_at=now, scored_at=now)
+    Label.objects.update(public_at=now)
 
 
 def _is_refused_while_a_rating_is_embargoed(studied: World, place: Path) -> None:
@@ -207,7 +244,7 @@ def _names_numbers(found: Rescored) -> bool:
 
 
 def _tells_no_secrets(release: Release, world: FixedWorld) -> None:
-    everything = "".join(path.read_text() for path in release.path.iterdir())
+    everything = "".join(path.read_text(errors="replace") for path in release.path.iterdir())
     world.corpus.refresh_from_db()
     for secret in (world.corpus.hash_key, "golden track", "golden-admin"):
         assert secret not in everything

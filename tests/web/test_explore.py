@@ -9,13 +9,15 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
@@ -25,7 +27,7 @@ from tests.conftest import Toy
 from tests.evaluation.world import LIVES, WORKS, World
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 36
+MOST_QUERIES = 32
 
 
 @pytest.fixture
@@ -85,6 +87,36 @@ def listed(explorer: Explorer, size: int = 7, **said: str) -> list[int]:
         chosen = counts["verdict"].get(choice["verdict"], 0)
         assert len(found) == chosen, (said, len(found), chosen)
     return found
+
+
+def test_new_labels_are_put_into_what_is_kept(
+    row: Submission, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Explorer(row, public=False).judged
+    asked = set(row.batches.values_list("samples__target", flat=True))
+    targets = Target.objects.filter(instances__predictions__submission=row).exclude(pk__in=asked)
+    read = []
+    whole = Explorer._judge
+    monkeypatch.setattr(
+        Explorer, "_judge", lambda self, *some: read.append(some) or whole(self, *some)
+    )
+    world.answer(list(targets.order_by("pk")[:2]))
+    renewed, anew = Explorer(row, public=False).judged, whole(Explorer(row, public=False))
+    assert len(read) == 1 and read[0], "what was known is read again"
+    assert renewed.ids.size > kept.ids.size
+    for name in ("ids", "confidence", "value", "split", "alone"):
+        np.testing.assert_array_equal(getattr(renewed, name), getattr(anew, name), name)
+    for of in ("parts", "facets"):
+        for name, values in getattr(anew, of).items():
+            np.testing.assert_array_equal(getattr(renewed, of)[name], values, name)
+    # What is said of a mention changes the verdicts of its whole document.
+    mention = Label.objects.filter(target__kind="mention", value__has_key="canonical").earliest(
+        "pk"
+    )
+    moved = dict(mention.value, canonical=[0, 1])
+    record([NewLabel(mention.target_id, moved, "expert", "majority", 1, "elsewhere")])
+    renewed, anew = Explorer(row, public=False).judged, whole(Explorer(row, public=False))
+    np.testing.assert_array_equal(renewed.value, anew.value)
 
 
 def test_every_count_is_what_its_filter_lists(row: Submission) -> None:

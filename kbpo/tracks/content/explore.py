@@ -49,15 +49,22 @@ class Judged(base.Judged):
         return line if len(line) <= SHORT else f"{line[:SHORT]}…"
 
 
-def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
+def verdicts(
+    criterion: Criterion,
+    submission: int,
+    *,
+    public: bool,
+    targets: Collection[int] | None = None,
+) -> Verdicts:
     """Predictions that have a (public) judgment, with what they came to under a criterion."""
     known = PUBLIC if public else ""
+    inside = "" if targets is None else " AND i.target_id = ANY(%s)"
     rows = fetch(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
-        " p.instance_id WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l"
+        f" p.instance_id WHERE p.submission_id = %s{inside} AND EXISTS (SELECT 1 FROM instances_label l"
         f" WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{known}) ORDER BY p.line,"
         " p.id",
-        [submission],
+        [submission, *([] if targets is None else [sorted(targets)])],
     )
     said = rated([target for _, target in rows], public=public)
     values = np.array([said[target].value(criterion) for _, target in rows], dtype=np.float64)

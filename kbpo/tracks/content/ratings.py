@@ -86,8 +86,10 @@ def _single(
                 at.append(place)
                 names.append(name)
                 values.append(value)
-    code = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
-    return SingleRatings(np.array(at, dtype=np.int64), code, np.array(values, dtype=np.float64))
+    who, code = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
+    return SingleRatings(
+        np.array(at, dtype=np.int64), code, np.array(values, dtype=np.float64), tuple(who.tolist())
+    )
 
 
 def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:

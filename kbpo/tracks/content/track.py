@@ -171,8 +171,11 @@ class ContentTrack(Track):
             if criterion.single == "mean"
         }
 
-    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
-        return explore.verdicts(self.criterion(self.track.criterion), submission_id, public=public)
+    def verdicts(
+        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
+    ) -> Verdicts:
+        criterion = self.criterion(self.track.criterion)
+        return explore.verdicts(criterion, submission_id, public=public, targets=targets)
 
     def describe(
         self,

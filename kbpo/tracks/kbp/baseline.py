@@ -43,19 +43,29 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
             if not 0 <= second[0] - first[1] <= MOST_CHARACTERS:
                 continue
             between = stems(document["text"][first[1] : second[0]])
-            best, share = "", 0.0
+            known = (subject[2], object_[2])
+            best, ends, share = "", known, 0.0
             for predicate, words, types in predicates:
-                fits = not types or None in (subject[2], object_[2])
-                fits = fits or [subject[2], object_[2]] in types
-                found = len(words & between) / len(words) if words and fits else 0.0
-                if found > share:
-                    best, share = predicate, found
+                fitting = fit(known, types)
+                found = len(words & between) / len(words) if words and fitting else 0.0
+                if fitting and found > share:
+                    best, ends, share = predicate, fitting, found
             if best:
                 claim: Record = {"doc": document["id"], "subject": subject[:2], "predicate": best}
                 claim |= {"object": object_[:2], "confidence": round(share, 2)}
-                if subject[2] and object_[2]:
-                    claim |= {"subject_type": subject[2], "object_type": object_[2]}
+                if all(ends):
+                    claim |= {"subject_type": ends[0], "object_type": ends[1]}
                 yield claim
+
+
+def fit(known: tuple[Any, Any], types: list[Any]) -> tuple[Any, Any] | None:
+    """The first types that a predicate allows and that the two names may have; None without."""
+    if not types:
+        return known
+    for first, second in types:
+        if known[0] in (None, first) and known[1] in (None, second):
+            return first, second
+    return None
 
 
 def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:

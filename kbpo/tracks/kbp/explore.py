@@ -67,7 +67,7 @@ class Judged(base.Judged):
         }
 
 
-def verdicts(submission: int, *, public: bool) -> Verdicts:
+def verdicts(submission: int, *, public: bool, targets: Collection[int] | None = None) -> Verdicts:
     """Predictions with a judgment (with a public one), whether each is right in all
     its parts (NaN: some are missing), and in each of them.
 

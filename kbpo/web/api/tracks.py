@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.quality.reliability import reliability
+from annotation.quality.reliability import Reliability
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import (
     Board,
@@ -33,6 +33,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.public.judges import as_json as told_of
+from kbpo.web.public.judges import people_of
 
 SAID = (
     "scope",
@@ -111,7 +112,7 @@ def as_json(shown: Board) -> dict[str, Any]:
     evaluation, kind = shown.evaluation, kind_of(shown.track)
     return {
         "track": as_track(shown.track),
-        "evaluation": None if evaluation is None else _evaluation(evaluation),
+        "evaluation": None if evaluation is None else _evaluation(evaluation, people_of(shown)),
         "distribution": shown.distribution,
         "criterion": shown.criterion,
         "level": shown.level,
@@ -149,12 +150,12 @@ answer is known and the share of these that is wrong; and how many judgments exp
 def judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
     """What is known of the judges of one system."""
     judges = judges_of(shown.evaluation, row.submission)
-    return told_of(judges, reliability(shown.track)) | {"checked": row.n_checked}
+    return told_of(judges, people_of(shown)) | {"checked": row.n_checked}
 
 
-def _evaluation(row: Evaluation) -> dict[str, Any]:
+def _evaluation(row: Evaluation, people: Reliability) -> dict[str, Any]:
     said = {key: row.settings[key] for key in SAID if key in row.settings}
-    told = told_of(judges_of(row), reliability(row.track))
+    told = told_of(judges_of(row), people)
     page = reverse("evaluation", args=[row.track.slug, row.number])
     return {"number": row.number, "made_at": row.made_at, "page": page, "judges": told} | said
 

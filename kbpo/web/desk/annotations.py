@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import SuspiciousOperation, ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -94,12 +94,20 @@ def _keep(track: Track, said: dict[str, Any], request: HttpRequest) -> None:
     nudge("annotate")
 
 
+def verb_of(request: HttpRequest) -> str:
+    """What is to become of an upload. Raises SuspiciousOperation for anything but load and drop."""
+    verb = request.POST.get("verb", "")
+    if verb not in ("load", "drop"):
+        raise SuspiciousOperation("An upload is loaded or dropped.")
+    return verb
+
+
 @for_admins
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Loads an upload that was tried, or drops one."""
     known = get_object_or_404(AnnotationUpload.objects.select_related("track"), pk=pk)
-    verb = "load" if request.POST.get("verb") == "load" else "drop"
+    verb = verb_of(request)
     if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:

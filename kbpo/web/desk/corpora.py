@@ -19,6 +19,7 @@ from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload
 from kbpo.queue import nudge
 from kbpo.web.access import admin_of, for_admins
+from kbpo.web.desk.annotations import verb_of
 
 LISTED = 20
 
@@ -98,7 +99,7 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Loads an upload that was tried, or drops one."""
-    verb = request.POST.get("verb")
+    verb = verb_of(request)
     row = (upload.want if verb == "load" else upload.discard)(CorpusUpload, pk)
     if row is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")

@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.cache import get_conditional_response
+from django.utils.html import escape
 from django.views.decorators.cache import cache_control
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.gzip import gzip_page
@@ -306,7 +307,10 @@ def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
     return {
         "permalink": permalink,
         "bibtex": cite.bibtex(f"{slug}-{evaluation.number}", title, "", evaluation, permalink),
-        "embed": f'<iframe src="{frame}" title="{title}" width="640" height="420"></iframe>',
+        "embed": (
+            f'<iframe src="{escape(frame)}" title="{escape(title)}" width="640" height="420">'
+            "</iframe>"
+        ),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.quality.reliability import Reliability, reliability
+from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
 from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import Board, Figure
 from kbpo.evaluation.run import ALL_JUDGED
@@ -23,7 +23,7 @@ def of_board(shown: Board) -> list[str]:
     """What stands under a board; nothing before its first scores."""
     if not shown.rows:
         return []
-    judges, people = judges_of(shown.evaluation), reliability(shown.track)
+    judges, people = judges_of(shown.evaluation), people_of(shown)
     if judges.in_interval:
         return [RATINGS, *_people(people)]
     checks = _checks(shown)
@@ -35,6 +35,12 @@ def of_board(shown: Board) -> list[str]:
     if checks and not all(row.n_checked for row in shown.rows):
         said.append(TOO_FEW)
     return said
+
+
+def people_of(shown: Board) -> Reliability:
+    """What is known of those who answer; nothing beside a board of the past, since it is of now."""
+    newest = shown.track.evaluations.order_by("-number").first()
+    return reliability(shown.track) if shown.evaluation in (None, newest) else NOT_KEPT
 
 
 def _checks(shown: Board) -> str:

@@ -192,6 +192,10 @@ def _close(user: User, word: str, password: str) -> str:
     return ""
 
 
+PACKED = Limit("own_data_zip", 5, 3600)
+"""How often somebody may have their uploads packed"""
+
+
 @never_cache
 @login_required
 def own_data(request: HttpRequest) -> HttpResponse:
@@ -204,7 +208,11 @@ def own_data(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def own_data_zip(request: HttpRequest) -> HttpResponseBase:
-    """The same with the files that they uploaded."""
+    """The same with the files that they uploaded; a few times an hour, for it is packed at once."""
+    if not PACKED.count(str(request.user.pk)):
+        said = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
+        headers = {"Retry-After": str(PACKED.seconds)}
+        return HttpResponse(said, status=429, content_type="text/plain", headers=headers)
     return FileResponse(
         zip_of(cast(User, request.user)), as_attachment=True, filename="my-data.zip"
     )

@@ -65,6 +65,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "relations": relations if everything else relations[:SHOWN],
         "n_relations": len(relations),
         "everything": everything,
+        "baseline_command": _baseline_command(track),
         "downloads": _downloads(track),
         "best": best,
         "axis": drawing.axis_over(figures, ticks=3),
@@ -170,6 +171,17 @@ def _downloads(track: Track) -> list[dict[str, str]]:
             }
         )
     return files
+
+
+def _baseline_command(track: Track) -> str:
+    """How the baseline is run on what is downloaded; empty where there is none."""
+    if kind_of(track).baseline() is None or not track.corpus.may_be_downloaded:
+        return ""
+    corpus = track.corpus.slug
+    return (
+        f"python baseline.py {corpus}.jsonl.gz schema.json {corpus}-mentions.jsonl.gz"
+        " > baseline.jsonl"
+    )
 
 
 def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:

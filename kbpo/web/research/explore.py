@@ -58,7 +58,7 @@ def explored(request: HttpRequest, pk: int) -> Explorer:
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """The list of what was chosen, and one prediction of it in its text."""
     explorer = explored(request, pk)
-    submission, refusal = explorer.submission, ""
+    submission, refusal, own = explorer.submission, "", is_own(request, explorer.submission)
     try:
         choice = read_choice(request.GET, submission)
     except Unreadable as wrong:
@@ -71,7 +71,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         row.prediction.url = choice.query(**here, p=row.prediction.pk)
     context: dict[str, Any] = {
         "submission": submission,
-        "name": name_for(submission, is_own(request, submission)),
+        "name": name_for(submission, own),
         "kind": explorer.kind,
         "words": explorer.kind.words,
         "pages": explorer.kind.pages,
@@ -95,7 +95,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "slices": by_slice(
             submission,
             request.GET.get("by", ""),
-            own=is_own(request, submission),
+            own=own,
             address=reverse("submission-explore", args=[pk]),
         ),
     }
@@ -127,7 +127,7 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
     rows = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
-    rows = with_disputes(explorer.submission, rows, not explorer.public)
+    rows = with_disputes(explorer.submission, rows, not explorer.public, explorer.flips)
     instances = [row.prediction.instance_id for row in rows]
     counted = fetch(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"

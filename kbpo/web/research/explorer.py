@@ -8,8 +8,9 @@ the tally that was made when the file was read). No request reads a whole run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -19,11 +20,13 @@ import numpy as np
 from django.core.cache import cache
 from numpy.typing import NDArray
 
+from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.flips import flips_of
+from kbpo.evaluation.models import Flip
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import is_answered
-from kbpo.submissions.models import Prediction, Submission
+from kbpo.submissions.models import Prediction, Submission, Tally
 from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -43,8 +46,13 @@ MOST_DOCUMENTS = 500
 """Texts that a search looks into"""
 LOOKED_THROUGH = 5_000
 """Predictions that a page looks through for those that no other system states"""
-KEPT = 60
-"""Seconds for which verdicts are kept; less if there are new labels"""
+KEPT, KEPT_PUBLIC = 3600, 60
+"""Seconds for which verdicts are kept; new labels are put into them. What is public depends on the
+clock as well."""
+LATE = timedelta(minutes=2)
+"""How long a label may take to be seen after it got its number"""
+MOST_NEW = 2000
+"""New labels above which all verdicts are read anew"""
 VERDICTS = {
     "right": "Right",
     "wrong": "Wrong",
@@ -170,6 +178,21 @@ class Rows:
             },
         } | _of_facets(self.facets)
 
+    def replaced(self, newer: Rows) -> Rows:
+        """The same with newer verdicts in the place of those that are known, or beside them."""
+        old = self.at(np.flatnonzero(~np.isin(self.ids, newer.ids)))
+        both = Rows(
+            np.concatenate([old.ids, newer.ids]),
+            np.concatenate([old.confidence, newer.confidence]),
+            _joined(old.facets, newer.facets),
+            np.concatenate([old.judged, newer.judged]),
+            np.concatenate([old.value, newer.value]),
+            np.concatenate([old.split, newer.split]),
+            _joined(old.parts, newer.parts),
+            np.concatenate([old.alone, newer.alone]),
+        )
+        return both.at(np.argsort(both.ids, kind="stable"))
+
     def at(self, places: NDArray[np.int64]) -> Rows:
         """Some of them."""
         return Rows(
@@ -182,6 +205,21 @@ class Rows:
             {name: values[places] for name, values in self.parts.items()},
             self.alone[places],
         )
+
+
+def _joined(
+    first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([values, second[name]]) for name, values in first.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What was judged when the newest label had a number."""
+
+    rows: Rows
+    newest: int
+    at: datetime
 
 
 def _of_facets(facets: Mapping[str, NDArray[Any]]) -> dict[str, Options]:
@@ -219,10 +257,20 @@ class Explorer:
         return recall_of(self.submission.track) is not None
 
     @cached_property
+    def flips(self) -> dict[int, Flip]:
+        """How verdicts turned, by instances, as their team is told."""
+        return {} if self.public else flips_of(self.submission)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """What the run states, counted."""
+        return tally_of(self.submission)
+
+    @cached_property
     def turned(self) -> set[int]:
         """The predictions whose verdict turned, which their team is told."""
-        flips = {} if self.public else flips_of(self.submission)
-        rows = self.submission.predictions.filter(instance__in=list(flips)) if flips else []
+        flips = list(self.flips)
+        rows = self.submission.predictions.filter(instance__in=flips) if flips else []
         return {row.pk for row in rows}
 
     @cached_property
@@ -235,21 +283,33 @@ class Explorer:
     def judged(self) -> Rows:
         """What is judged, as far as the viewer may see."""
         submission = self.submission
-        newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
+        newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         states = Track.objects.filter(corpus=submission.track.corpus_id).order_by("pk")
         version = (
-            submission.pk, submission.received_at.isoformat(), self.public, newest,
+            submission.pk, submission.received_at.isoformat(), self.public,
             is_answered(submission), *states.values_list("status", flat=True), *self.others,
         )  # fmt: skip
         key = f"explorer:{hash_of(version)}"
-        rows: Rows | None = cache.get(key)
-        if rows is None:
-            rows = self._judge()
-            cache.set(key, rows, KEPT)
-        return rows
+        kept: Kept | None = cache.get(key)
+        if kept is None or kept.newest != newest:
+            kept = Kept(self._renewed(kept), newest, clock.now())
+            cache.set(key, kept, KEPT_PUBLIC if self.public else KEPT)
+        return kept.rows
 
-    def _judge(self) -> Rows:
-        said = verdicts(self.submission, public=self.public)
+    def _renewed(self, kept: Kept | None) -> Rows:
+        """What is judged now, from what was kept where little is new."""
+        # Until its own sample is answered, what is shown depends on more than labels.
+        if kept is None or not (self.public or is_answered(self.submission)):
+            return self._judge()
+        late = Label.objects.filter(pk__gt=kept.newest - MOST_NEW, created_at__gt=kept.at - LATE)
+        rows = late.union(Label.objects.filter(pk__gt=kept.newest))
+        targets = set(rows.values_list("target_id", flat=True)[: MOST_NEW + 1])
+        if len(targets) > MOST_NEW:
+            return self._judge()
+        return kept.rows.replaced(self._judge(targets))
+
+    def _judge(self, targets: Collection[int] | None = None) -> Rows:
+        said = verdicts(self.submission, public=self.public, targets=targets)
         rows = self._read(said.prediction)
         order = np.argsort(np.array(said.prediction, dtype=np.int64), kind="stable")
         return replace(
@@ -332,7 +392,7 @@ class Explorer:
         """Counts off the tally, and off the judgments of what is judged; where only what no other
         system states is listed, off the judgments alone.
         """
-        cells = tally_of(self.submission).cells
+        cells = self.tally.cells
         columns = list(zip(*cells, strict=True)) or [()] * (len(self.kind.facets) + 2)
         facets = {
             facet.name: np.array(column, dtype=object)
@@ -395,7 +455,7 @@ class Explorer:
         parameters: list[Any] = [self.submission.pk]
         if not choice["sort"] or choice["sort"] == "text":
             sql.append("p.id >= %s")
-            parameters.append(tally_of(self.submission).first)
+            parameters.append(self.tally.first)
         for facet in self.kind.facets:
             if facet.name in choice.facets:
                 sql.append(f"p.{facet.column} = %s")

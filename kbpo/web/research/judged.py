@@ -8,7 +8,7 @@ people's answers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from annotation.desk import adjudicate
 from kbpo.accounts.models import User
-from kbpo.evaluation.flips import flips_of
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import asked_for, is_answered
 from kbpo.submissions.models import Prediction, Submission
@@ -59,11 +58,13 @@ def only_public(user: Any, submission: Submission) -> bool:
     return not (user.is_staff or submission.team.members.filter(pk=user.pk).exists())
 
 
-def verdicts(submission: Submission, *, public: bool) -> Verdicts:
+def verdicts(
+    submission: Submission, *, public: bool, targets: Collection[int] | None = None
+) -> Verdicts:
     """What people said of a submission's predictions, as far as its team may see that now; or what
-    of it is public.
+    of it is public. If asked, only what may rest on labels of `targets`.
     """
-    said = kind_of(submission.track).verdicts(submission.pk, public=public)
+    said = kind_of(submission.track).verdicts(submission.pk, public=public, targets=targets)
     if public or is_answered(submission):
         return said
     shown = Prediction.objects.filter(
@@ -86,12 +87,13 @@ def describe(
     return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
 
 
-def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list[Judged]:
+def with_disputes(
+    submission: Submission, rows: list[Judged], own: bool, turned: Mapping[int, Any]
+) -> list[Judged]:
     """The rows, for their own team with what it disputes and may dispute (what people judged), and
-    with how the verdict turned.
+    with how the verdict turned, by instances.
     """
     disputes = adjudicate.of_submission(submission) if own else {}
-    turned = flips_of(submission) if own else {}
     can_be_checked = kind_of(submission.track).can_be_checked
     return [
         replace(

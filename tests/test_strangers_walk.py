@@ -1,0 +1,270 @@
+"""A stranger's first run, in a browser and a shell: from the track's page, by a request for an
+account, download, baseline, a check offline and the price, to a score, three errors, a comparison
+and a citation. What it takes is printed: seconds, clicks, fields.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from browsing import IN_CHROMIUM, note_faults
+from django.contrib.auth.hashers import MD5PasswordHasher
+from playwright.sync_api import Browser, Locator, Page, expect
+from processes import Service, wait_for
+from travel import PASSWORD, Travel, make_travel
+
+from kbpo.accounts.models import User
+
+pytestmark = IN_CHROMIUM
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 60_000
+MOST_CLICKS, MOST_SECONDS = 40, 600
+
+
+@dataclass
+class Stranger:
+    """Somebody at a browser, whose clicks, fields and seconds are counted, step by step."""
+
+    page: Page
+    clicks: int = 0
+    fields: int = 0
+    steps: list[tuple[str, float, int, int]] = field(default_factory=list)
+
+    def click(self, what: Locator) -> None:
+        what.click()
+        self.clicks += 1
+
+    def write(self, **texts: str) -> None:
+        """Fills fields, by their names."""
+        for name, text in texts.items():
+            self.page.locator(f"[name={name}]").fill(text)
+            self.fields += 1
+
+    def press(self, key: str) -> None:
+        self.page.keyboard.press(key)
+        self.clicks += 1
+
+    def download(self, name: str, folder: Path) -> Path:
+        with self.page.expect_download() as download:
+            self.click(self.page.get_by_role("link", name=name, exact=True))
+        path = folder / download.value.suggested_filename
+        download.value.save_as(path)
+        return path
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """What is done inside is one step of the walk."""
+        before = self.clicks, self.fields
+        start = time.monotonic()
+        yield
+        seconds = time.monotonic() - start
+        self.steps.append((name, seconds, self.clicks - before[0], self.fields - before[1]))
+
+    def told(self) -> str:
+        """The steps as a table, and their sums."""
+        sums = ("in all", *(sum(column) for column in list(zip(*self.steps, strict=True))[1:]))
+        lines = [f"{'step':<28}{'seconds':>9}{'clicks':>8}{'fields':>8}"]
+        for name, seconds, clicks, fields in [*self.steps, sums]:
+            lines.append(f"{name:<28}{seconds:>9.1f}{clicks:>8}{fields:>8}")
+        return "\n".join(lines)
+
+
+def test_a_stranger_comes_to_a_first_score_in_minutes(
+    service: Service, tmp_path: Path, browser: Browser
+) -> None:
+    travel = make_travel(service, tmp_path / "files", "Stranger", seed=5, documents=8)
+    with service.speaking():
+        password = MD5PasswordHasher().encode(PASSWORD, "seasalt")
+        User.objects.create(username="chief", password=password, is_staff=True)
+    with travel.judging():
+        run = next(iter(travel.tokens))
+        travel.travel(run)  # somebody to be compared with
+    faults: list[list[str]] = []
+    stranger = Stranger(_page(browser, faults))
+    admin = _page(browser, faults)
+    _log_in(admin, service, "chief")
+    desk, folder = tmp_path / "desk", tmp_path
+    desk.mkdir()
+    start = time.monotonic()
+    page = stranger.page
+    page.goto(service.url + "/")
+    with stranger.step("finds the track"):
+        page.goto(f"{service.url}/tracks/{travel.track}/about/")
+    with stranger.step("asks for an account"):
+        _ask(stranger)
+    with stranger.step("is let in"):
+        link = _let_in(admin, service)
+        page.goto(link)
+        secret = "a-long-new-secret-9"
+        stranger.write(username="nina", password1=secret, password2=secret)
+        page.locator("[name=terms]").check()
+        stranger.clicks += 1
+        stranger.click(page.get_by_role("button", name="Make my account"))
+        page.wait_for_load_state()
+    with stranger.step("downloads, runs the baseline"):
+        page.goto(f"{service.url}/tracks/{travel.track}/about/")
+        file = _baseline(stranger, travel, desk)
+    with stranger.step("checks it offline"):
+        _validate(travel, desk, file, folder)
+    with stranger.step("uploads, sees the price"):
+        stranger.click(page.get_by_role("link", name="Submit a run"))
+        number = _submit(stranger, file)
+        travel.submissions[number] = run
+    with stranger.step("waits for the first score"), travel.judging():
+        wait_for(
+            lambda: page.reload() and page.get_by_text("Scored", exact=False).count(),
+            "a score",
+            every=1.0,
+        )
+        wait_for(lambda: _status(service, number) == "scored", "the board")
+    seconds_to_score = time.monotonic() - start
+    with stranger.step("reads why three are wrong"):
+        page.goto(f"{service.url}/submissions/{number}/")
+        read = _three_errors(stranger)
+    assert len(set(read)) == 3
+    with stranger.step("compares"):
+        _compare(stranger, travel)
+    with stranger.step("cites"):
+        page.goto(f"{service.url}/tracks/{travel.track}/")
+        cite = page.locator("details", has_text="Cite").first
+        stranger.click(cite.locator("summary").first)
+        expect(cite).to_contain_text("@misc{")
+    print(f"\n{stranger.told()}\nfrom the first page to the first score: {seconds_to_score:.0f} s")
+    assert stranger.clicks <= MOST_CLICKS and seconds_to_score < MOST_SECONDS
+    assert not any(faults)
+
+
+def _page(browser: Browser, faults: list[list[str]]) -> Page:
+    page = browser.new_context(
+        viewport={"width": 1400, "height": 900}, accept_downloads=True
+    ).new_page()
+    page.set_default_timeout(PATIENCE)
+    faults.append(note_faults(page))
+    return page
+
+
+def _log_in(page: Page, service: Service, name: str) -> None:
+    page.goto(f"{service.url}/login/")
+    page.locator("[name=username]").fill(name)
+    page.locator("[name=password]").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_load_state()
+
+
+def _ask(stranger: Stranger) -> None:
+    page = stranger.page
+    stranger.click(page.get_by_role("link", name="Ask for an account").first)
+    stranger.write(
+        name="Nina Harbor",
+        email="nina@example.org",
+        affiliation="Harbor University",
+        team="Harbor Walk",
+        system="A graph model.",
+    )
+    stranger.click(page.get_by_role("button", name="Ask", exact=True))
+    expect(page.get_by_role("heading", name="Your request is with us")).to_be_visible()
+
+
+def _let_in(admin: Page, service: Service) -> str:
+    """The link that the admin's one click makes, which a mail carries."""
+    admin.goto(f"{service.url}/desk/people/")
+    admin.get_by_role("button", name="Accept").click()
+    admin.wait_for_load_state()
+    link = admin.locator("code.token", has_text="/join/").first.inner_text()
+    assert link.startswith("http"), link
+    return str(link)
+
+
+def _baseline(stranger: Stranger, travel: Travel, folder: Path) -> Path:
+    """The file that the page's own command makes of what was downloaded."""
+    page = stranger.page
+    links = page.locator("a[download]")
+    names = [str(name) for name in links.all_inner_texts() if "baseline.jsonl" not in name]
+    for name in names:
+        stranger.download(name, folder)
+    command = page.locator("code", has_text="python baseline.py").first.inner_text()
+    words, _, result = command.partition(" > ")
+    done = subprocess.run(
+        [sys.executable, *words.split()[1:]], cwd=folder, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    file = folder / result.strip()
+    file.write_bytes(done.stdout)
+    return file
+
+
+def _validate(travel: Travel, desk: Path, file: Path, home: Path) -> None:
+    """With the client, offline once it has downloaded the track."""
+    for words in (
+        ("--url", travel.service.url, "download", travel.track),
+        ("validate", str(file), "--track", travel.track, "--json"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", "from kbpo_client.commands import main; main()", *words],
+            cwd=desk,
+            env=os.environ
+            | {"PYTHONPATH": f"{ROOT / 'client'}{os.pathsep}{ROOT}", "XDG_CONFIG_HOME": str(home)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+    assert json.loads(done.stdout)["errors"] == 0
+
+
+def _submit(stranger: Stranger, file: Path) -> int:
+    page = stranger.page
+    with page.expect_file_chooser() as chooser:
+        stranger.click(page.locator("#file"))
+    chooser.value.set_files(file)
+    page.wait_for_url("**/submit/*/")
+    stranger.click(page.get_by_role("button", name="Continue to description"))
+    stranger.write(name="Baseline")
+    stranger.click(page.get_by_role("button", name="Continue to the price"))
+    stranger.click(page.get_by_role("button", name="Confirm, at most"))
+    page.wait_for_url("**/submissions/*/")
+    return int(page.url.rstrip("/").rsplit("/", 1)[1])
+
+
+def _status(service: Service, number: int) -> Any:
+    rows = service.fetch("SELECT status FROM submissions_submission WHERE id = %s", number)
+    return rows[0][0]
+
+
+def _three_errors(stranger: Stranger) -> list[str]:
+    """The claims of three wrong predictions, read one after the other with the keyboard."""
+    page = stranger.page
+    stranger.click(page.get_by_role("link", name="Explore").first)
+    page.wait_for_load_state()
+    stranger.press("w")
+    page.wait_for_url("**verdict=wrong**")
+    read = []
+    for _ in range(3):
+        page.wait_for_load_state()
+        article = page.locator("#one")
+        expect(article.locator(".x-verdict")).to_contain_text("wrong", ignore_case=True)
+        read.append(article.inner_text())
+        if len(read) < 3:
+            now = page.url
+            stranger.press("j")
+            page.wait_for_url(lambda url, now=now: url != now)
+    return read
+
+
+def _compare(stranger: Stranger, travel: Travel) -> None:
+    page = stranger.page
+    stranger.click(page.get_by_role("link", name="Compare").first)
+    page.wait_for_load_state()
+    if not page.get_by_role("heading", name="Scores and differences").count():
+        stranger.click(page.get_by_role("button", name="Compare them"))
+    expect(page.get_by_role("heading", name="Scores and differences")).to_be_visible()
+    expect(page.locator("h1")).to_contain_text("Harbor Walk")
