@@ -36,7 +36,7 @@ from estimators.rating_model import fit_ratings
 from estimators.ratings import judge_effect, with_judges, with_rating_noise
 
 LEVEL, FAMILY = 0.8, 0.95
-FOLDS, HALF = 10, 0.5
+FOLDS, HALF = 5, 0.5  # as in the service
 ORDERS, STEPS = 20, 10
 JUDGES, LEVELS = (5, 10), 0.1  # standard deviation of what judges differ by on average
 

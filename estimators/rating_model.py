@@ -312,6 +312,19 @@ class _Solved(NamedTuple):
         return precision
 
 
+class _Inverted(NamedTuple):
+    """What does not change with the scales of the metrics: the blocks' inverse times x and y, its
+    diagonal, the normal equations' two sides without a prior, and the blocks' log determinant.
+    """
+
+    weighted: FloatArray
+    alone: FloatArray
+    diagonal: FloatArray
+    normal: FloatArray
+    moment: FloatArray
+    log_determinant: float
+
+
 class _Problem:
     """The rated rows of a fit: y in units of its system, and what does not change with the scales."""
 
@@ -323,28 +336,44 @@ class _Problem:
         self.parts = (outputs.metrics.shape[1], m * outputs.directions.shape[1], m)
         self.blocks = _blocks(outputs, rows)
         self.has_text = outputs.text is not None
+        self.last: tuple[tuple[float, float], _Inverted] | None = None
 
-    def solve(self, scales: FloatArray) -> _Solved:
-        """Return the regression: Woodbury's identity, with the inputs' blocks as what is inverted."""
+    def inverted(self, common: float, alike: float) -> _Inverted:
+        """Return what the inputs' blocks come to at the scales of input and text.
+
+        The last is kept: most steps of a search are along the other two scales.
+        """
+        if self.last is not None and self.last[0] == (common, alike):
+            return self.last[1]
         weighted, alone = np.empty_like(self.x), np.empty_like(self.y)
         diagonal = np.empty_like(self.y)
         determinant = 0.0
         for block in self.blocks:
             size = block.place.shape[1]
-            covariance = np.eye(size) + scales[2] + scales[3] * block.similarity
+            covariance = np.eye(size) + common + alike * block.similarity
             inverse = np.linalg.inv(covariance)
             determinant += float(np.linalg.slogdet(covariance)[1].sum())
             weighted[block.place] = inverse @ self.x[block.place]
             alone[block.place] = np.einsum("bij,bj->bi", inverse, self.y[block.place])
             diagonal[block.place] = np.einsum("bii->bi", inverse)
+        inverted = _Inverted(
+            weighted, alone, diagonal, self.x.T @ weighted, self.x.T @ alone, determinant
+        )
+        self.last = (common, alike), inverted
+        return inverted
+
+    def solve(self, scales: FloatArray) -> _Solved:
+        """Return the regression: Woodbury's identity, with the inputs' blocks as what is inverted."""
+        blocks = self.inverted(float(scales[2]), float(scales[3]))
         prior = np.repeat([scales[0], scales[1], FREE], self.parts)
-        normal = self.x.T @ weighted
+        normal = blocks.normal.copy()
         normal[np.diag_indices_from(normal)] += 1 / prior
         lower = cholesky(normal, lower=True)
-        beta = cho_solve((lower, True), self.x.T @ alone)
+        beta = cho_solve((lower, True), blocks.moment)
+        determinant = blocks.log_determinant
         determinant += 2 * float(np.log(np.diag(lower)).sum()) + float(np.log(prior).sum())
-        alpha = alone - weighted @ beta
-        return _Solved(beta, alpha, determinant, lower, weighted, diagonal)
+        alpha = blocks.alone - blocks.weighted @ beta
+        return _Solved(beta, alpha, determinant, lower, blocks.weighted, blocks.diagonal)
 
     def loss(self, places: tuple[int, ...]) -> float:
         """Return twice the negative log likelihood, the noise's variance profiled out.

@@ -72,6 +72,7 @@ _ALL = (
         "The confidence is no number from 0 to 1. The line is kept without it.",
     ),
     Code("syntax.json", "error", "A line is not one JSON object. It is dropped."),
+    Code("syntax.yaml", "error", "The file is no YAML. Nothing is used."),
     Code("syntax.key_missing", "error", "A required key is missing. The line is dropped."),
     Code("syntax.key_unknown", "warning", "A key is not known. It is ignored."),
     Code("syntax.value", "error", "A value is of the wrong kind. The line is dropped."),
@@ -214,6 +215,8 @@ _ALL = (
         "error",
         "A relation of an entity or a mention to itself. The relation is dropped.",
     ),
+    Code("consistency.form", "error", "Parts of a form do not go together. Nothing is used."),
+    Code("schema.form", "error", "A field of a form is missing or wrong. Nothing is used."),
     Code("schema.range", "error", "A judgment lies outside the scale. The line is dropped."),
     Code("limits.upload", "error", "The file as uploaded is too large. Nothing is used."),
     Code("limits.unpacked", "error", "The file is too large when unpacked. Nothing is used."),
@@ -228,6 +231,7 @@ _ALL = (
     Code(
         "limits.document", "error", "The text of a document is too long. The document is dropped."
     ),
+    Code("limits.form", "error", "A form is too long. Nothing is used."),
     Code("limits.output", "error", "An output is too long. It is dropped."),
     Code("limits.passages", "error", "An input has too many passages. It is dropped."),
 )

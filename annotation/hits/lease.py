@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from django.db.models import Count, OuterRef, Q
 
 from annotation.budget.halts import halted_hits
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead, gold_rate
@@ -303,7 +303,7 @@ def to_learn(worker: Worker) -> str:
     """
     known, can = taught(worker), learnable(worker)
     return next(
-        (name for name in INTERFACES if name in can and open_to(worker, 1, [*known, name])), ""
+        (name for name in names() if name in can and open_to(worker, 1, [*known, name])), ""
     )
 
 

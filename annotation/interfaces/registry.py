@@ -1,10 +1,12 @@
-"""The interfaces there are: one line each."""
+"""The interfaces there are: one line each; and those that admins declared."""
 
 from __future__ import annotations
 
 from django.utils.module_loading import import_string
 
 from annotation.interfaces.base import Interface
+from kbpo.tracks.generation import declared
+from kbpo.tracks.registry import FORM
 
 INTERFACES = {
     "relation": "annotation.interfaces.relation.interface.Relation",
@@ -16,7 +18,17 @@ INTERFACES = {
 }
 
 
+def names() -> list[str]:
+    """The names of all interfaces, those of declared forms last."""
+    return [*INTERFACES, *(FORM + name for name in declared.names())]
+
+
 def interface_of(name: str) -> Interface:
     """The interface of that name. Raises KeyError if there is none."""
+    if name.startswith(FORM):
+        made: Interface = import_string("annotation.interfaces.form.declared.interface_of_form")(
+            name.removeprefix(FORM)
+        )
+        return made
     found: Interface = import_string(INTERFACES[name])()
     return found

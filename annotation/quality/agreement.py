@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.db.models import Max
 
 from annotation.interfaces.base import Unit
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import interface_of, names
 from annotation.models import Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
@@ -171,7 +171,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
 
 def comparable() -> list[str]:
     """The interfaces whose answers can be taken apart into units."""
-    return [name for name in INTERFACES if interface_of(name).tolerance is not None]
+    return [name for name in names() if interface_of(name).tolerance is not None]
 
 
 def measured(rows: dict[str, list[Row]]) -> list[Measured]:

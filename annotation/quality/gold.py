@@ -24,7 +24,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.budget.promises import committed
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import interface_of, names
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.describe import title_of
@@ -228,8 +228,8 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=3
     )
-    exact = [name for name in INTERFACES if interface_of(name).tolerance == 0.0]
-    whole = Q(interface__in=[name for name in INTERFACES if interface_of(name).tolerance])
+    exact = [name for name in names() if interface_of(name).tolerance == 0.0]
+    whole = Q(interface__in=[name for name in names() if interface_of(name).tolerance])
     questions = Question.objects.filter(
         sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
 
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import interface_of, names
 from annotation.models import ANSWERED, Assignment, Worker
 from annotation.quality.signals import TOO_FAST
 from kbpo.tracks.models import Track
@@ -76,7 +76,7 @@ def hourly_rates(*, worker: Worker | None = None, track: Track | None = None) ->
         answers[pk] = Answer(interface, planned, reward, seconds)
     return {
         name: _rate(name, [answer for answer in answers.values() if answer.interface == name])
-        for name in INTERFACES
+        for name in names()
     }
 
 

@@ -22,7 +22,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import INTERFACES, interface_of, names
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualification, Question, Worker
 from annotation.platforms.registry import fee_rate_of, local_names
@@ -32,6 +32,8 @@ from annotation.workers.worker import has_sent_in
 from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
+from kbpo.tracks.generation import declared
+from kbpo.tracks.registry import FORM
 
 HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
@@ -83,9 +85,19 @@ class Tutorial:
         )
 
 
-@cache
 def tutorials() -> dict[str, Tutorial]:
-    """The tutorials there are, by interface."""
+    """The tutorials there are, by interface: those that ship, and those of declared forms."""
+    found = dict(shipped())
+    for name in declared.names():
+        taught_by_form = declared.tutorial_of(name)
+        if taught_by_form is not None:
+            found[FORM + name] = Tutorial(**taught_by_form)
+    return found
+
+
+@cache
+def shipped() -> dict[str, Tutorial]:
+    """The tutorials of the interfaces that have a directory."""
     found = [
         Tutorial(**json.loads(path.read_text(encoding="utf-8")))
         for path in sorted(HOME.glob("*/tutorial.json"))
@@ -104,9 +116,7 @@ def taught(worker: Worker) -> list[str]:
 def taught_by(passed: set[tuple[str, int]]) -> list[str]:
     """The interfaces that somebody may be asked through who passed these versions of tutorials."""
     known = tutorials()
-    return [
-        name for name in INTERFACES if name not in known or (name, known[name].version) in passed
-    ]
+    return [name for name in names() if name not in known or (name, known[name].version) in passed]
 
 
 def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:

@@ -29,6 +29,7 @@ from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.preferences import strengths
 from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
@@ -236,6 +237,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
             "saved": saved(found, alone, data),
             "scorers": _scorers(data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},
+            "strengths": strengths(kind, data.systems),
             "last_label": newest,
             "standing": sorted(standing),
             "expert": (

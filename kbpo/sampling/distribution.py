@@ -4,6 +4,8 @@ and a plan.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
@@ -11,6 +13,7 @@ from kbpo.sampling.models import Overlap, SamplingDistribution
 from kbpo.sampling.plan import plan
 from kbpo.sampling.plan import tick as plan_further
 from kbpo.submissions.models import Submission
+from kbpo.submissions.tally import count
 from kbpo.tracks.registry import kind_of
 
 
@@ -47,6 +50,17 @@ def make_distributions(submission: Submission) -> None:
         for kind, total in zip(kinds, totals, strict=True)
     ]
     SamplingDistribution.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def distribute_anew(submissions: Sequence[int]) -> None:
+    """Nothing; the normalisers and the tally of submissions that state more than before are those of
+    all that they state now.
+    """
+    rows = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
+    for submission in rows.order_by("pk"):
+        SamplingDistribution.objects.filter(submission=submission).delete()
+        make_distributions(submission)
+        count(submission).save()
 
 
 def make_overlaps(submission: Submission) -> None:

@@ -7,8 +7,10 @@ from itertools import groupby
 from kbpo import clock
 from kbpo.queue import nudge, one_at_a_time, work_together
 from kbpo.sampling.designs import design_of
+from kbpo.sampling.distribution import distribute_anew
 from kbpo.sampling.leaks import look_for_leaks
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 
 AT_ONCE = 8
 """Submissions that are planned together: each reads the whole pool."""
@@ -31,6 +33,7 @@ def _sample(submissions: list[Submission]) -> None:
         for one in of_track:
             if one.sampled_at is None:
                 look_for_leaks(one)
+                distribute_anew(kind_of(one.track).joined(one.pk))
         design_of(of_track[0].track).sample_together(of_track)
         for one in of_track:
             one.move("judging", sampled_at=one.sampled_at or clock.now())

@@ -25,6 +25,8 @@ from scoring.pool import Pool
 
 VERSION = 5
 FOLDS = 5
+MOST_ERROR = 0.25
+"""The expected squared error of ½ for what is 0 or 1"""
 LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
 
@@ -36,6 +38,9 @@ def guess_of(
     Without aid (`aided`) of metrics and judges it is what systems say that is left; of ratings,
     people alone.
     """
+    if kind.opposes:
+        nothing = lesson.pool.instance.size
+        return Guess(np.full(nothing, 0.5), 0.0, 0, np.full(nothing, MOST_ERROR))
     if kind.criterion(criterion).single == "mean":
         return guess_ratings(lesson.pool, label, key=lesson.key, seen=lesson.seen, aided=aided)
     return (lesson if aided else lesson.unaided).guess(label)

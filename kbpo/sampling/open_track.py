@@ -21,7 +21,7 @@ from kbpo.instances.record import make_public
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.models import TrackKey
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import KINDS, kind_of
+from kbpo.tracks.registry import kind_of, kinds
 
 MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "frozen")}
 """Status -> the statuses from which it can be reached."""
@@ -179,9 +179,10 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
 
 def _check(track: Track) -> None:
     """Nothing; raises ValidationError with a sentence for each field that is wrong."""
-    if track.kind not in KINDS:
+    known = kinds()
+    if track.kind not in known:
         raise ValidationError(
-            {"kind": f"There is no kind of track {track.kind}; there are {', '.join(KINDS)}."}
+            {"kind": f"There is no kind of track {track.kind}; there are {', '.join(known)}."}
         )
     track.take_defaults()
     kind = kind_of(track)
@@ -195,8 +196,13 @@ def _check(track: Track) -> None:
             f"The guaranteed distribution is one of those shown: {', '.join(track.distributions)}."
         )
     if track.criterion not in kind.criterion_names():
-        known = ", ".join(kind.criterion_names())
-        wrong["criterion"] = f"There is no criterion {track.criterion}; there are {known}."
+        criteria = ", ".join(kind.criterion_names())
+        wrong["criterion"] = f"There is no criterion {track.criterion}; there are {criteria}."
+    if kind.opposes and track.design != Track.Design.POISSON:
+        wrong["design"] = (
+            "Where systems are compared two by two, each new one brings pairs to those before it:"
+            " only the design poisson can draw them later."
+        )
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

@@ -13,7 +13,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.queue import work
 from kbpo.scores.models import Computing, Scorer
 from kbpo.submissions.models import Submission
-from kbpo.tracks.registry import KINDS, class_of, kind_of
+from kbpo.tracks.registry import class_of, kind_of, kinds
 
 AT_ONCE = 200
 """Predictions whose metrics are computed in one transaction: what a killed worker does again"""
@@ -33,7 +33,7 @@ MISSING = (
 
 def tick() -> int:
     """How many portions of predictions were scored."""
-    for name in KINDS:
+    for name in kinds():
         versions = [[metric.name, metric.version] for metric in class_of(name).metrics]
         if not versions:
             continue

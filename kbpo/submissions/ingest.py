@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -13,8 +14,11 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.orphans import put_away_now_and_then
 from kbpo.submissions.progress import teller
 from kbpo.submissions.tally import count
-from kbpo.tracks.base import Unusable
+from kbpo.tracks.base import Unusable, Waits
 from kbpo.tracks.registry import kind_of
+
+LOOKS_AGAIN = timedelta(minutes=5)
+"""How long a file that waits for another one rests; what comes meanwhile wakes it."""
 
 
 def tick() -> int:
@@ -27,16 +31,24 @@ def tick() -> int:
 
 def _read(submission: Submission) -> None:
     track = kind_of(submission.track)
-    report = track.new_report()
+    report, waits = track.new_report(), ""
     forget_reading(submission)
     try:
         with transaction.atomic():  # what a file leaves behind that turns out to be unusable
             claims = track.read(submission.file.path, report, teller(submission.pk))
-            counts = track.store(submission.pk, claims, report)
+            try:
+                counts = track.store(submission.pk, claims, report)
+            except Waits as sentence:
+                waits = str(sentence)
             count(submission).save()
     except Unusable as fault:
         _note(submission, report)
         submission.move("refused", str(fault), counts=_messages(report), read_at=clock.now())
+        return
+    if waits:
+        submission.move("received", waits)
+        submission.next_try_at = clock.now() + LOOKS_AGAIN
+        submission.save(update_fields=["next_try_at"])
         return
     _note(submission, report)
     door, run_id = counts.pop("door", ""), counts.pop("run_id", "")

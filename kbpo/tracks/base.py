@@ -41,6 +41,12 @@ class Unusable(Exception):
     """A file of which nothing can be used; the text is a sentence for its owner."""
 
 
+class Waits(Exception):
+    """A file that can be used once there is another one; the text is a sentence for its owner. What
+    was stored of it stays.
+    """
+
+
 @dataclass(frozen=True)
 class Criterion:
     """One thing that is judged of every prediction. Verdicts lie in [0, 1]; `low` and `high` are
@@ -279,6 +285,18 @@ class Metric:
     version: str
 
 
+@dataclass(frozen=True, eq=False)
+class Duels:
+    """Judgments of two systems against each other: n of them, systems by their column."""
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    outcome: NDArray[np.float64]
+    """(n,) 1: left is better; 0: right is; ½: neither"""
+    cluster: NDArray[np.int64]
+    """(n,) the input: what is said of one goes together"""
+
+
 @dataclass(frozen=True)
 class Verdicts:
     """What people said of a submission's predictions, one entry a judged prediction."""
@@ -374,6 +392,9 @@ class Track(ABC):
     priors: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """criterion -> what people, and things, differed by in other studies (σ_a², σ_f²): plans begin
     with it"""
+    opposes: ClassVar[bool] = False
+    """Whether a target is stated by two systems, and what is good for one is bad for the other: then
+    nothing is guessed of it, and a system that joins brings others more predictions (`joined`)"""
     published: ClassVar[tuple[str, ...]] = ()
     """Which of the published estimators (simple, joint) stand beside the default one"""
 
@@ -466,6 +487,18 @@ class Track(ABC):
         `read_facts` tells), and `door` and `run_id` of the file. Runs inside the caller's
         transaction. Raises Unusable; what was stored until then is for the caller to roll back.
         """
+
+    def joined(self, submission_id: int) -> list[int]:
+        """The submissions that state more now, since this one is about to be sampled; itself may be
+        among them.
+        """
+        return []
+
+    def duels(self, submissions: Sequence[int]) -> Mapping[str, Duels]:
+        """Criterion -> the judgments of these systems against each other; nothing where each is
+        judged by itself.
+        """
+        return {}
 
     def weights(self, distribution: str) -> str:
         """SQL of the unnormalised weight of a prediction `p` under a distribution; KeyError for any

@@ -18,9 +18,23 @@ KINDS = {
     "answers": "kbpo.tracks.generation.answers.AnswersTrack",
 }
 
+FORM = "form-"
+"""What begins the kind of a track that asks by a declared form; its name follows."""
+
+
+def kinds() -> list[str]:
+    """The kinds that a track can be of, those of declared forms last."""
+    declared: list[str] = import_string("kbpo.tracks.generation.declared.names")()
+    return [*KINDS, *(FORM + name for name in declared)]
+
 
 def class_of(kind: str) -> type[Track]:
     """The class of a kind. Raises KeyError if it is not in the registry."""
+    if kind.startswith(FORM):
+        declared: type[Track] = import_string("kbpo.tracks.generation.declared.class_of_form")(
+            kind.removeprefix(FORM)
+        )
+        return declared
     behaviour: type[Track] = import_string(KINDS[kind])
     return behaviour
 

@@ -18,6 +18,7 @@ UPLOADS = (
     "submit",
     "desk-annotations",
     "desk-corpora",
+    "desk-forms",
     "desk-scores",
     "api-submissions",
     "api-judges",

@@ -89,10 +89,10 @@ def test_types_that_no_relation_counts_are_not_asked_but_named(newspaper: Knowle
 
 @pytest.mark.parametrize("name", ["tac_kbp", "docred"])
 def test_the_tutorial_teaches_every_type_of_the_schemas_that_ship(name: str) -> None:
-    from annotation.workers.teach import tutorials
+    from annotation.workers.teach import shipped
 
     taught = set()
-    for question in tutorials()["entities"].questions:
+    for question in shipped()["entities"].questions:
         for marks in question["right"]["mentions"]:
             taught.update(mark["type"] for mark in json.loads(marks))
     assert {one.name for one in shipped_schema(name).counted_types} <= taught

@@ -60,7 +60,7 @@ def the_worker() -> Worker:
 
 def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
     assert (
-        set(teach.tutorials())
+        set(teach.shipped())
         == {path.parent.name for path in teach.HOME.glob("*/tutorial.json")}
         <= set(INTERFACES)
     )
@@ -473,7 +473,7 @@ def test_a_simulated_crowd_that_was_stopped_in_its_last_attempt_passes_and_judge
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("interface", sorted(teach.tutorials()))
+@pytest.mark.parametrize("interface", sorted(teach.shipped()))
 def test_simulated_workers_pass_every_tutorial_at_once(
     published: Submission, live_server: Any, monkeypatch: pytest.MonkeyPatch, interface: str
 ) -> None:

@@ -116,7 +116,7 @@ def test_the_criteria_are_those_of_the_track() -> None:
 
 
 def test_the_tutorial_has_what_is_not_plausible_and_what_is_answered_otherwise() -> None:
-    lesson = teach.tutorials()["answer_correctness"]
+    lesson = teach.shipped()["answer_correctness"]
     assert len(lesson.questions) == 8
     right = [one["right"] for one in lesson.questions]
     assert any(one["plausible"] == ["no"] for one in right)

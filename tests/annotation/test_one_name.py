@@ -53,7 +53,7 @@ def test_a_part_of_a_name_stands_for_another_thing(
 
 
 def test_the_page_says_so_and_asks_for_the_fullest_name() -> None:
-    lesson = teach.tutorials()["relation"]
+    lesson = teach.shipped()["relation"]
     page = interface_of("relation").render(lesson.question(2))
     assert [one[1:3] for one in page["sides"][0]["candidates"]] == [
         ("Ruben Hale", ""),
@@ -81,7 +81,7 @@ def test_tutorials_tell_what_the_schema_tells() -> None:
     schema = shipped_schema("tac_kbp")
     told = 0
     for name in ("relation", "relations_exhaustive"):
-        lesson = teach.tutorials()[name]
+        lesson = teach.shipped()[name]
         for question in [*lesson.questions, *lesson.again]:
             payload = question["payload"]
             for sentence in [one for some in lists_of(payload) for one in some]:
@@ -98,7 +98,7 @@ def lists_of(payload: dict[str, Any]) -> list[Any]:
 
 
 def test_a_question_from_before_has_no_meanings_and_is_shown_as_ever() -> None:
-    payload = dict(teach.tutorials()["relation"].questions[0]["payload"])
+    payload = dict(teach.shipped()["relation"].questions[0]["payload"])
     asked = Question(interface="relation", payload=payload, target_id=0)
     assert len(interface_of("relation").render(asked)["explains"]) == len(payload["predicates"])
     del payload["meanings"]

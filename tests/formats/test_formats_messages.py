@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_formats_forms import WRONG
 from test_formats_generation import CASES
 from toy import (
     CARRIE,
@@ -293,7 +294,7 @@ def test_a_document_over_the_limit_is_dropped() -> None:
 
 
 def test_every_code_is_in_the_tables_above() -> None:
-    tested = {code for code, *_ in (*SUBMISSIONS, *CORPORA, *LIMITED)} | {
+    tested = {code for code, *_ in (*SUBMISSIONS, *CORPORA, *LIMITED, *WRONG)} | {
         code for _, code, *_ in (*TABLES, *CASES)
     }
     assert set(CODES) - tested == set()

@@ -1,4 +1,6 @@
-"""The form interface: a text and questions about it with a few answers each, as the payload says."""
+"""The form interface: a text, or two beside each other, and questions about it, as the payload says:
+with a few answers each, or for free words.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from annotation.models import Question, Response
 
 
+LONGEST = 5000
+"""Characters of free words"""
+
+
 class Option(TypedDict):
     """One answer: what stands on the button, and the rating in [0, 1] that it is."""
 
@@ -35,7 +41,10 @@ class Field(TypedDict):
     name: str
     ask: str
     options: list[Option]
+    """None: free words are asked for, which are kept and not aggregated"""
     label: NotRequired[str]
+    kind: NotRequired[str]
+    required: NotRequired[bool]
 
 
 class FormPayload(TypedDict):
@@ -46,6 +55,10 @@ class FormPayload(TypedDict):
     fields: list[Field]
     guide: NotRequired[list[str]]
     """Sentences of the instructions"""
+    texts: NotRequired[list[str]]
+    """Two texts that are compared; `text` has both then"""
+    beside: NotRequired[list[dict[str, str]]]
+    """What is shown besides, each with a `label` and its `text`"""
 
 
 class Form(Interface):
@@ -66,6 +79,8 @@ class Form(Interface):
             "key": str(question.target_id),
             "title": payload["title"],
             "text": payload["text"],
+            "texts": payload.get("texts", []),
+            "beside": payload.get("beside", []),
             "fields": [
                 _field(field, number, text_of(left, field["name"]))
                 for number, field in enumerate(payload["fields"], start=1)
@@ -83,13 +98,14 @@ class Form(Interface):
         flag = flag_of(raw)
         if flag is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
-        return [
-            ParsedResponse(question.target_id, field["name"], _answer(field, number, raw))
+        answers = [
+            (field["name"], _answer(field, number, raw))
             for number, field in enumerate(question.payload["fields"], start=1)
         ]
+        return [ParsedResponse(question.target_id, *answer) for answer in answers if answer[1]]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        names = [field["name"] for field in question.payload["fields"]]
+        names = [field["name"] for field in question.payload["fields"] if field["options"]]
         return ratings_label(question, responses, names)
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
@@ -99,7 +115,7 @@ class Form(Interface):
             if one.criterion == "flag":
                 found.append(flag_statement(one, what="This text"))
             elif one.criterion in asked:
-                choice = str(one.value["choice"])
+                choice = _words_of(one.value)
                 words = f"{asked[one.criterion]} {choice}"
                 found.append(Statement((one.criterion, choice), words))
         return found
@@ -109,7 +125,12 @@ class Form(Interface):
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         else:
-            yield (response.criterion, ""), str(response.value["choice"])
+            yield (response.criterion, ""), _words_of(response.value)
+
+
+def _words_of(value: Mapping[str, Any]) -> str:
+    """What was picked, or written."""
+    return str(value.get("choice", value.get("text", "")))
 
 
 def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
@@ -128,6 +149,9 @@ def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
         "name": field["name"],
         "label": field.get("label", ""),
         "ask": field["ask"],
+        "kind": field.get("kind", "choice"),
+        "required": field.get("required", True),
+        "written": "" if field["options"] else chosen,
         "number": number,
         "options": options,
     }
@@ -135,6 +159,8 @@ def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
 
 def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
     chosen = text_of(raw, field["name"])
+    if not field["options"]:
+        return _written(field, number, chosen)
     if not chosen:
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     options = {str(place): option for place, option in enumerate(field["options"], start=1)}
@@ -143,6 +169,17 @@ def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]
             f"“{chosen[:60]}” is not one of the answers to step {number}. Please choose again."
         )
     return {"value": options[chosen]["value"], "choice": options[chosen]["label"]}
+
+
+def _written(field: Field, number: int, words: str) -> dict[str, Any]:
+    """What somebody wrote in their own words; nothing where they may leave it out, and did."""
+    if not words and field.get("required", True):
+        raise BadAnswer(f"Step {number} is missing: {field['ask']}")
+    if len(words) > LONGEST:
+        raise BadAnswer(
+            f"Step {number} has {len(words):,} characters; at most {LONGEST:,} are kept. Shorten it."
+        )
+    return {"text": words} if words else {}
 
 
 def text_of(raw: Mapping[str, Any], name: str) -> str:

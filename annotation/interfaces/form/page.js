@@ -14,7 +14,8 @@ function begin() {
   const clock = document.getElementById("clock");
   let current = 0;
 
-  const isDone = (part) => Boolean(part.querySelector("input:checked"));
+  const isDone = (part) => Boolean(part.querySelector("input:checked") || "free" in part.dataset || part.querySelector("textarea")?.value.trim());
+  const focusable = (part) => part.querySelector("input:checked") || part.querySelector("input, textarea");
   const isFlagged = () => Boolean(form.querySelector("input[name=problem]:checked")?.value);
   const firstMissing = () => parts.find((part) => !isDone(part));
 
@@ -54,6 +55,11 @@ function begin() {
 
   function onKey(event) {
     const typing = event.target.matches?.("input:not([type=radio]), textarea, select");
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      form.requestSubmit(submitButton);
+      return;
+    }
     if (event.altKey || event.ctrlKey || event.metaKey || typing) return;
     if (event.key === "Enter" && event.target.matches("input")) {
       event.preventDefault();
@@ -65,12 +71,12 @@ function begin() {
     event.preventDefault();
     input.click();
     if (current < parts.length - 1) current += 1;
-    (parts[current].querySelector("input:checked") || parts[current].querySelector("input")).focus();
+    focusable(parts[current]).focus();
     paint();
   }
 
   form.addEventListener("change", () => { paint(); draft.soon(); });
-  form.addEventListener("input", () => draft.soon());
+  form.addEventListener("input", () => { paint(); draft.soon(); });
   form.addEventListener("focusin", (event) => {
     const at = parts.indexOf(event.target.closest?.(".step-part"));
     if (at >= 0) { current = at; paint(); }
@@ -82,7 +88,7 @@ function begin() {
     if (isFlagged() || !part) { send(form, draft, { tell, busy: (on) => { submitButton.disabled = on; }, here, begin }); return; }
     tell(part.dataset.missing);
     current = parts.indexOf(part);
-    part.querySelector("input").focus();
+    focusable(part).focus();
     paint();
   });
   addEventListener("pageshow", () => { draft.sending = false; submitButton.disabled = false; }, { signal });

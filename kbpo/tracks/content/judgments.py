@@ -34,6 +34,11 @@ METHOD = "ratings"
 GONE = ("refused", "expired", "withdrawn", "failed")
 NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
 
+NOT_PAIRS = (
+    "The track {} compares pairs of outputs: a file that names one output a line says nothing of"
+    " them. Its answers can be exported as they were given (export answers)."
+)
+
 
 class CannotImport(Exception):
     """A file of judgments of which nothing was stored; the text is a sentence."""
@@ -143,6 +148,8 @@ def text_kind(track: Track) -> ContentTrack:
     kind = kind_of(track)
     if not isinstance(kind, ContentTrack):
         raise CannotImport(NOT_TEXTS.format(track.name))
+    if kind.opposes:
+        raise CannotImport(NOT_PAIRS.format(track.name))
     return kind
 
 

@@ -62,6 +62,7 @@ _PREDICTIONS = """
     SELECT DISTINCT ON (i.id) %(submission)s, i.id, s.confidence, s.line, '', '', '', '', 1, 1, 1
     FROM said s JOIN instances_instance i ON i.target_id = s.target_id
     ORDER BY i.id, s.line
+    ON CONFLICT (submission_id, instance_id) DO NOTHING
 """
 
 

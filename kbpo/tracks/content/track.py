@@ -157,6 +157,8 @@ class ContentTrack(Track):
     def noise(self, instances: Ids) -> dict[str, Noise]:
         targets = targets_of(instances)
         known = rated(np.unique(targets).tolist())
+        if self.opposes:  # what somebody prefers raises one system and lowers the other
+            known = {pk: Rated(one.ratings, {}, one.in_vain) for pk, one in known.items()}
         single = [criterion for criterion in self.criteria if criterion.single == "mean"]
         return {criterion.name: noise_of(targets, known, criterion.name) for criterion in single}
 

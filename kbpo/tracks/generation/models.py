@@ -1,10 +1,12 @@
-"""What systems that write are run on."""
+"""What systems that write are run on, what they wrote where two are compared, and declared forms."""
 
 from __future__ import annotations
 
 from django.db import models
 
+from kbpo import clock
 from kbpo.corpus.models import Corpus
+from kbpo.submissions.models import Submission
 
 
 class Input(models.Model):
@@ -21,6 +23,43 @@ class Input(models.Model):
         db_table_comment = "Inputs of systems that write"
         constraints = [
             models.UniqueConstraint(fields=["corpus", "key"], name="input_once_a_corpus")
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class DeclaredForm(models.Model):
+    """What people are asked of texts, as an admin declared it in YAML. It never changes: what was
+    answered was answered to these words.
+    """
+
+    name = models.CharField(max_length=19, unique=True)
+    title = models.CharField(max_length=120)
+    text = models.TextField(help_text="The YAML, as it was read (formats/forms.py)")
+    made_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        db_table_comment = "Declared forms: interfaces without code"
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Written(models.Model):
+    """What a system wrote for an input, where people compare two outputs: pairs are made of it when
+    another system arrives.
+    """
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="written")
+    key = models.CharField(max_length=200, help_text="The input's id")
+    text = models.TextField()
+    line = models.PositiveIntegerField()
+
+    class Meta:
+        db_table_comment = "Outputs of systems that are compared two by two"
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "key"], name="written_once_an_input")
         ]
 
     def __str__(self) -> str:

@@ -34,6 +34,7 @@ from kbpo.web.api.answers import whole
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.public.judges import people_of
+from kbpo.web.public.strengths import strengths_of
 
 SAID = (
     "scope",
@@ -48,6 +49,16 @@ SAID = (
 )
 """What is told of an evaluation's settings: nothing that speaks of single systems, for some are
 not public"""
+
+
+def _strengths(shown: Board) -> dict[str, Any] | None:
+    """Strengths of systems that are compared two by two; None where they are judged one by one."""
+    told = strengths_of(shown)
+    return told | {"rows": [_without(row, "submission") for row in told["rows"]]} if told else None
+
+
+def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
 
 
 class TrackList(APIView):
@@ -124,6 +135,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "description": row.submission.public_description,
                 "paper": row.submission.public_links.get("Paper"),
                 "code": row.submission.public_links.get("Code"),
+                "role": row.submission.role,
                 "rank": row.rank,
                 "saved": row.saved,
                 "judges": judges_as_json(shown, row),
@@ -135,6 +147,7 @@ def as_json(shown: Board) -> dict[str, Any]:
         "cannot_be_told_apart": [
             [shown.rows[at].submission.pk for at in group] for group in shown.groups
         ],
+        "strengths": _strengths(shown),
         "being_judged": [
             {"team": one.public_team, "name": one.public_name} for one in shown.being_judged
         ],

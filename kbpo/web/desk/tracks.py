@@ -33,7 +33,7 @@ from kbpo.sampling.open_track import (
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
-from kbpo.tracks.registry import KINDS, class_of, kind_of
+from kbpo.tracks.registry import class_of, kind_of, kinds
 from kbpo.web.access import for_admins
 from kbpo.web.desk.checklist import next_of, steps_of
 
@@ -165,7 +165,7 @@ class TrackForm(forms.Form):
         of_kind = class_of(kind)
         asking, distributions = of_kind.asking[0], of_kind.distributions
         choices = {
-            "kind": [(name, name) for name in KINDS],
+            "kind": [(name, name) for name in kinds()],
             "distribution": [(name, one.label) for name, one in distributions.items()],
             "criterion": [(criterion.name, criterion.label) for criterion in of_kind.criteria],
         }
@@ -224,7 +224,8 @@ def new(request: HttpRequest) -> HttpResponse:
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
     said = request.POST.get("kind") or request.GET.get("kind", "")
-    kind = said if said in KINDS else next(iter(KINDS))
+    known = kinds()
+    kind = said if said in known else known[0]
     form = TrackForm(request.POST or None, kind=kind, initial={"corpus": request.GET.get("corpus")})
     track = (
         form.make(cast(User, request.user))
@@ -239,7 +240,7 @@ def new(request: HttpRequest) -> HttpResponse:
         or Corpus.objects.order_by("name").first()
     )
     status = 422 if request.method == "POST" else 200
-    context = {"form": form, "corpus": chosen, "kind": kind, "kinds": list(KINDS)}
+    context = {"form": form, "corpus": chosen, "kind": kind, "kinds": known}
     return render(request, "desk/track_new.html", context, status=status)
 
 

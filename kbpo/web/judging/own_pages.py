@@ -20,7 +20,7 @@ from annotation.hits import lease
 from annotation.hits.mail_work import ask_for_mail
 from annotation.hits.read_answer import read_answer
 from annotation.hits.todays_set import answered, todays_set
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change
 from annotation.models import Assignment, Worker
 from annotation.quality.hourly import hourly_rates
@@ -93,7 +93,7 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
     """
     learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
-    for name in INTERFACES:
+    for name in names():
         lesson = teach.tutorials().get(name)
         offer = lease.offer_to(worker, name) if name in learned or name in learnable else None
         reward = teach.offered_reward(worker, lesson) if lesson and name not in learned else ZERO
@@ -178,7 +178,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
         if said.get("clear") not in ("yes", "no") or said.get("fair") not in ("yes", "no"):
             refusal = "Answer both questions: whether it is clear, and whether the pay is fair."
         else:
-            interface = said.get("interface", "") if said.get("interface") in INTERFACES else ""
+            interface = said.get("interface", "") if said.get("interface") in names() else ""
             try:
                 speak.give_feedback(
                     worker,
@@ -192,7 +192,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
             else:
                 messages.success(request, "Thank you. The admins will read it, and nobody else.")
                 return redirect("annotate")
-    kinds = [(name, interface_of(name).title) for name in INTERFACES]
+    kinds = [(name, interface_of(name).title) for name in names()]
     context = {"refusal": refusal, "said": request.POST, "kinds": kinds}
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
@@ -300,7 +300,7 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
         "payout": paid,
         "lines": [
             {
-                "what": interface_of(line.what).title if line.what in INTERFACES else line.what,
+                "what": interface_of(line.what).title if line.what in names() else line.what,
                 "line": line,
             }
             for line in payout.lines_of(paid)

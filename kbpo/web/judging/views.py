@@ -31,7 +31,7 @@ from annotation.hits import lease
 from annotation.hits.submit import Outcome, submit
 from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change, change
 from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
@@ -178,7 +178,7 @@ def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
     asked from now on.
     """
     kind = request.GET.get("kind")
-    if kind is not None and (kind in INTERFACES or not kind):
+    if kind is not None and (kind in names() or not kind):
         lease.choose(worker, kind)
     return _to_next(request, worker)
 

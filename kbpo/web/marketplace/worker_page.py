@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from annotation.hits.read_answer import read_answer
-from annotation.interfaces.registry import INTERFACES
+from annotation.interfaces.registry import names
 from annotation.models import UNLISTED, Worker
 from annotation.platforms import proof
 from annotation.workers import speak
@@ -102,7 +102,7 @@ def _feedback(request: HttpRequest, worker: Worker) -> str:
         raise speak.CannotSay(
             "Answer both questions: whether it is clear, and whether the pay is fair."
         )
-    interface = said.get("interface", "") if said.get("interface") in INTERFACES else ""
+    interface = said.get("interface", "") if said.get("interface") in names() else ""
     speak.give_feedback(
         worker,
         interface,

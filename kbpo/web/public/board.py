@@ -56,6 +56,7 @@ from kbpo.web.csv import csv_response
 from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
+from kbpo.web.public.strengths import strengths_of
 from scoring.saved import UNAIDED
 
 LEVELS = {"80": "80 %", "95": "95 %"}
@@ -256,6 +257,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "heads": sorted_by,
         "switches": [*_switches(view, track, address), *_helped(shown, view, address)],
         "alone": alone_of(shown),
+        "strengths": strengths_of(shown),
         "facts": facts(track, shown),
         "judges": of_board(shown),
         "has_published": any(column.place == "published" for column in kind.columns),
@@ -536,7 +538,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     kind = kind_of(track)
     with_documents = recall_of(track) is not None
     header = ["team", "system", "rank_best", "rank_worst", "labels", *JUDGES, "note"]
-    about = ["submission", "paper", "code"]
+    about = ["submission", "role", "paper", "code"]
     header += ["documents"] if with_documents else []
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
@@ -554,7 +556,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
             told += [getattr(row.figure(one.name), end, None) for end in ends]
         told += [row.saved] if with_saved else []
         links = row.submission.public_links
-        told += [row.submission.pk]
+        told += [row.submission.pk, row.submission.role]
         rows.append([*names, *told, links.get("Paper"), links.get("Code")])
     day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
     filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"

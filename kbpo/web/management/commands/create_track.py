@@ -49,7 +49,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="Name of the track")
         parser.add_argument("--corpus", required=True, help="Slug of the corpus")
-        parser.add_argument("--kind", default="kbp", choices=list(KINDS))
+        parser.add_argument(
+            "--kind", default="kbp", help=f"{', '.join(KINDS)}, or form-NAME of a declared form"
+        )
         parser.add_argument("--description", default="")
         parser.add_argument("--distribution", default="", help=f"Guaranteed: {_known()[0]}")
         parser.add_argument("--criterion", default="", help=f"Guaranteed: {_known()[1]}")

@@ -1,0 +1,471 @@
+"""Kinds of track that ask by a declared form: what it asks are the criteria, without code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.forms import Form, Lesson, Question, read_form, said_of
+from formats.messages import Report
+from kbpo import clock
+from kbpo.corpus.fetch import fetch
+from kbpo.instances.models import Target
+from kbpo.queue import nudge
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import (
+    DEFAULT,
+    Asking,
+    Column,
+    Criterion,
+    Distribution,
+    Duels,
+    Judged,
+    Quantity,
+    Unusable,
+    Verdicts,
+    Waits,
+)
+from kbpo.tracks.content.explore import Judged as JudgedText
+from kbpo.tracks.content.ratings import NOTHING, rated
+from kbpo.tracks.content.store import Claim, contents, store
+from kbpo.tracks.generation.models import DeclaredForm, Input, Written
+from kbpo.tracks.generation.track import GenerationTrack
+from kbpo.tracks.registry import FORM
+
+BETWEEN = "\n\n⁂\n\n"
+"""Stands between the two texts of a pair where they are shown in one"""
+WAITS = (
+    "It waits for another system: there is nothing yet to compare it with. No other system of this"
+    " track has an output for these inputs, and the inputs have no references."
+)
+GONE = ("refused", "expired", "withdrawn", "failed")
+
+
+class CannotDeclare(Exception):
+    """A form of which nothing was stored; each text is a sentence with line, code and field."""
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(" ".join(sentences))
+        self.sentences = sentences
+
+
+def declare(text: str) -> DeclaredForm:
+    """The form, stored. Raises CannotDeclare with all that is wrong."""
+    report = Report(100)
+    form = read_form(text, report)
+    if form is None:
+        raise CannotDeclare(*said_of(report))
+    if DeclaredForm.objects.filter(name=form.name).exists():
+        raise CannotDeclare(
+            f"There is a form {form.name} already, and what was answered rests on its words:"
+            " choose another name."
+        )
+    return DeclaredForm.objects.create(name=form.name, title=form.title, text=text)
+
+
+def names() -> list[str]:
+    """The names of the declared forms, the oldest first."""
+    return list(DeclaredForm.objects.order_by("pk").values_list("name", flat=True))
+
+
+def form_of(name: str) -> Form:
+    """The form of that name. Raises KeyError if there is none."""
+    return _read(_text_of(name))
+
+
+def class_of_form(name: str) -> type[GenerationTrack]:
+    """The kind of track that asks by a form. Raises KeyError if there is none of that name."""
+    return _class(_text_of(name))
+
+
+def _text_of(name: str) -> str:
+    text = DeclaredForm.objects.filter(name=name).values_list("text", flat=True).first()
+    if text is None:
+        raise KeyError(FORM + name)
+    return text
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> Form:
+    form = read_form(text, Report())
+    if form is None:  # what is stored could be read once
+        raise KeyError(FORM)
+    return form
+
+
+@lru_cache(maxsize=256)
+def _class(text: str) -> type[GenerationTrack]:
+    form = _read(text)
+    base = PreferenceTrack if form.compares else DeclaredTrack
+    asking = Asking(FORM + form.name, form.price, form.seconds, people=form.people)
+    digest = sha256(form.name.encode()).hexdigest()[:8]
+    return type(
+        base.__name__,
+        (base,),
+        {
+            "kind": FORM + form.name,
+            "target_kind": f"{base.target_kind}-{digest}",  # judgments of two forms never mix
+            "form": form,
+            "criteria": tuple(_criterion(question) for question in form.scored),
+            "asking": (asking,),
+            "second_share": form.second_share,
+            "__module__": __name__,
+        },
+    )
+
+
+def _criterion(question: Question) -> Criterion:
+    is_share = question.kind != "rating" and (question.low, question.high) == (0.0, 1.0)
+    return Criterion(
+        question.name,
+        question.label,
+        higher_is_better=question.higher_is_better,
+        low=question.low,
+        high=question.high,
+        unit="%" if is_share else "",
+        single="mean",
+    )
+
+
+def field_of(question: Question) -> dict[str, Any]:
+    """What a page needs of a question; the values of its answers in [0, 1]."""
+    options = [
+        {"label": one.label, "value": question.share(one.value), "cue": one.cue}
+        for one in question.answers
+    ]
+    return {
+        "name": question.name,
+        "label": question.label,
+        "ask": question.ask,
+        "kind": question.kind,
+        "required": question.required,
+        "options": options,
+    }
+
+
+def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> dict[str, Any]:
+    """What a question carries, for the interface `form`."""
+    payload: dict[str, Any] = {
+        "title": form.title,
+        "text": BETWEEN.join(texts),
+        "fields": [field_of(question) for question in form.questions],
+        "guide": list(form.guide),
+    }
+    if len(texts) > 1:
+        payload["texts"] = list(texts)
+    shown = [
+        {"label": name.capitalize(), "text": beside[name]}
+        for name in form.shows
+        if beside.get(name)
+    ]
+    return payload | ({"beside": shown} if shown else {})
+
+
+def tutorial_of(name: str) -> dict[str, Any] | None:
+    """The tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
+    form = form_of(name)
+    if not form.lessons:
+        return None
+    questions = [
+        {
+            "payload": payload_of(form, lesson.texts, lesson.beside),
+            "right": _raw(form, lesson),
+            "tests": lesson.tests,
+            "why": lesson.why,
+        }
+        for lesson in form.lessons
+    ]
+    return {
+        "interface": FORM + name,
+        "version": 1,
+        "needed": form.needed,
+        "minutes": form.minutes,
+        "intro": list(form.intro),
+        "criteria": {question.name: question.label.lower() for question in form.questions},
+        "questions": questions,
+    }
+
+
+def _raw(form: Form, lesson: Lesson) -> dict[str, Any]:
+    """The right answer as the form sends it: the places of buttons, from 1."""
+    raw = {
+        question.name: ["–"] for question in form.questions if question.kind == "text"
+    }  # anything is right
+    for question in form.scored:
+        values = [answer.value for answer in question.answers]
+        raw[question.name] = [str(values.index(float(lesson.right[question.name])) + 1)]
+    return raw
+
+
+class DeclaredTrack(GenerationTrack):
+    """Outputs of systems, judged by a declared form one by one."""
+
+    form: ClassVar[Form]
+    priors: ClassVar = {}
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        contents_of = {target.pk: target.content or {} for target in targets}
+        inputs = self._inputs(contents_of)
+        return {
+            pk: payload_of(self.form, [content["text"]], _beside(inputs[content["input"]]))
+            for pk, content in contents_of.items()
+        }
+
+
+def _beside(asked: Input) -> dict[str, str]:
+    """What a form may show beside an output."""
+    return {
+        "question": asked.question,
+        "source": asked.source,
+        "reference": asked.references[0] if asked.references else "",
+    }
+
+
+class PreferenceTrack(DeclaredTrack):
+    """Outputs of two systems for one input, side by side: which is better?
+
+    A target is a pair of texts for an input, in an order that follows from their hashes and so says
+    nothing of whose they are. It is a prediction of both systems: of one that its text is better,
+    of the other that its own is. An upload is paired with all that is there, and with the first
+    reference; as soon as its sample is drawn, those who take part state their pairs with it too,
+    and so each of these has a chance to be judged. Equal texts are a tie that nobody is asked about.
+    """
+
+    target_kind: ClassVar[str] = "pair"
+    distributions: ClassVar = {"instance": Distribution("Every pair", "1.0::float8")}
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity("mean", "Win rate", "W", "preferred more often"),
+    )
+    columns: ClassVar[tuple[Column, ...]] = (Column("mean", "mean", DEFAULT, "first"),)
+    metrics: ClassVar = ()
+    opposes: ClassVar[bool] = True
+    words: ClassVar = replace(
+        GenerationTrack.words,
+        item="pair",
+        items="pairs",
+        offer="Upload what your system wrote. People see it beside what another system wrote, and"
+        " say which is better. You get a win rate that says how sure it is.",
+        promise="People see two texts for one input, in an order drawn at random: not which systems"
+        " wrote them.",
+        description="On-demand evaluation of generated text by pairwise preference: win rates with"
+        " intervals.",
+        described="nothing: of preferences no guess is made",
+    )
+
+    def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
+        rows = [
+            Written(
+                submission_id=submission_id,
+                key=claim.content["input"],
+                text=claim.content["text"],
+                line=claim.line,
+            )
+            for claim in claims
+        ]
+        if report.fatal or not rows:
+            errors = [message.text for message in report if message.severity == "error"]
+            raise Unusable(" ".join(["The file has no usable output.", *errors[:1]]))
+        Written.objects.filter(
+            submission=submission_id
+        ).delete()  # a file that waited is read again
+        Written.objects.bulk_create(rows, batch_size=2000)
+        others = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
+        here = others.exclude(status__in=GONE).values_list("pk", flat=True)
+        pairs = self._pairs(submission_id, list(here), with_references=True)
+        stored = store(submission_id, self.corpus, self.target_kind, pairs)
+        waiting = others.filter(status="received", reason=WAITS)
+        if waiting.update(next_try_at=clock.now()):
+            nudge("ingest")
+        if not stored:
+            raise Waits(WAITS)
+        return {
+            "outputs": len(rows),
+            "pairs": stored,
+            "output_lines": report.relation_lines,
+            "set_aside": report.relation_lines - len(rows),
+            "lines": report.lines,
+        }
+
+    def _pairs(
+        self, submission_id: int, others: Sequence[int], *, with_references: bool = False
+    ) -> Iterator[Claim]:
+        """Yields its pairs with these systems, and with what people wrote for the inputs."""
+        own = list(Written.objects.filter(submission=submission_id).order_by("line"))
+        keys = [one.key for one in own]
+        texts: dict[str, list[str]] = {key: [] for key in keys}
+        if with_references:
+            for asked in Input.objects.filter(corpus=self.corpus, key__in=keys):
+                texts[asked.key] += asked.references[:1]
+        rows = Written.objects.filter(submission__in=others, key__in=keys)
+        for row in rows.order_by("submission_id"):
+            texts[row.key].append(row.text)
+        for one in own:
+            for text in texts[one.key]:
+                yield _pair(one.key, one.text, text, one.line)
+
+    def joined(self, submission_id: int) -> list[int]:
+        others = Submission.objects.filter(track=self.track).confirmed().exclude(pk=submission_id)
+        here = list(others.order_by("pk").values_list("pk", flat=True))
+        sides = [(submission_id, here), *((other, [submission_id]) for other in here)]
+        return [
+            system
+            for system, met in sides
+            if store(system, self.corpus, self.target_kind, self._pairs(system, met))
+        ]
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        contents_of = {target.pk: target.content or {} for target in targets}
+        inputs = self._inputs(contents_of)
+        return {
+            pk: payload_of(self.form, content["texts"], _beside(inputs[content["input"]]))
+            for pk, content in contents_of.items()
+        }
+
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        waiting = super().unanswered(of)
+        rows = Target.objects.filter(pk__in=set().union(*waiting.values()))
+        tied = {pk for pk, content in rows.values_list("pk", "content") if _is_tie(content)}
+        return {submission: targets - tied for submission, targets in waiting.items()}
+
+    def judge(
+        self,
+        instances: NDArray[np.int64],
+        submissions: Sequence[int],
+        *,
+        until: int | None = None,
+    ) -> dict[str, NDArray[np.float64]]:
+        verdicts = super().judge(instances, submissions, until=until)
+        is_first = self._is_first(instances, submissions)
+        tied = self._tied(instances)
+        for name, values in verdicts.items():
+            oriented = np.where(is_first, values, 1 - values)
+            oriented[tied] = 0.5
+            verdicts[name] = oriented
+        return verdicts
+
+    def _is_first(
+        self, instances: NDArray[np.int64], submissions: Sequence[int]
+    ) -> NDArray[np.bool_]:
+        """(n, m) whether a system wrote the first text of a pair."""
+        unique, place = np.unique(instances, return_inverse=True)
+        rows = fetch(
+            "SELECT i.id, w.submission_id FROM instances_instance i"
+            " JOIN instances_target t ON t.id = i.target_id JOIN generation_written w"
+            " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>0"
+            " WHERE i.id = ANY(%s) AND w.submission_id = ANY(%s)",
+            [unique.tolist(), list(submissions)],
+        )
+        found = np.zeros((unique.size, len(submissions)), dtype=np.bool_)
+        column = {submission: at for at, submission in enumerate(submissions)}
+        for instance, submission in rows:
+            found[np.searchsorted(unique, instance), column[submission]] = True
+        return found[place]
+
+    def _tied(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(n,) whether the two texts of a pair are the same."""
+        unique, place = np.unique(instances, return_inverse=True)
+        texts = contents(unique.tolist())
+        tied = np.array([_is_tie(texts.get(pk)) for pk in unique.tolist()], dtype=np.bool_)
+        return tied[place]
+
+    def duels(self, submissions: Sequence[int]) -> dict[str, Duels]:
+        """Criterion -> every judgment of two systems' outputs, a judgment of texts that several
+        wrote once for each pair of them.
+        """
+        rows = fetch(
+            "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
+            " FROM instances_target t"
+            " JOIN generation_written a ON a.key = t.content->>'input'"
+            "  AND a.text = t.content->'texts'->>0 AND a.submission_id = ANY(%(systems)s)"
+            " JOIN generation_written b ON b.key = t.content->>'input'"
+            "  AND b.text = t.content->'texts'->>1 AND b.submission_id = ANY(%(systems)s)"
+            "  AND b.submission_id <> a.submission_id"
+            " WHERE t.corpus_id = %(corpus)s AND t.kind = %(kind)s"
+            "  AND (t.content->'texts'->>0 <> t.content->'texts'->>1"
+            "   OR a.submission_id < b.submission_id)"
+            " ORDER BY t.id, a.submission_id, b.submission_id",
+            {"systems": list(submissions), "corpus": self.corpus.pk, "kind": self.target_kind},
+        )
+        column = {submission: at for at, submission in enumerate(submissions)}
+        inputs = {key: at for at, key in enumerate(sorted({row[3] for row in rows}))}
+        known = rated({row[0] for row in rows})
+        found = {}
+        for criterion in self.criterion_names():
+            judged = [
+                (column[first], column[second], value, inputs[key])
+                for target, first, second, key in rows
+                for value in known.get(target, NOTHING).ratings.get(criterion, ())
+            ]
+            table = np.array(judged, dtype=np.float64).reshape(-1, 4)
+            left, right, cluster = (table[:, at].astype(np.int64) for at in (0, 1, 3))
+            found[criterion] = Duels(left, right, table[:, 2], cluster)
+        return found
+
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        found = super().verdicts(submission_id, public=public)
+        return replace(found, value=self._own(submission_id, found.prediction, found.value))
+
+    def _own(
+        self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """(n,) what was said of the first text, as it was said of the system's own."""
+        rows = dict(
+            fetch(
+                "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE p.id = ANY(%s)",
+                [list(predictions)],
+            )
+        )
+        instances = np.array([rows[pk] for pk in predictions], dtype=np.int64)
+        is_first = self._is_first(instances, [submission])[:, 0]
+        return np.where(is_first, values, 1 - values)
+
+    def describe(
+        self,
+        submission_id: int,
+        predictions: Sequence[int],
+        *,
+        public: bool,
+        unjudged: Collection[int] = (),
+    ) -> list[Judged]:
+        described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
+        is_first = self._own(submission_id, predictions, np.ones(len(predictions)))
+        return [
+            _turned(one) if isinstance(one, JudgedText) and not first else one
+            for one, first in zip(described, is_first.tolist(), strict=True)
+        ]
+
+    def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        return {}
+
+    def by_input(self, submission_id: int) -> Mapping[str, int]:
+        return {}
+
+
+def _pair(key: str, one: str, other: str, line: int) -> Claim:
+    first, second = sorted((one, other), key=lambda text: _order(key, text))
+    content = {"input": key, "text": BETWEEN.join((first, second)), "texts": [first, second]}
+    return Claim(json.dumps([key, first, second]), line, content)
+
+
+def _order(key: str, text: str) -> bytes:
+    """Which of two texts is the first: as good as drawn at random, and always the same."""
+    return sha256(f"{key}\n{text}".encode()).digest()
+
+
+def _is_tie(content: Mapping[str, Any] | None) -> bool:
+    texts = (content or {}).get("texts", ("", "-"))
+    return bool(texts[0] == texts[1])
+
+
+def _turned(judged: JudgedText) -> JudgedText:
+    """What was said of the other text, as it is said of one's own."""
+    said = [replace(one, value=None if one.value is None else 1 - one.value) for one in judged.said]
+    right = None if judged.right is None else not judged.right
+    return replace(judged, said=said, right=right)

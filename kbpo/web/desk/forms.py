@@ -1,0 +1,106 @@
+"""The admins' page of declared forms: what people are asked of texts, written in YAML, tried before
+it is kept.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from annotation.models import Question
+from kbpo.accounts.audit import note
+from kbpo.tracks.generation.declared import CannotDeclare, declare, form_of, payload_of
+from kbpo.tracks.generation.models import DeclaredForm
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import FORM
+from kbpo.web.access import admin_of, for_admins
+from kbpo.web.judging.views import show as show_question
+
+EXAMPLE = Path(__file__).with_name("example_form.yaml")
+LARGEST = 200_000
+SAMPLE = (
+    "The ferry to Marsk runs again from Monday. It had been laid up since the storm of March.",
+    "From Monday there is a ferry to Marsk once more; the storm had stopped it in March.",
+)
+"""Texts that a preview shows where the tutorial has none"""
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """The forms there are, and one to write; a POST keeps it, or says what is wrong with it."""
+    wrong: tuple[str, ...] = ()
+    text = EXAMPLE.read_text(encoding="utf-8")
+    if request.method == "POST":
+        text, wrong = _text_of(request)
+        if not wrong:
+            try:
+                row = declare(text)
+            except CannotDeclare as problem:
+                wrong = problem.sentences
+            else:
+                note("declare form", f"form:{row.name}", who=admin_of(request), after=row.title)
+                messages.success(request, f"{row.title} is declared. A track can ask by it now.")
+                return redirect("desk-form", name=row.name)
+    context: dict[str, Any] = {
+        "rows": DeclaredForm.objects.order_by("-pk"),
+        "text": text,
+        "wrong": wrong,
+    }
+    return render(request, "desk/forms.html", context, status=422 if wrong else 200)
+
+
+def _text_of(request: HttpRequest) -> tuple[str, tuple[str, ...]]:
+    """What was sent, as a file or typed; and why it cannot be read."""
+    file = request.FILES.get("file")
+    if file is None:
+        return request.POST.get("text", "").replace("\r\n", "\n"), ()
+    if file.size is not None and file.size > LARGEST:
+        return "", (f"The file is longer than {LARGEST // 1000} kB. Shorten it.",)
+    try:
+        return file.read().decode("utf-8"), ()
+    except UnicodeDecodeError:
+        return "", ("The file is not UTF-8. Save it as UTF-8 and send it again.",)
+
+
+@for_admins
+def one(request: HttpRequest, name: str) -> HttpResponse:
+    """One form: its YAML, the tracks that ask by it, and its page."""
+    row = get_object_or_404(DeclaredForm, name=name)
+    context = {
+        "row": row,
+        "form": form_of(name),
+        "kind": FORM + name,
+        "tracks": Track.objects.filter(kind=FORM + name).order_by("name"),
+    }
+    return render(request, "desk/form.html", context)
+
+
+@for_admins
+def preview(request: HttpRequest, name: str) -> HttpResponse:
+    """The page that annotators see, with the first text of the tutorial."""
+    try:
+        form = form_of(name)
+    except KeyError:
+        raise Http404 from None
+    lesson = form.lessons[0] if form.lessons else None
+    texts = lesson.texts if lesson else SAMPLE[: 2 if form.compares else 1]
+    asked = Question(
+        interface=FORM + name,
+        payload=payload_of(form, texts, lesson.beside if lesson else {}),
+        target_id=0,
+        reward=form.price,
+        seconds=form.seconds,
+    )
+    return show_question(request, asked, None, {"preview": True, "elapsed": 0})
+
+
+urlpatterns = [
+    path("desk/forms/", show, name="desk-forms"),
+    path("desk/forms/<slug:name>/", one, name="desk-form"),
+    path("desk/forms/<slug:name>/preview/", preview, name="desk-form-preview"),
+]

@@ -1,0 +1,248 @@
+"""Declared forms: from YAML on the desk to questions, and to a board of win rates and strengths."""
+
+from __future__ import annotations
+
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.budget.check_books import check_books
+from annotation.interfaces.registry import interface_of
+from annotation.models import Question, Response
+from annotation.workers import teach
+from kbpo.accounts.models import Team, User
+from kbpo.corpus.models import Corpus
+from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.preferences import strengths
+from kbpo.instances.models import Label
+from kbpo.money.spend import balance
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import receive
+from kbpo.tracks.base import Duels
+from kbpo.tracks.content.judgments import CannotImport, text_kind
+from kbpo.tracks.generation.declared import CannotDeclare, declare
+from kbpo.tracks.generation.load import load_inputs
+from kbpo.tracks.generation.models import DeclaredForm
+from kbpo.tracks.registry import class_of, kind_of
+from kbpo.web.desk.forms import EXAMPLE
+from rehearsal.browser import Browser, Page
+from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
+
+BETTER = """
+name: better
+title: Which is better?
+price: 0.10
+second_share: 0
+questions:
+  - {name: preferred, kind: preference, ask: "Which text is better?", label: Preferred}
+  - {name: why, kind: text, ask: "Why?", required: no}
+tutorial:
+  questions:
+    - texts: [A good text., A bad text.]
+      right: {preferred: 1}
+      why: The first is good.
+"""
+INPUTS = tuple(f"article {number}" for number in range(24))
+WORTH = {"bad": 0, "fair": 1, "good": 2}
+
+
+def corpus_of(tmp_path: Path, **more: Any) -> Any:
+    path = tmp_path / "inputs.jsonl"
+    path.write_text("".join(json.dumps({"input_id": key} | more) + "\n" for key in INPUTS))
+    return load_inputs("Articles", path)
+
+
+def outputs(word: str) -> list[str]:
+    """What a system writes: texts of one worth, but for the first, which all write alike."""
+    texts = [f"{key} {word}" for key in INPUTS]
+    texts[0] = "the same fair"
+    return [
+        json.dumps({"input_id": key, "output": text})
+        for key, text in zip(INPUTS, texts, strict=True)
+    ]
+
+
+def answer(page: Page) -> dict[str, list[str]]:
+    """What somebody sends who knows which text is better, and why."""
+    texts = page.text.split('<div class="doc plain"')[1:3]
+    first, second = (
+        next(worth for word, worth in WORTH.items() if f" {word}</div>" in text) for text in texts
+    )
+    place = "1" if first > second else "3" if first < second else "2"
+    return {"preferred": [place], "why": ["It reads better."]}
+
+
+def compare(url: str, name: str) -> int:
+    """How many pairs an annotator compared through the pages, after the tutorial."""
+    if not User.objects.filter(username=name).exists():
+        User.objects.create_user(name, password=PASSWORD, is_annotator=True)
+    browser, answers = Browser(url), 0
+    login = browser.get("/login/").form()
+    browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
+    page = browser.get("/annotate/next/")
+    if page.path == "/annotate/terms/":
+        terms = page.form()
+        browser.submit(terms, terms.values() | {"agree": ["1"]})
+        begin = browser.get("/annotate/tutorial/form-better/")
+        lesson = browser.submit(begin.form(), begin.form().values())
+        form = lesson.form("answer")
+        browser.submit(form, form.values() | {"preferred": ["1"]})
+    page = browser.get("/annotate/next/")
+    while page.status == 200 and page.has_form("answer"):
+        form = page.form("answer")
+        page = browser.submit(form, form.values() | answer(page))
+        answers += 1
+    return answers
+
+
+def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
+    transactional_db: None, live_server: Any, tmp_path: Path
+) -> None:
+    admin = User.objects.create_user("admin", password=PASSWORD, is_staff=True)
+    desk = Client()
+    desk.force_login(admin)
+    bad = desk.post("/desk/forms/", {"text": BETTER.replace("price: 0.10", "price: much")})
+    assert bad.status_code == 422 and not DeclaredForm.objects.exists()
+    assert "Line 4 [schema.form] price: “much” is no price" in bad.content.decode()
+    assert desk.post("/desk/forms/", {"text": BETTER}).status_code == 302
+    for address in ("", "better/", "better/preview/"):
+        assert desk.get(f"/desk/forms/{address}").status_code == 200
+    corpus, url = corpus_of(tmp_path), live_server.url
+    form = desk.get(f"/desk/tracks/new/?kind=form-better&corpus={corpus.pk}")
+    assert "Preferred" in form.content.decode()
+    track = open_track(
+        create_track(
+            corpus,
+            "Pairs",
+            kind="form-better",
+            target_half_width=Decimal("0.100"),
+            money=Money(budget=Decimal(90)),
+        )
+    )
+    tokens = {word: researcher(word) for word in WORTH}
+    first = upload(url, tokens["good"], "Good", outputs("good"), track.slug)
+    waiting = Submission.objects.get(pk=first)
+    assert waiting.status == "received" and "It waits for another system" in waiting.reason
+    runs = {"good": first}
+    for word in ("fair", "bad"):
+        runs[word] = upload(url, tokens[word], word.title(), outputs(word), track.slug)
+    call_command("tick", "--until-idle", verbosity=0)
+    for word, pk in runs.items():
+        call(f"{url}/api/submissions/{pk}/confirm/", tokens[word], b"{}")
+        call_command("tick", "--until-idle", verbosity=0)
+    for _ in range(12):
+        if not compare(url, "ada"):
+            break
+        call_command("tick", "--until-idle", verbosity=0)
+    assert set(Submission.objects.values_list("status", flat=True)) == {"scored"}
+    pairs = {
+        row.submission.name: row
+        for row in board(track, distribution="instance", criterion="preferred").rows
+    }
+    n = len(INPUTS)
+    truth = {"Good": (2 * n - 1.5) / (2 * n - 1), "Fair": 0.5, "Bad": 0.5 / (2 * n - 1)}
+    assert list(pairs) == list(truth)
+    for name, value in truth.items():
+        figure = pairs[name].figures["mean"]
+        assert figure.low95 <= value <= figure.high95, (name, figure)
+        assert Submission.objects.get(name=name).predictions.count() == 2 * n - 1
+    assert [row.rank for row in pairs.values()] == [(1, 1), (2, 2), (3, 3)]
+    shown = Browser(url).get(f"/tracks/{track.slug}/").text
+    assert "Win rate" in shown and "Strengths" in shown
+    told = call(f"{url}/api/tracks/pairs/board/", tokens["good"])
+    assert told["strengths"]["why"].startswith("Some systems won every judgment")
+    assert Response.objects.filter(criterion="why", value__text="It reads better.").exists()
+    ratings = [one.value.get("ratings", {}) for one in Label.objects.all()]
+    assert ratings and {frozenset(one) for one in ratings} == {frozenset({"preferred"})}
+    texts = [question.payload["texts"] for question in Question.objects.all()]
+    assert all(one != other for one, other in texts), "equal texts are a tie, and not asked"
+    spent = balance(track=track, purpose_kind="submission")
+    assert spent.spent == Decimal("0.10") * len(texts) and spent.open == 0
+    assert check_books() == []
+    mine = Client()
+    mine.force_login(User.objects.get(username="of good"))
+    explored = mine.get(f"/submissions/{first}/explore/?verdict=judged")
+    said = [one.said[0].value for one in explored.context["rows"]]
+    assert said and all(value == 1.0 for value in said), "what was said of its own text"
+    for address in (f"/submissions/{first}/", "/tracks/pairs/about/", "/tracks/pairs/compare/"):
+        assert Browser(url).get(address).status == 200
+    with pytest.raises(CannotImport, match="compares pairs"):
+        text_kind(track)
+
+
+@pytest.mark.django_db
+def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path) -> None:
+    class Kind:
+        def duels(self, systems: list[int]) -> dict[str, Duels]:
+            left, right = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 1, 2, 2, 0, 0])
+            outcome = np.array([1, 0.5, 1, 1, 1, 1])
+            return {"preferred": Duels(left, right, outcome, np.arange(6))}
+
+    told = strengths(Kind(), [7, 8, 9])["preferred"]  # type: ignore[arg-type]
+    assert {row["system"] for row in told["rows"]} == {7, 8, 9}
+    assert sum(row["strength"] for row in told["rows"]) == pytest.approx(0)
+    assert all(row["low80"] < row["strength"] < row["high80"] for row in told["rows"])
+
+
+@pytest.mark.django_db
+def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Path) -> None:
+    call_command("declare_form", EXAMPLE, stdout=io.StringIO())
+    kind = class_of("form-helpfulness")
+    assert [one.name for one in kind.criteria] == ["helpful", "harmless"]
+    assert (kind.criteria[0].low, kind.criteria[0].high) == (1.0, 5.0)
+    corpus = corpus_of(tmp_path, question="who?", references=["somebody"])
+    track = create_track(corpus, "Help", kind="form-helpfulness")
+    assert track.criterion == "helpful" and track.workers_per_question == 1
+    assert kind_of(track).asking[0].reward == Decimal("0.05")
+    interface = interface_of("form-helpfulness")
+    assert interface.title == "How helpful is it?"
+    lesson = teach.tutorials()["form-helpfulness"]
+    (right,) = [teach.right_of(lesson, 1)]
+    assert [one.value.get("value") for one in right] == [0.0, 1.0, None]
+    asked = lesson.question(1)
+    said = interface.parse(asked, {"helpful": ["4"], "harmless": ["1"], "why": [" "]})
+    assert [(one.criterion, one.value["value"]) for one in said] == [
+        ("helpful", 0.75),
+        ("harmless", 1.0),
+    ]
+    with pytest.raises(CommandError, match="There is a form helpfulness already"):
+        call_command("declare_form", EXAMPLE)
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("declare_form", tmp_path / "none.yaml")
+
+
+@pytest.mark.django_db
+def test_pairs_that_come_later_cannot_be_drawn_by_the_design_of_the_publication(
+    tmp_path: Path,
+) -> None:
+    declare(BETTER)
+    with pytest.raises(ValidationError, match="only the design poisson"):
+        create_track(corpus_of(tmp_path), "Pairs", kind="form-better", design="iid")
+    with pytest.raises(ValidationError, match="no kind of track form-none"):
+        create_track(Corpus(), "None", kind="form-none")
+    with pytest.raises(CannotDeclare, match="already"):
+        declare(BETTER)
+
+
+@pytest.mark.django_db
+def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> None:
+    declare(BETTER)
+    corpus = corpus_of(tmp_path, references=["A fair text."])
+    track = open_track(create_track(corpus, "Pairs", kind="form-better"))
+    user = User.objects.create_user("rosa", is_researcher=True)
+    team = Team.objects.create(name="Rosa", slug="rosa")
+    team.members.add(user)
+    lines = io.BytesIO("\n".join(outputs("good")).encode())
+    row = receive(track, team, user, lines, name="Good", file_name="good.jsonl")
+    call_command("tick", "--until-idle", verbosity=0)
+    row.refresh_from_db()
+    assert row.status == "planned" and row.counts["pairs"] == len(INPUTS)
