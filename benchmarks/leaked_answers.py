@@ -31,12 +31,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
 from benchmarks.arrivals import LEVEL, World, Z, worlds
-from benchmarks.our_rule import Board, arrive, doubt, measure
-from estimators import horvitz_thompson, leaks, poisson, seen
+from benchmarks.our_rule import Board, Run, arrive, measure
+from estimators import horvitz_thompson, leaks, model, poisson, seen
 
 ALPHA, EARLIER, FOLDS = 0.001, 27, 5
 N_DOCUMENTS = 500
 HALF_WIDTHS = (0.10, 0.05, 0.03)
+UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
 
 
@@ -214,10 +215,7 @@ def goal_of(half_width: float) -> float:
 def error(board: Board, i: int) -> tuple[float, bool]:
     """Return how far the printed precision of a run is off, and whether its interval holds."""
     world = board.world
-    own = np.flatnonzero(world.member[:, i])
-    names = world.target[own]
-    target = np.unique(names, return_inverse=True)[1]
-    found, _ = measure(board, own, world.P[own, i], board.pi[names], target, True)
+    found, _ = measure(board, Run.of(world, i, 0.0), True)
     low, high = found.confidence_interval(LEVEL, method="wilson")
     truth = float(world.P[:, i] @ world.true)
     return float(found.value) - truth, bool(low <= truth <= high)
@@ -234,7 +232,8 @@ def treated(board: Board, i: int, half_width: float) -> tuple[float, bool]:
     g = board.fitted.g[np.searchsorted(board.rows, own)]
     chance = np.ones(own.size)
     chance[rest] = poisson.water_fill(
-        p[rest], np.zeros(rest.size), doubt(board, p[rest], g[rest], code),
+        p[rest], np.zeros(rest.size),
+        model.expected_error(p[rest], g[rest], code, correlation=board.rho),
         target_variance=goal_of(half_width), target=code,
     )  # fmt: skip
     own_pi = before.copy()
@@ -265,7 +264,7 @@ def board_of_three(
     n = world.n_targets
     board = Board(world, rng.random(n), rng.integers(0, FOLDS, n), np.zeros(n), [])
     for one in (i, other):
-        arrive(board, one, True, goal_of(half_width))
+        arrive(board, [one], True, goal_of(half_width), UNTIL)
     run = made_from(world, i, board.asked, 1.0, how, rng)
     full = with_run(world, run)
     new = full.member.shape[1] - 1
@@ -277,7 +276,7 @@ def board_of_three(
     fooled = Board(full, board.u, board.fold, board.pi.copy(), [])
     for one in (i, other):
         fooled.welcome(one)
-    arrive(fooled, new, True, goal_of(half_width))
+    arrive(fooled, [new], True, goal_of(half_width), UNTIL)
     return found | {"believed": [error(fooled, one) for one in (i, other, new)]}
 
 
