@@ -408,8 +408,10 @@ class PreferenceTrack(DeclaredTrack):
             found[criterion] = Duels(left, right, table[:, 2], cluster)
         return found
 
-    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
-        found = super().verdicts(submission_id, public=public)
+    def verdicts(
+        self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
+    ) -> Verdicts:
+        found = super().verdicts(submission_id, public=public, targets=targets)
         return replace(found, value=self._own(submission_id, found.prediction, found.value))
 
     def _own(
