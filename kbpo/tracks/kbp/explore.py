@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.fetch import by_index, fetch
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
 from kbpo.instances.merge import PUBLIC, RANK, values_inside
 from kbpo.instances.models import Label, Target
@@ -120,12 +120,13 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
     """The predictions of a submission in documents with these words (in so many of them at most),
     and whether there are no more such documents.
     """
-    documents = list(
-        Document.objects.filter(corpus=corpus)
-        .with_words(words)
-        .values_list("pk", flat=True)[: most + 1]
-    )
-    return _inside(submission, documents[:most]), len(documents) <= most
+    with by_index():
+        documents = list(
+            Document.objects.filter(corpus=corpus)
+            .with_words(words)
+            .values_list("pk", flat=True)[: most + 1]
+        )
+        return _inside(submission, documents[:most]), len(documents) <= most
 
 
 def within(corpus: Corpus, submission: int, key: str) -> list[int]:
