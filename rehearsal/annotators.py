@@ -52,13 +52,13 @@ def right_answers() -> dict[str, dict[str, list[str]]]:
     """Question of a tutorial -> its right answer: an attempt that a stopped crowd began must not be
     lost to guesses.
     """
-    found = {}
+    answers = {}
     for path in sorted(INTERFACES.glob("*/tutorial.json")):
         lesson = json.loads(path.read_text(encoding="utf-8"))
         for attempt, asked in enumerate((lesson["questions"], lesson.get("again", [])), start=1):
             for number, question in enumerate(asked, start=1):
-                found[f"{lesson['interface']}/{attempt}/{number}"] = question["right"]
-    return found
+                answers[f"{lesson['interface']}/{attempt}/{number}"] = question["right"]
+    return answers
 
 
 @dataclass

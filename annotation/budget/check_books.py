@@ -165,13 +165,13 @@ def check_books() -> list[Finding]:
     """Everything that disagrees, at most fifty of a kind; an empty list says that the books
     agree.
     """
-    found = []
+    findings = []
     for name, sql in CHECKS.items():
         rows = [sentence for (sentence,) in fetch(f"{sql} LIMIT {MOST + 1}", {})]
-        found += [Finding(name, sentence) for sentence in rows[:MOST]]
+        findings += [Finding(name, sentence) for sentence in rows[:MOST]]
         if len(rows) > MOST:
-            found.append(Finding(name, f"There are more than {MOST} like this."))
-    return found
+            findings.append(Finding(name, f"There are more than {MOST} like this."))
+    return findings
 
 
 def tick() -> int:

@@ -116,17 +116,17 @@ def _marks(row: Adjudication) -> list[Line]:
 def _sentences(question: Question) -> dict[str, str]:
     """part -> its sentence about the two names."""
     payload = question.payload
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     if "a" not in payload:
-        return found
+        return sentences
     for predicate in payload.get("predicates", ()):
         for part in [predicate["part"], *predicate.get("also", [])]:
             sides = ("a", "b") if part.endswith(">") else ("b", "a")
             subject, object_ = (str(payload[side]["gloss"]) for side in sides)
             names = {"{subject}": subject, "{object}": object_}
             pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
-            found[part] = "".join(names.get(piece, piece) for piece in pieces)
-    return found
+            sentences[part] = "".join(names.get(piece, piece) for piece in pieces)
+    return sentences
 
 
 NEW = "none of those that were offered"
@@ -135,7 +135,7 @@ NEW = "none of those that were offered"
 def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
     """What the two names refer to, where both the labels and the expert say so."""
     text = row.question.target.its_document.text
-    found: list[tuple[str, str, str, bool]] = []
+    links: list[tuple[str, str, str, bool]] = []
     for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
         value = merged(Label.objects.filter(target=side["target"]))
         answer = (row.answer or {}).get(str(side["target"]), {})
@@ -146,5 +146,5 @@ def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
                 text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
                 for span in (now, says)
             ]
-            found.append((side["gloss"], words[0], words[1], same))
-    return found
+            links.append((side["gloss"], words[0], words[1], same))
+    return links

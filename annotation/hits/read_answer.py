@@ -27,14 +27,14 @@ def read_beside(assignment: Assignment) -> list[SideBySide]:
     """
     own = _own(assignment)
     golds = {one.question_id: one for one in Gold.objects.filter(question__hits=assignment.hit_id)}
-    found = []
+    pages = []
     for question, said in own:
         gold = golds.get(question.pk)
         right = None if gold is None else expected_of(gold)
         others = _others(question, assignment)
         page = side_by_side(interface_of(question.interface), question, said, right, others)
-        found.append(page)
-    return found
+        pages.append(page)
+    return pages
 
 
 def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:

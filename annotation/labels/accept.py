@@ -132,14 +132,14 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
     )
     reasons = dict(excluded.values_list("pk", "excluded_reason"))
     met = _met(parsed)
-    found = []
+    responses = []
     for assignment, answers in parsed.items():
         before = set(met)
         for question, each in answers:
             met_before = _meeting(assignment.worker_id, question.target_id, question) in before
             why = MET_BEFORE if met_before else reasons.get(assignment.worker_id, "")
             met.add(_meeting(assignment.worker_id, each.target_id, question))
-            found.append(
+            responses.append(
                 Response(
                     assignment=assignment,
                     question=question,
@@ -150,7 +150,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
                     met_before=met_before,
                 )
             )
-    return found
+    return responses
 
 
 def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:

@@ -69,14 +69,14 @@ def votes(track: Track, interface: str) -> list[Votes]:
     ).in_bulk()
     said = _said(questions, interface)
     labels = _labels(questions, interface)
-    found = []
+    answered = []
     for pk, question in sorted(questions.items()):
         if (
             pk not in said or (pk, question.target_id) not in labels
         ):  # nobody answered, or most flagged it
             continue
         for pair in pairs_of(question, said[pk]):
-            found.append(
+            answered.append(
                 Votes(
                     pair.question,
                     pair.target,
@@ -88,7 +88,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
                     labels.get((pk, pair.target), ()),
                 )
             )
-    return found
+    return answered
 
 
 def votes_on(question: Question) -> list[Votes]:

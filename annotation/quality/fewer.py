@@ -76,7 +76,7 @@ def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
         np.array([one[2] for one in votes]),
         np.unique([one[3] for one in votes], return_inverse=True),
     )
-    found = []
+    curve = []
     for k in range(2, int(people.max()) + 1):
         enough = people >= k
         use = enough[question[pair]]
@@ -84,7 +84,7 @@ def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
         known = values[np.isfinite(values[:, 0]), 0]
         spread = values[np.isfinite(values[:, 1]), 1]
         some = enough.sum() > 1 and spread.size > 0
-        found.append(
+        curve.append(
             OfSoMany(
                 interface,
                 what,
@@ -95,7 +95,7 @@ def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
                 int(enough.sum()),
             )
         )
-    return found
+    return curve
 
 
 def _draws(

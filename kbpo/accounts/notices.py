@@ -39,9 +39,9 @@ def test(hook: Webhook) -> Delivery:
 
 
 def _queue(hooks: Iterable[Webhook], event: str, said: dict[str, Any]) -> list[Delivery]:
-    rows = Delivery.objects.bulk_create(
+    deliveries = Delivery.objects.bulk_create(
         Delivery(hook=hook, event=event, body=said, status="waiting") for hook in hooks
     )
-    if rows:
+    if deliveries:
         nudge("call")
-    return rows
+    return deliveries

@@ -98,9 +98,9 @@ def _go_back(last: datetime, now: datetime) -> None:
 
 
 def _fields(names: tuple[str, ...]) -> list[tuple[type[models.Model], str]]:
-    found = []
+    fields = []
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
             if field.name in names and isinstance(field, models.DateTimeField):
-                found.append((model, field.name))
-    return found
+                fields.append((model, field.name))
+    return fields

@@ -45,13 +45,13 @@ def caps_of(track: Track) -> list[Cap]:
     """The caps of a track, the widest first."""
     order = {"track": 0, "day": 1, "submission": 2, "team": 3}
     budgets = Budget.objects.filter(track=track).select_related("team")
-    found = []
+    caps = []
     for row in sorted(budgets, key=lambda budget: (order[budget.scope], budget.team_id or 0)):
         each = row.scope == Budget.Scope.SUBMISSION or (
             row.scope == Budget.Scope.TEAM and row.team is None
         )
-        found.append(Cap(row, None if each else committed_under(row, row.team, None)))
-    return found
+        caps.append(Cap(row, None if each else committed_under(row, row.team, None)))
+    return caps
 
 
 @transaction.atomic

@@ -52,7 +52,7 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     if not found:
         return []
     adjusted = holm([one.p_value for one in found.values()])
-    rows = [
+    leak_tests = [
         LeakTest(
             submission=submission,
             earlier_id=other,
@@ -66,8 +66,8 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
         )
         for (other, one), p in zip(found.items(), adjusted, strict=True)
     ]
-    LeakTest.objects.bulk_create(rows)
-    for row in rows:
+    LeakTest.objects.bulk_create(leak_tests)
+    for row in leak_tests:
         if row.seen:
             note(
                 "leak found",
@@ -76,7 +76,7 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
                 why=in_words(row),
                 track=track.slug,
             )
-    return rows
+    return leak_tests
 
 
 def in_words(row: LeakTest) -> str:

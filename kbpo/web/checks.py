@@ -11,14 +11,14 @@ from django.core.checks import Tags, Warning, register
 @register(Tags.security, deploy=True)
 def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
     """Return a warning for each setting that lets strangers in, or counts them wrong."""
-    found = []
+    warnings = []
     if any(host.startswith(("*", ".")) for host in settings.ALLOWED_HOSTS):
         hint = "Name the hosts: with a wildcard the links in our mails lead where a visitor says."
-        found.append(Warning("ALLOWED_HOSTS has a wildcard.", hint=hint, id="kbpo.W001"))
+        warnings.append(Warning("ALLOWED_HOSTS has a wildcard.", hint=hint, id="kbpo.W001"))
     if not settings.SITE_URL.startswith("https://"):
         hint = "Passwords, tokens and workers' answers travel to it; put a proxy with TLS in front."
-        found.append(Warning("SITE_URL begins with http://.", hint=hint, id="kbpo.W002"))
+        warnings.append(Warning("SITE_URL begins with http://.", hint=hint, id="kbpo.W002"))
     if not settings.PROXIES:
         hint = "Behind a proxy all visitors then have its address, and share one limit of log-ins."
-        found.append(Warning("PROXIES is 0.", hint=hint, id="kbpo.W003"))
-    return found
+        warnings.append(Warning("PROXIES is 0.", hint=hint, id="kbpo.W003"))
+    return warnings

@@ -217,7 +217,7 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
     """The types as the page shows them: name, word, key, what its mentions hold, what it covers, an
     example in pieces, and words that its mentions begin with.
     """
-    found: list[dict[str, Any]] = []
+    types: list[dict[str, Any]] = []
     used = set(TAKEN)
     for name, one in reading.types.items():
         word, wish = NAMES.get(
@@ -235,7 +235,7 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
             "",
         )
         used.add(key)
-        found.append(
+        types.append(
             {
                 "name": name,
                 "word": word,
@@ -246,7 +246,7 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
                 "cues": one.get("cues", []),
             }
         )
-    return found
+    return types
 
 
 def with_weekday(day: str) -> str:
@@ -257,11 +257,11 @@ def with_weekday(day: str) -> str:
 
 def _pieces(example: str) -> list[tuple[str, bool]]:
     """An example in pieces, each with whether it is a mention: those stand in [square brackets]."""
-    found = []
+    pieces = []
     for at, piece in enumerate(re.split(r"[\[\]]", example)):
         if piece:
-            found.append((piece, at % 2 == 1))
-    return found
+            pieces.append((piece, at % 2 == 1))
+    return pieces
 
 
 def _first(answer: Mapping[str, Any], name: str) -> Any:

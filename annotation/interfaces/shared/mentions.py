@@ -39,22 +39,22 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
     """The mentions on which most of the readers agree, in the order of the text."""
     spans = typed_spans(reading, readers)
     of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
-    found = []
+    mentions = []
     for (span, kind), marks in zip(spans, of, strict=True):
         given = [mark for mark in marks if mark is not None]
         same = sum(mark.span == span and mark.type == kind for mark in given)
-        found.append(Settled(span, kind, len(given), 1 - same / len(readers), canonical=span))
-    for cluster in _clusters(reading, found, of):
-        _name(reading, [found[at] for at in cluster], [of[at] for at in cluster])
-    for one, marks in zip(found, of, strict=True):
-        if reading.types[one.type]["value"] == "date":
+        mentions.append(Settled(span, kind, len(given), 1 - same / len(readers), canonical=span))
+    for cluster in _clusters(reading, mentions, of):
+        _name(reading, [mentions[at] for at in cluster], [of[at] for at in cluster])
+    for mention, marks in zip(mentions, of, strict=True):
+        if reading.types[mention.type]["value"] == "date":
             dates = [
                 mark.value
                 for mark in marks
-                if mark is not None and mark.type == one.type and mark.value
+                if mark is not None and mark.type == mention.type and mark.value
             ]
-            one.value = more_than_half(dates, one.n) or NO_VALUE
-    return found
+            mention.value = more_than_half(dates, mention.n) or NO_VALUE
+    return mentions
 
 
 def _marked_at(span: Span, reader: Reader) -> Marked | None:
@@ -138,9 +138,9 @@ def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
     """The title that each reader gave the cluster: that of the first of its mentions that has
     one.
     """
-    found: dict[int, str] = {}
+    links: dict[int, str] = {}
     for row in marks:
         for who, mark in enumerate(row):
             if mark is not None and mark.link:
-                found.setdefault(who, mark.link)
-    return found
+                links.setdefault(who, mark.link)
+    return links

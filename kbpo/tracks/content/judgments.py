@@ -176,12 +176,12 @@ def _outputs(
     for submission, key, target in stated:
         of[submission][key] = target
     counted = list(names.values())
-    found: dict[str, dict[str, int]] = {}
+    outputs: dict[str, dict[str, int]] = {}
     for pk, name in names.items():
-        found[name if counted.count(name) == 1 else f"{name} ({pk})"] = of[pk]
+        outputs[name if counted.count(name) == 1 else f"{name} ({pk})"] = of[pk]
         if by_number:
-            found.setdefault(str(pk), of[pk])
-    return found
+            outputs.setdefault(str(pk), of[pk])
+    return outputs
 
 
 def _known(outputs: dict[str, dict[str, int]]) -> set[tuple[int, str, str]]:

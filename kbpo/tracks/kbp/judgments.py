@@ -130,7 +130,7 @@ class _World:
         """
         asked = {one for answer in self.answers.values() for one in answer}
         rows = {row.pk: row for row in Target.objects.filter(pk__in={*self.answers, *asked})}
-        found = {}
+        by_target = {}
         for target, answer in self.answers.items():
             pair, known = rows[target], dict(spans[rows[target].lies_in])
             for span in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
@@ -138,8 +138,8 @@ class _World:
             for one, value in answer.items():
                 if rows[one].kind == Target.Kind.MENTION:
                     known[rows[one].a_begin, rows[one].a_end] = dict(value)
-            found[target] = Clusters(texts[pair.lies_in], known)
-        return found
+            by_target[target] = Clusters(texts[pair.lies_in], known)
+        return by_target
 
     def row(
         self, fact: tuple[Any, ...], subject_canonical: Span | None, object_canonical: Span | None

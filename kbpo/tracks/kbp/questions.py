@@ -197,7 +197,7 @@ def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str
     """What the schema says of the predicates of some sentences, for people who judge; each once,
     and nothing where it is silent.
     """
-    found = {}
+    meanings = {}
     for name in dict.fromkeys(sentence["part"][:-1] for sentence in sentences):
         one = schema.predicates[name]
         told = {
@@ -206,8 +206,8 @@ def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str
             "counter_example": one.counter_example,
         }
         if any(told.values()):
-            found[name] = {what: words for what, words in told.items() if words}
-    return found
+            meanings[name] = {what: words for what, words in told.items() if words}
+    return meanings
 
 
 def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:

@@ -132,7 +132,7 @@ def _same(reading: Reading, one: Marked) -> str:
 
 def _facts(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
     """(predicate, numbers of the mentions) of everything that holds -> the sentence."""
-    found = {}
+    facts = {}
     for one in interface_of(asked.interface).parse(asked, raw):
         holds = one.value.get("holds", {})
         for pair in asked.payload["pairs"]:
@@ -141,5 +141,5 @@ def _facts(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, i
                     a, b = (asked.payload["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
                     subject, object_ = (a, b) if predicate["part"].endswith(">") else (b, a)
                     words = predicate["template"].format(subject=subject, object=object_)
-                    found[predicate["part"], (pair["a"], pair["b"])] = words
-    return found
+                    facts[predicate["part"], (pair["a"], pair["b"])] = words
+    return facts

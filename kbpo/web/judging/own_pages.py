@@ -91,7 +91,7 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
     """What is open, interface by interface, and whether its tutorial is passed; also what can be
     learned for pay, or was not passed.
     """
-    learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
+    learned, learnable, kinds = set(teach.taught(worker)), teach.learnable(worker), []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
     for name in names():
         lesson = teach.tutorials().get(name)
@@ -109,8 +109,8 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
                 "hourly": rates[name],
                 "own_hourly": own[name].measured,
             }
-            found.append(kind | {"learned": name in learned, "learnable": name in learnable})
-    return found
+            kinds.append(kind | {"learned": name in learned, "learnable": name in learnable})
+    return kinds
 
 
 def _history(worker: Worker) -> QuerySet[Assignment]:
