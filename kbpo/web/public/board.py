@@ -65,6 +65,9 @@ EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
+SAYS_NOTHING = 0.5
+"""Width from which an interval small under a figure is not printed, as a share of the range: of
+two people who rate, say, nobody knows how much people differ."""
 
 
 @dataclass(frozen=True)
@@ -411,7 +414,13 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
         else:
             drawn = interval(row.figure(column.name))
             if drawn.estimate is not None:
-                beneath.append({"label": column.label, "interval": drawn})
+                beneath.append(
+                    {
+                        "label": column.label,
+                        "interval": drawn,
+                        "too_wide": _says_nothing(drawn),
+                    }
+                )
     if alone is not None and not view.helped:
         figure, alone = alone, None
     counted = [
@@ -427,6 +436,13 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
         "counted": counted,
         "beneath": beneath,
     }
+
+
+def _says_nothing(drawn: drawing.Interval) -> bool:
+    """Whether an interval covers nearly all that a number could be."""
+    if drawn.low80 is None or drawn.high80 is None:
+        return False
+    return drawn.high80 - drawn.low80 >= SAYS_NOTHING
 
 
 def _published_columns(kind: Kind, view: View) -> list[Column]:
