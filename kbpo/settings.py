@@ -218,6 +218,8 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = LOCAL
 MEDIA_ROOT = environment.path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
 FILE_UPLOAD_PERMISSIONS = 0o600
+# What was read of predictions, as arrays: a copy, made anew where it is lost (kbpo/corpus/kept.py).
+ARRAYS_ROOT: Path | None = VAR / "arrays"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS}}
 

@@ -46,6 +46,11 @@ class ByThresholds:
         """What was drawn, for anybody, with a guess that says nothing."""
         return Centred(_guessing(self.data.without_documents(), NOBODY_KNOWS))
 
+    @cached_property
+    def everything(self) -> Centred:
+        """What is known besides because its document was read."""
+        return Centred(self.data)
+
     def precision(self, kind: str, criterion: str, method: str) -> Estimate:
         """The precision of every system, simple or joint; its influence is scaled to a plain sum of
         squares.
@@ -72,7 +77,7 @@ class ByThresholds:
     def _floored(self, found: Estimate, n_effective: Floats, kind: str, criterion: str) -> Estimate:
         """The estimate with its floor; none where annotated documents carry what is known."""
         if self.data.fold.documents:
-            everything = Centred(self.data).under(criterion)
+            everything = self.everything.under(criterion)
             for column in range(n_effective.size):
                 known = everything.labels_of_one(kind, column)
                 if n_effective[column] < CARRIED * known:

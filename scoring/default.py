@@ -306,7 +306,7 @@ class Centred:
         """The precision of one system under a distribution and this criterion, without a floor: all
         that is read of it are its own rows.
         """
-        mine = self.data.pool.p[kind][:, [column]].toarray().ravel()
+        mine = self.data.pool.p_of(kind, column)
         at, total = mine[self.row], float(mine @ self.data.g[self.criterion])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
         used, pi, exact = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
@@ -331,14 +331,21 @@ class Centred:
         Never more than what its whole support is worth with these chances: heavy claims that were
         hardly ever to be asked are missed where none happened to be.
         """
-        seen = column in self.data.seen
-        used, pi = self.own(column) if seen else (self.counts, self.row_pi)
-        weight = self.data.pool.p[kind][:, [column]].toarray().ravel()
-        a = np.where(used & ~np.isnan(self.said_of(column)), weight[self.row] / pi, 0.0)
-        together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
-        whole = self.pi_of(column) if seen else self.pi
-        most = worth_of_all(weight, whole, self.data.pool.target)
-        return min(effective(together, self.by_target(pi)), most)
+        if (kind, column) not in self._worth:
+            seen = column in self.data.seen
+            used, pi = self.own(column) if seen else (self.counts, self.row_pi)
+            weight = self.data.pool.p_of(kind, column)
+            a = np.where(used & ~np.isnan(self.said_of(column)), weight[self.row] / pi, 0.0)
+            together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
+            whole = self.pi_of(column) if seen else self.pi
+            most = worth_of_all(weight, whole, self.data.pool.target)
+            self._worth[kind, column] = min(effective(together, self.by_target(pi)), most)
+        return self._worth[kind, column]
+
+    @cached_property
+    def _worth(self) -> dict[tuple[str, int], float]:
+        """What `labels_of_one` has reckoned."""
+        return {}
 
     def _alone(
         self,
@@ -547,13 +554,11 @@ def worth_of_all(p: Floats, pi: Floats, target: Ids) -> float:
     (Σ p)² / Σ_τ p_τ² (1/π − 1), whatever was drawn; 0 where something cannot be.
     """
     at = np.flatnonzero(p > 0)
-    names, code = np.unique(target[at], return_inverse=True)
-    chance = np.ones(names.size)
-    chance[code] = pi[at]
-    if not at.size or (chance <= 0).any():
+    if not at.size or (pi[at] <= 0).any():
         return 0.0
-    together = by_code(p[at], code, names.size)
-    spread = float(together**2 @ (1 / chance - 1))
+    odds = np.zeros(int(target.max()) + 1)
+    odds[target[at]] = 1 / pi[at] - 1
+    spread = float(by_code(p[at], target[at], odds.size) ** 2 @ odds)
     return float(p.sum()) ** 2 / spread if spread > 0 else float("inf")
 
 

@@ -66,10 +66,30 @@ class Pool:
         """(u, m): 1 where the submission states the instance: gives it any weight. A stored zero is
         none.
         """
-        first, *others = (_positive(one) for one in self.p.values())
+        tables = list(self.p.values())
+        like = tables[0]
+        if all(_at_same_places(one, like) and (one.data > 0).all() for one in tables):
+            ones = np.ones(like.data.size)
+            return sparse.csr_array((ones, like.indices, like.indptr), shape=like.shape)
+        first, *others = (_positive(one) for one in tables)
         for one in others:
             first = first + one
         return sparse.csr_array(first, dtype=np.float64)
+
+    def p_of(self, kind: str, column: int) -> Floats:
+        """(u,) probabilities of one submission."""
+        if kind not in self._by_column:
+            self._by_column.clear()  # one at a time: each is as large as all that is stated
+            self._by_column[kind] = sparse.csc_array(self.p[kind])
+        table, found = self._by_column[kind], np.zeros(self.instance.size)
+        mine = slice(table.indptr[column], table.indptr[column + 1])
+        found[table.indices[mine]] = table.data[mine]
+        return found
+
+    @cached_property
+    def _by_column(self) -> dict[str, sparse.csc_array]:
+        """The last distribution that `p_of` was asked of, by columns."""
+        return {}
 
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""
@@ -78,6 +98,11 @@ class Pool:
             (np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape
         )
         return sparse.csr_array(chooser @ self.p[kind])
+
+
+def _at_same_places(one: Matrix, other: Matrix) -> bool:
+    """Whether two matrices share the memory that says where their entries are."""
+    return np.may_share_memory(one.indices, other.indices) and one.data.size == other.data.size
 
 
 def _positive(p: Matrix) -> Matrix:

@@ -11,11 +11,13 @@ from scipy import sparse
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
+from kbpo.corpus.kept import Arrays, kept
 from kbpo.scores.read import read_scores
+from kbpo.submissions.fixed import state_of
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.arrays import Floats, Ids, Matrix
+from scoring.arrays import Ids, Matrix
 from scoring.pool import Pool
 
 
@@ -24,18 +26,22 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     track shows, or others of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
-    column, rows = _rows(kind, names, submissions)
-    instance, first, row = np.unique(rows["instance_id"], return_index=True, return_inverse=True)
-    target_id, at, code = np.unique(
-        rows["target_id"][first], return_index=True, return_inverse=True
+    columns = _columns(kind, names)
+    said = state_of(submissions)
+    stated = kept(
+        f"pool-{track.pk}",
+        None if said is None else (*said, *columns.items()),
+        lambda: _stated(kind, names, submissions),
     )
+    for name in ("column", "begin"):  # all tables have them together: nobody may sort one in place
+        stated[name].flags.writeable = False
+    instance = stated["instance"]
     shape = (instance.size, len(submissions))
 
-    def table(values: Floats) -> Matrix:
-        return sparse.csr_array((values, (row, column)), shape=shape)
+    def table(name: str) -> Matrix:
+        parts = (stated[name], stated["column"], stated["begin"])
+        return sparse.csr_array(parts, shape=shape)
 
-    document = rows["document"][first]
-    entity = entities(document, rows["subject"][first], rows["object"][first])
     teams = dict(
         fetch(
             "SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]
@@ -46,22 +52,57 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         systems=list(submissions),
         teams=[teams[one] for one in submissions],
         instance=instance,
-        target=code.astype(np.int64),
-        target_id=target_id,
-        u=rows["u"][first][at],
-        document=document,
-        predicate=rows["stratum"][first],
-        types=_types(kind, rows["types"][first], instance, np.array(submissions)[column[first]]),
-        subject=entity[0],
-        object=entity[1],
-        p={name: _normalised(table(rows[f"p {name}"])) for name in names},
-        confidence=table(rows["confidence"]),
+        target=stated["target"],
+        target_id=stated["target_id"],
+        u=stated["u"],
+        document=stated["document"],
+        predicate=stated["stratum"],
+        types=stated["types"],
+        subject=stated["subject"],
+        object=stated["object"],
+        p={name: table(f"p {name}") for name in names},
+        confidence=table("confidence"),
         features=kind.features(instance),
         scorers=scores.scorers,
         scores=scores.value,
-        input=np.unique(rows["input"][first], return_inverse=True)[1],
+        input=stated["input"],
         text=kind.words_in(instance),
     )
+
+
+def _stated(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
+    """What follows from what some submissions state alone: a row an instance, and by `begin` and
+    `column` the entries of the sparse tables.
+    """
+    column, rows = _rows(kind, names, submissions)
+    instance, first, row = np.unique(rows["instance_id"], return_index=True, return_inverse=True)
+    target_id, at, code = np.unique(
+        rows["target_id"][first], return_index=True, return_inverse=True
+    )
+    document = rows["document"][first]
+    subject, object_ = entities(document, rows["subject"][first], rows["object"][first])
+    order = np.lexsort((column, row))
+    ordered = column[order]
+    tables = {"confidence": rows["confidence"][order]}
+    for name in names:
+        weight = rows[f"p {name}"]
+        totals = np.bincount(column, weights=weight, minlength=len(submissions))
+        tables[f"p {name}"] = weight[order] * (1 / np.where(totals > 0, totals, 1.0))[ordered]
+    return {
+        "instance": instance,
+        "target": code.astype(np.int64),
+        "target_id": target_id,
+        "u": rows["u"][first][at],
+        "document": document,
+        "stratum": rows["stratum"][first],
+        "types": _types(kind, rows["types"][first], instance, np.array(submissions)[column[first]]),
+        "subject": subject,
+        "object": object_,
+        "input": np.unique(rows["input"][first], return_inverse=True)[1],
+        "begin": np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32),
+        "column": ordered.astype(np.int32),
+        **tables,
+    }
 
 
 def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
@@ -91,20 +132,7 @@ def _rows(
 
     A submission at a time, so that what is read of only one is held twice.
     """
-    said = kind.pool
-    columns = {
-        "instance_id": "p.instance_id",
-        "target_id": "i.target_id",
-        "u": "t.u",
-        "document": said.document,
-        "stratum": said.stratum,
-        "types": f"hashtextextended({said.types}, 0)",
-        "confidence": "coalesce(p.confidence, 1.0)",
-        "subject": said.subject,
-        "object": said.object,
-        "input": said.input,
-        **{f"p {name}": kind.weights(name) for name in distributions},
-    }
+    columns = _columns(kind, distributions)
     owners, parts = list[Ids](), list[dict[str, NDArray[Any]]]()
     for submission in sorted(submissions):
         part = fetch_arrays(
@@ -123,14 +151,27 @@ def _rows(
     return np.concatenate([np.zeros(0, dtype=np.int64), *owners]), together
 
 
+def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
+    """Name -> SQL of what is read of each prediction."""
+    said = kind.pool
+    return {
+        "instance_id": "p.instance_id",
+        "target_id": "i.target_id",
+        "u": "t.u",
+        "document": said.document,
+        "stratum": said.stratum,
+        "types": f"hashtextextended({said.types}, 0)",
+        "confidence": "coalesce(p.confidence, 1.0)",
+        "subject": said.subject,
+        "object": said.object,
+        "input": said.input,
+        **{f"p {name}": kind.weights(name) for name in distributions},
+    }
+
+
 def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
     """Codes of subjects and of objects, one code an entity of a document, from numbers of their
     canonical mentions.
     """
     code = code_pairs(np.tile(document, 2), np.concatenate([subject, object_]))
     return code[: document.size], code[document.size :]
-
-
-def _normalised(weights: Matrix) -> Matrix:
-    totals = np.asarray(weights.sum(axis=0)).ravel()
-    return sparse.csr_array(weights @ sparse.diags_array(1 / np.where(totals > 0, totals, 1.0)))

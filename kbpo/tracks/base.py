@@ -263,6 +263,20 @@ class Group:
     """Whether each value is a stratum (`PoolColumns.stratum`): its slice may have recall too"""
 
 
+@dataclass(frozen=True, eq=False)
+class Trait:
+    """What each of n instances is cut by: few names, and which of them each has."""
+
+    names: NDArray[np.str_]
+    code: NDArray[np.int64]
+    """(n,) places in `names`"""
+
+    def where(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which instances have one of the names that are chosen."""
+        inside: NDArray[np.bool_] = chosen[self.code]
+        return inside
+
+
 @dataclass(frozen=True)
 class Facet:
     """Something that the explorer filters predictions by, judged or not."""
@@ -598,10 +612,10 @@ class Track(ABC):
 
     def traits(
         self, instances: NDArray[np.int64], submissions: Sequence[int]
-    ) -> Mapping[str, NDArray[np.str_]]:
-        """What instances (ascending, all that these submissions state) are cut by: the name of a
-        trait -> (n,) its values. As everywhere in the pool, an instance is what the first
-        submission says that states it: a slice is the same set for every system.
+    ) -> Mapping[str, Trait]:
+        """What instances (ascending, all that these submissions state) are cut by, by name. As
+        everywhere in the pool, an instance is what the first submission says that states it: a
+        slice is the same set for every system.
         """
         return {}
 

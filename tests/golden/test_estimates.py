@@ -32,8 +32,13 @@ def _at_once(settings: Any) -> None:
 @pytest.mark.django_db
 @pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("name", WORLDS)
-def test_every_number_of_a_fixed_world_is_what_it_was(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_disk", [False, True], ids=["read anew", "kept on disk"])
+def test_every_number_of_a_fixed_world_is_what_it_was(
+    name: str, on_disk: bool, tmp_path: Path, settings: Any
+) -> None:
+    settings.ARRAYS_ROOT = tmp_path / "arrays" if on_disk else None
     now = kept(WORLDS[name](tmp_path))
+    assert not on_disk or list((tmp_path / "arrays").iterdir())
     path = HERE / f"{name}.tsv"
     if os.environ.get("GOLDEN") == "write":
         path.write_text(written(now), encoding="utf-8")

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from estimators.sample_size import for_half_width
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.slices.rule import BadRule, Rule, Table, read
-from kbpo.tracks.base import Group
+from kbpo.tracks.base import Group, Trait
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
@@ -27,9 +25,6 @@ from scoring.slices import OWN, TABLE, Cut, Keep, SliceScore, score_cuts
 
 ENOUGH = 0.10
 """Half-width of the 80 % interval from which a slice says something."""
-
-
-Names: TypeAlias = NDArray[np.str_]
 
 
 def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
@@ -67,11 +62,10 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
         weight = weights_of(table, traits) if table else None
         weighed = rule.weight if isinstance(rule.weight, str) else TABLE
         alone = rule.only_predicate if weighed in pool.p else None
-        predicate = (
-            next(iter(pool.predicate[traits["predicate"] == alone].tolist()), None)
-            if alone
-            else None
-        )
+        predicate = None
+        if alone:
+            of_it = traits["predicate"].where(traits["predicate"].names == alone)
+            predicate = next(iter(pool.predicate[of_it].tolist()), None)
         yield Cut(
             OWN,
             row.name,
@@ -83,15 +77,17 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
         )
 
 
-def _of_group(name: str, group: Group, pool: Pool, trait: Names, weighed: str) -> Iterator[Cut]:
+def _of_group(name: str, group: Group, pool: Pool, trait: Trait, weighed: str) -> Iterator[Cut]:
     """One slice for each value of a group's trait."""
     if group.strata:
         codes, first = np.unique(pool.predicate, return_index=True)
-        for code, value in zip(codes.tolist(), trait[first].tolist(), strict=True):
+        for code, value in zip(
+            codes.tolist(), trait.names[trait.code[first]].tolist(), strict=True
+        ):
             yield Cut(name, value, pool.predicate == code, weighed, stratum=code)
         return
-    for value in group.values or np.unique(trait).tolist():
-        yield Cut(name, value, trait == value, weighed)
+    for value in group.values or np.unique(trait.names).tolist():
+        yield Cut(name, value, trait.where(trait.names == value), weighed)
 
 
 def rule_of(row: Slice) -> Rule:
@@ -110,27 +106,32 @@ def read_for(track: Track, raw: object) -> Rule:
     )
 
 
-def matching(rule: Rule, traits: Mapping[str, Names], n: int) -> Bools:
+def matching(rule: Rule, traits: Mapping[str, Trait], n: int) -> Bools:
     """(n,) whether each instance is what a rule asks for; its confidences are each system's own."""
     inside = np.ones(n, dtype=np.bool_)
+
     for trait in ("predicate", "subject_type", "object_type", "frequency"):
         if names := getattr(rule, trait):
-            inside &= np.isin(traits[trait], names)
+            inside &= traits[trait].where(np.isin(traits[trait].names, names))
     if rule.same_sentence is not None:
-        inside &= (traits["sentence"] == "same") == rule.same_sentence
+        place = traits["sentence"]
+        inside &= place.where((place.names == "same") == rule.same_sentence)
     if rule.document:
-        inside &= np.char.startswith(traits["document"], rule.document)
+        document = traits["document"]
+        inside &= document.where(np.char.startswith(document.names, rule.document))
     if rule.date:
-        inside &= (traits["date"] >= rule.date[0]) & (traits["date"] <= rule.date[1])
+        date = traits["date"]
+        inside &= date.where((date.names >= rule.date[0]) & (date.names <= rule.date[1]))
     return inside
 
 
-def weights_of(table: Table, traits: Mapping[str, Names]) -> Floats:
+def weights_of(table: Table, traits: Mapping[str, Trait]) -> Floats:
     """(u,) the weight of each instance by a table."""
-    weight_of = np.full(traits[table.trait].size, table.other)
+    trait = traits[table.trait]
+    weight_of = np.full(trait.names.size, table.other)
     for name, weight in table.weight:
-        weight_of[traits[table.trait] == name] = weight
-    return weight_of
+        weight_of[trait.names == name] = weight
+    return np.asarray(weight_of[trait.code])
 
 
 def would_do(value: float | None, variance: float | None, n_labels: int) -> int:

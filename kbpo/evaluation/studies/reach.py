@@ -182,7 +182,8 @@ def reach(submission: Submission) -> list[Reach]:
     """
     track = submission.track
     pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
-    frequency = kind_of(track).traits(pool.instance, pool.systems)["frequency"]
+    trait = kind_of(track).traits(pool.instance, pool.systems)["frequency"]
+    frequency = trait.names[trait.code]
     rows = fetch(
         "SELECT subject_entity, object_entity FROM submissions_prediction WHERE submission_id = %s"
         " ORDER BY instance_id",

@@ -13,16 +13,19 @@ import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
+from kbpo.corpus.kept import Arrays, kept
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import IN_PLACE, PUBLIC, values_inside, values_of
 from kbpo.instances.models import Label, Target
+from kbpo.submissions.fixed import state_of
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
 from kbpo.tracks.models import Track
@@ -86,6 +89,46 @@ class _Stated:
         return _Stated(**{name: values[rows] for name, values in vars(self).items()})
 
 
+@dataclass(frozen=True)
+class _Mentioned:
+    """Rows with what each states, and what most submissions claim its two mentions to be."""
+
+    document: Ids
+    predicate: Ids
+    subject: Ids
+    object: Ids
+    subject_claimed: Ids
+    object_claimed: Ids
+
+    @classmethod
+    def by(cls, stated: _Stated) -> _Mentioned:
+        """The rows of what is stated."""
+        spans = np.append(stated.subject, stated.object)
+        claims = np.append(stated.subject_canonical, stated.object_canonical)
+        mention = code_pairs(np.tile(stated.document, 2), spans)
+        claimed, n = _most_claimed(mention, claims)[mention], stated.document.size
+        return cls(
+            stated.document,
+            stated.predicate,
+            stated.subject,
+            stated.object,
+            claimed[:n],
+            claimed[n:],
+        )
+
+    def of(self, rows: Ids) -> _Mentioned:
+        """The same of some rows."""
+        return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
+
+    def facts(self) -> Ids:
+        """(n,) a code of the fact that each row states, if things are what is claimed of them."""
+        entity = code_pairs(
+            np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
+        )
+        n = self.document.size
+        return code_pairs(code_pairs(entity[:n], entity[n:]), self.predicate)
+
+
 def _span(number: int) -> Span:
     return number >> 32, number & 0xFFFFFFFF
 
@@ -98,51 +141,82 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     """The facts of instances that the systems state and of documents that were annotated whole, and
     who states them.
     """
-    stated = _Stated.by(systems)
-    read = np.array(annotated, dtype=np.int64)
-    documents = np.union1d(stated.document, read)
-    sentences = _Sentences(documents.tolist(), REACH[track.scope])
-    near = sentences.all_near(stated)
-    names = _Names(documents.tolist())
-    fact = names.facts(stated, annotated)
-    # Rows of one instance all state one fact.
-    known, first = np.unique(stated.instance, return_index=True)
-    row = first[np.searchsorted(known, instances)] if instances.size else instances
-    assert np.array_equal(stated.instance[row], instances), "an instance that nobody states"
-    in_scope = near[row]
-    # How many instances in the scope state each fact, and which systems do.
+    said = state_of(systems)
+    stated = kept(
+        f"facts-{track.pk}",
+        None if said is None else (*said, *COLUMNS.items(), track.scope),
+        lambda: _of_each_instance(systems, REACH[track.scope]),
+    )
+    each = _Mentioned(**{field.name: stated[field.name] for field in fields(_Mentioned)})
+    document, in_scope, read = each.document, stated["near"], np.array(annotated, dtype=np.int64)
+    sentences = _Sentences(annotated, REACH[track.scope])
+    names = _Names(_labelled(corpus=track.corpus_id) & {*annotated, *np.unique(document).tolist()})
+    # Elsewhere nobody has said anything about names, and what systems claim stands.
+    touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
+    fact = stated["fact"]
     n_facts = int(fact.max(initial=-1)) + 1
-    size = np.bincount(fact[first][near[first]], minlength=n_facts)
+    if touched.size:
+        fact = np.array(fact)
+        fact[touched] = n_facts + names.facts(each.of(touched))
+        n_facts = int(fact.max()) + 1
+    # How many instances in the scope state each fact, and which systems do.
+    size = np.bincount(fact[in_scope], minlength=n_facts)
     stating = np.zeros((n_facts, len(systems)), dtype=np.bool_)
-    stating[fact[near], stated.column[near]] = True
+    staters = np.diff(stated["begin"])
+    near = np.repeat(in_scope, staters)
+    stating[np.repeat(fact, staters)[near], stated["column"][near]] = True
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     marks = set(_true_marks(annotated, sentences))
     true = sorted({names.fact(*mark) for mark in marks})
-    rows_inside = np.flatnonzero(np.isin(stated.document, read))
-    inside = stated.of(rows_inside)
+    rows_inside = np.flatnonzero(np.isin(document, read))
+    inside = each.of(rows_inside)
     code_of = _codes(inside, fact[rows_inside], names, number)
     code = np.array([code_of.get(one, -1) for one in true], dtype=np.int64)
-    place = np.full(int(documents.max(initial=0)) + 1, -1, dtype=np.int64)
+    last = int(max(document.max(initial=0), read.max(initial=0)))
+    place = np.full(last + 1, -1, dtype=np.int64)
     place[read] = np.arange(read.size)
+    row = np.searchsorted(stated["instance"], instances)
+    assert np.array_equal(stated["instance"][row], instances), "an instance that nobody states"
+    if row.size < fact.size:
+        fact, in_scope, document = fact[row], in_scope[row], document[row]
     return Facts(
-        fact=fact[row],
+        fact=fact,
         in_scope=in_scope,
-        pool_weight=np.where(in_scope, 1 / np.maximum(size[fact[row]], 1), 0.0),
-        stated=stating[fact[row]] & in_scope[:, None],
+        pool_weight=np.where(in_scope, 1 / np.maximum(size[fact], 1), 0.0),
+        stated=stating[fact] & in_scope[:, None],
         document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
         predicate=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
         found=(code >= 0) & (np.append(size, 0)[code] > 0),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,
-        inside=place[stated.document[row]],
-        marked=np.isin(fact[row], code[code >= 0]),
+        inside=place[document],
+        marked=np.isin(fact, code[code >= 0]),
         code=code,
         links=_links(true, names, annotated),
         missed=_missed(marks, inside, number, place, len(annotated)),
     )
 
 
-def _codes(inside: _Stated, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
+def _of_each_instance(systems: list[int], reach: int) -> Arrays:
+    """What follows from what systems state alone: a row an instance, with what most submissions
+    claim its subject and its object to be, and a code of the fact that this makes; by `begin` and
+    `column` which systems state it.
+    """
+    stated = _Stated.by(systems)
+    instance, first, row = np.unique(stated.instance, return_index=True, return_inverse=True)
+    order = np.lexsort((stated.column, row))
+    each = _Mentioned.by(stated).of(first)
+    return {
+        **vars(each),
+        "instance": instance,
+        "near": _Sentences(np.unique(each.document).tolist(), reach).all_near(each),
+        "fact": each.facts(),
+        "begin": np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32),
+        "column": stated.column[order].astype(np.int32),
+    }
+
+
+def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
     """The code of each fact that is stated in annotated documents."""
     name_of = {pk: name for name, pk in number.items()}
     codes: dict[Fact, int] = {}
@@ -162,12 +236,13 @@ def found_by(
     that state it; by public labels alone if asked.
     """
     sentences = _Sentences(documents, REACH[track.scope])
-    names = _Names(documents, public=public)
+    names = _Names(_labelled(document__in=documents), public=public)
     stated = _Stated.by(systems, documents)
-    code = names.facts(stated, documents)
+    rows = _Mentioned.by(stated)
+    code = names.facts(rows)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     by_fact: dict[Fact, set[int]] = {}
-    for fact, wanted in _codes(stated, code, names, number).items():
+    for fact, wanted in _codes(rows, code, names, number).items():
         columns = np.unique(stated.column[code == wanted])
         by_fact[fact] = {systems[column] for column in columns.tolist()}
     marks: dict[Fact, Mark] = {}
@@ -201,7 +276,9 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
     }
 
 
-def _missed(marks: set[Mark], inside: _Stated, number: dict[str, int], place: Ids, n: int) -> Ids:
+def _missed(
+    marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
+) -> Ids:
     """How many marks of each annotated document no submission states at the very same mentions."""
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
     stated = set(zip(*(column.tolist() for column in columns), strict=True))
@@ -226,7 +303,7 @@ class _Sentences:
         first, second = np.searchsorted(begins, [a[0], b[0]], side="right")
         return bool(abs(int(first) - int(second)) <= self.reach)
 
-    def all_near(self, stated: _Stated) -> NDArray[np.bool_]:
+    def all_near(self, stated: _Mentioned) -> NDArray[np.bool_]:
         """(n,) the same of each row: all documents' sentences stand in one ascending list."""
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
@@ -242,37 +319,36 @@ class _Sentences:
         return np.asarray(np.abs(first - second) <= self.reach)
 
 
+def _labelled(**where: Any) -> set[int]:
+    """Documents with a label of one of their mentions."""
+    targets = Target.objects.filter(kind=Target.Kind.MENTION, labels__isnull=False, **where)
+    return set(targets.values_list("document", flat=True).distinct())
+
+
 class _Names:
     """The canonical mention of a span: settled where it has a label, else what most submissions
     claim.
     """
 
-    def __init__(self, documents: Collection[int], *, public: bool = False) -> None:
-        labelled = set(
-            Target.objects.filter(
-                document__in=documents, kind=Target.Kind.MENTION, labels__isnull=False
-            ).values_list("document", flat=True)
-        )
+    def __init__(self, labelled: set[int], *, public: bool = False) -> None:
         self.clusters: dict[int, Clusters] = clusters_of(labelled, public=public)
         self.overlapping = {document: _Overlapping(one) for document, one in self.clusters.items()}
         self.claimed: dict[tuple[int, Span], Span] = {}
         """Of mentions in documents with labels, what most submissions claim"""
 
-    def facts(self, stated: _Stated, annotated: Sequence[int]) -> Ids:
+    def facts(self, rows: _Mentioned) -> Ids:
         """(n,) a code of the fact that each row states; what is claimed is known from now on."""
-        document, spans = np.tile(stated.document, 2), np.append(stated.subject, stated.object)
-        claims = np.append(stated.subject_canonical, stated.object_canonical)
+        document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
+        claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = code_pairs(document, spans)
         _, first = np.unique(mention, return_index=True)
-        canonical = _most_claimed(mention, claims)
-        here, known = document[first], [*self.clusters, *annotated]
-        for at in np.flatnonzero(np.isin(here, known)).tolist():
-            place = int(here[at]), _span(int(spans[first[at]]))
-            self.claimed[place] = _span(int(canonical[at]))
-            canonical[at] = _number(self.of(*place))
-        entity = code_pairs(here, canonical)[mention]
-        n = stated.document.size
-        return code_pairs(code_pairs(entity[:n], entity[n:]), stated.predicate)
+        canonical = claims[first]
+        for at, place in enumerate(first.tolist()):
+            key = int(document[place]), _span(int(spans[place]))
+            self.claimed[key] = _span(int(canonical[at]))
+            canonical[at] = _number(self.of(*key))
+        subject, object_ = np.split(canonical[mention], 2)
+        return replace(rows, subject_claimed=subject, object_claimed=object_).facts()
 
     def of(self, document: int, span: Span) -> Span:
         settled = self._settled(document, span)

@@ -17,7 +17,7 @@ from formats.messages import Report
 from formats.schema import load_schema
 from kbpo.corpus.export import records
 from kbpo.corpus.models import Document
-from kbpo.tracks.base import Answers, Judged, QuestionDraft, Unusable, Verdicts
+from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import baseline, explore, judgments, pairs, questions, whole
 from kbpo.tracks.kbp.columns import (
     ASKING,
@@ -131,7 +131,7 @@ class KbpTrack(TrackWithRecall):
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return to_judge(self.corpus, instances)
 
-    def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, NDArray[np.str_]]:
+    def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
         return read_traits(self.corpus, submissions)
 
     def example(self) -> Iterable[str]:

@@ -7,14 +7,19 @@ the same set of instances for every system, so that systems can be compared in i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from django.db.models import Max
 from numpy.typing import NDArray
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.corpus.frequency import PEOPLE
-from kbpo.corpus.models import Corpus, Document, Predicate
+from kbpo.corpus.kept import Arrays, kept
+from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.submissions.fixed import state_of
+from kbpo.tracks.base import Trait
 from kbpo.tracks.frequency import classes, limits
 from scoring.arrays import Ids
 
@@ -32,6 +37,15 @@ COLUMNS = {
     "link": "hashtextextended(p.subject_link, 0)",
     "canonical": "p.subject_canonical_begin::bigint << 32 | p.subject_canonical_end",
 }
+TRAITS = (
+    "predicate",
+    "subject_type",
+    "object_type",
+    "frequency",
+    "sentence",
+    "document",
+    "date",
+)
 TEXTS = """
     SELECT DISTINCT hashtextextended(said.text, 0), said.text
     FROM submissions_prediction p
@@ -47,13 +61,25 @@ NAMES = """
 """
 
 
-def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Names]:
+def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
     """The traits of all that some submissions state, by ascending instance: `predicate`,
     `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
     subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
     (2013-03-17; empty where it has none).
+    """
+    said = state_of(submissions)
+    newest = Mention.objects.filter(document__corpus=corpus).aggregate(last=Max("pk"))["last"]
+    told = kept(
+        f"traits-{corpus.pk}",
+        None if said is None else (*said, *COLUMNS.items(), corpus.loaded_at.isoformat(), newest),
+        lambda: _of_each_instance(corpus, submissions),
+    )
+    return {name: Trait(told[f"names {name}"], told[f"code {name}"]) for name in TRAITS}
 
-    Few texts occur in many rows: rows are read as numbers, and each text once.
+
+def _of_each_instance(corpus: Corpus, submissions: Sequence[int]) -> Arrays:
+    """The same as arrays. Few texts occur in many rows: rows are read as numbers, and each text
+    once.
     """
     rows = _first_of_each_instance(submissions)
     predicates = dict(Predicate.objects.filter(corpus=corpus).values_list("pk", "name"))
@@ -64,15 +90,20 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Names]:
     }
     read = [row_of[pk] for pk in documents.tolist()]
     first, last = (_sentences(read, document, rows[end]) for end in ("subject", "object"))
-    return {
+    frequency, class_of = np.unique(_frequency(corpus, rows, text_of), return_inverse=True)
+    coded = {
         "predicate": _texts(rows["predicate"], predicates),
         "subject_type": _texts(rows["subject_type"], text_of),
         "object_type": _texts(rows["object_type"], text_of),
-        "frequency": _frequency(corpus, rows, text_of),
-        "sentence": np.where(first == last, "same", "across"),
-        "document": np.array([row.key for row in read], dtype=np.str_)[document],
-        "date": np.array([row.date for row in read], dtype=np.str_)[document],
+        "frequency": (frequency, class_of),
+        "sentence": (np.array(["across", "same"]), (first == last).astype(np.int64)),
+        "document": (np.array([row.key for row in read], dtype=np.str_), document),
+        "date": (np.array([row.date for row in read], dtype=np.str_), document),
     }
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (names, code) in coded.items():
+        arrays |= {f"names {name}": names, f"code {name}": code}
+    return arrays
 
 
 def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
@@ -92,10 +123,10 @@ def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
     return {name: values[first] for name, values in rows.items()}
 
 
-def _texts(codes: Ids, text_of: Mapping[int, str]) -> Names:
-    """(n,) the text of each code."""
+def _texts(codes: Ids, text_of: Mapping[int, str]) -> tuple[Names, Ids]:
+    """The texts of some codes, and (n,) which of them each row has."""
     known, place = np.unique(codes, return_inverse=True)
-    return np.array([text_of[code] for code in known.tolist()], dtype=np.str_)[place]
+    return np.array([text_of[code] for code in known.tolist()], dtype=np.str_), place
 
 
 def _sentences(documents: Sequence[Document], document: Ids, begin: Ids) -> Ids:

@@ -1,0 +1,19 @@
+"""What tells that what some submissions state has not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kbpo.submissions.models import Submission
+
+
+def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
+    """Return what tells some submissions, in their order, from all others; None if one of them was
+    never sampled: what is read of its file may still be replaced. What was sampled states the same
+    for ever.
+    """
+    told = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
+    rows = {row[0]: row for row in told.values_list("pk", "received_at", "file_digest")}
+    if not submissions or rows.keys() != set(submissions):
+        return None
+    return tuple(rows[pk] for pk in submissions)
