@@ -57,6 +57,8 @@ PIPELINE: dict[str, str] = {
     "call":      "kbpo.accounts.webhooks.tick",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
+    # 10a what an admin asked of all of a track's data
+    "inquire":   "kbpo.web.desk.inquiries.tick",
     # 12 a closed track -> Release, a file
     "release":   "kbpo.releases.make.tick",
     # 9d ledger, payments, answers held together

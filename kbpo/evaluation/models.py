@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any, ClassVar
+
 from django.db import models
 
 from kbpo import clock
+from kbpo.accounts.models import User
 from kbpo.instances.models import Instance
-from kbpo.queue import Moving
+from kbpo.queue import Moving, nudge
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -183,3 +187,47 @@ class Rescoring(Moving):
 
     def __str__(self) -> str:
         return f"rescoring of {self.track_id}"
+
+
+class Inquiry(Moving):
+    """What an admin asked to be worked out of all of a track's data: by the clock, since no request
+    reads them all; pages show the last answer as it was made.
+    """
+
+    DEADLINES: ClassVar = {
+        "asked": (timedelta(hours=6), "failed", "It waited six hours. Ask again; it cost nothing.")
+    }
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="inquiries")
+    what = models.CharField(max_length=24, help_text="pooling, checks, adding_up")
+    asked_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    terms = models.JSONField(default=dict, help_text="What exactly was asked")
+    answer = models.JSONField(null=True, help_text="What was worked out, as pages show it")
+    made_at = models.DateTimeField(null=True, help_text="When the answer was")
+    seconds = models.FloatField(default=0.0)
+
+    class Meta:
+        db_table_comment = "What admins asked to be worked out of a track, the last of each sort"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "what"], name="inquiry_once_a_track")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what} of {self.track_id}"
+
+    @classmethod
+    def ask(cls, track: Track, what: str, who: User, **terms: Any) -> Inquiry:
+        """The inquiry, asked anew: what was answered before stays until this is."""
+        asked = {"status": "asked", "reason": "", "attempts": 0, "asked_by": who, "terms": terms}
+        row, _ = cls.objects.update_or_create(
+            track=track,
+            what=what,
+            defaults=asked | {"status_since": clock.now(), "next_try_at": clock.now()},
+        )
+        nudge("inquire")
+        return row
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is still to be worked out."""
+        return self.status == "asked"

@@ -64,7 +64,9 @@ class Frame:
 
 
 @transaction.atomic
-def draw_round(track: Track, frame: Frame, budget: int, by: User, why: str = "") -> ExpertRound:
+def draw_round(
+    track: Track, frame: Frame, budget: int, by: User | None, why: str = ""
+) -> ExpertRound:
     """The next round, drawn. Raises CannotDraw.
 
     `budget` is the expected number of new checks; how many there are is chance.

@@ -23,6 +23,7 @@ from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Instance, Label
 from kbpo.money.spend import balance, release, reserve
 from kbpo.sampling.models import DocumentSample
+from kbpo.web.desk import inquiries
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -139,7 +140,9 @@ def test_the_page_names_the_pair_and_the_price_of_a_reader(
     believe_ada(monkeypatch)
     client, address = Client(), "/desk/tracks/toy/adding-up/"
     client.force_login(read.users["Admin"])
-    page = client.get(address, {"method": "dawid_skene"}).content.decode()
+    client.post(address, {"verb": "compare", "method": "dawid_skene"})
+    assert inquiries.tick() == 1
+    page = client.get(address).content.decode()
     assert (
         "Per Berg and Oslo, in" in page
         and f"1 of {pairs_asked()} judgments would be different" in page

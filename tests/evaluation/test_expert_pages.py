@@ -15,10 +15,13 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.correction import scores
+from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
+from kbpo.web.desk import inquiries
+from kbpo.web.desk.quality import checks
 from tests.conftest import Toy
 from tests.evaluation.test_expert_checks import Crowd
 
@@ -55,6 +58,9 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
         admin.post(DESK, {"verb": "draw", "budget": "45", "why": "To correct scores."}).status_code
         == 302
     )
+    assert "A round is being drawn" in admin.get(DESK).content.decode()
+    assert not ExpertRound.objects.exists()
+    assert inquiries.tick() == 1
     assert Audit.objects.get(what="draw checks").why == "To correct scores."
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()
@@ -211,6 +217,24 @@ def test_whoever_belongs_to_a_team_that_states_it_does_not_check_it(
 
 
 def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) -> None:
-    response = admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
-    assert response.status_code == 409
-    assert "no judgment that was not checked" in response.content.decode()
+    assert admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"}).status_code == 302
+    inquiries.tick()
+    page = admin.get(DESK).content.decode()
+    assert "no judgment that was not checked" in page
+    assert "Draw a round" in page
+
+
+def test_no_request_reads_the_whole_track(
+    crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "read", lambda track: pytest.fail("within the request"))
+    admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
+    assert admin.get(DESK).status_code == 200
+
+
+def test_a_second_round_is_refused_at_once_while_one_is_open(crowd: Crowd, admin: Client) -> None:
+    crowd.draw(40)
+    refused = admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
+    assert refused.status_code == 409
+    assert "still open" in refused.content.decode()
+    assert not Inquiry.objects.exists()

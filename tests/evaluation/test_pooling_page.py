@@ -20,6 +20,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.web.components.drawing import LEGENDS
+from kbpo.web.desk import inquiries, pooling
 from tests.evaluation.world import LIVES, WORKS, World
 
 pytestmark = pytest.mark.django_db
@@ -244,7 +245,14 @@ def test_what_people_linked_to_the_same_titles_is_one_relation_in_every_document
 def test_the_page_the_file_and_the_command_say_the_same(
     world: World, two: tuple[Submission, Submission], admin: Client
 ) -> None:
-    page = admin.get(reverse("desk-pooling", args=["world"]))
+    address = reverse("desk-pooling", args=["world"])
+    assert admin.get(reverse("desk-pooling-csv", args=["world"])).status_code == 404
+    assert admin.post(address).status_code == 302
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling, "study", lambda track: pytest.fail("within the request"))
+        assert "being worked out" in admin.get(address).content.decode()
+    assert inquiries.tick() == 1
+    page = admin.get(address)
     text = page.content.decode()
     assert (
         page.status_code == 200
@@ -261,9 +269,10 @@ def test_the_page_the_file_and_the_command_say_the_same(
 
 
 def test_nothing_to_pool_is_said(world: World, admin: Client) -> None:
-    assert (
-        "Nothing to pool yet" in admin.get(reverse("desk-pooling", args=["world"])).content.decode()
-    )
+    address = reverse("desk-pooling", args=["world"])
+    admin.post(address)
+    inquiries.tick()
+    assert "Nothing to pool yet" in admin.get(address).content.decode()
     assert admin.get(reverse("desk-pooling-csv", args=["world"])).status_code == 404
     for track, sentence in (("world", "nothing to pool"), ("none", "no track none")):
         with pytest.raises(CommandError, match=sentence):

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -39,7 +41,7 @@ from kbpo.money.models import Ledger
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.web.desk import health
+from kbpo.web.desk import health, inquiries
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -466,7 +468,18 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(
 
 def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, as_user: As) -> None:
     admin, address = as_user("Admin"), reverse("desk-adding-up", args=["toy"])
-    page = admin.get(address, {"method": "dawid_skene"}).content.decode()
+    with CaptureQueriesContext(connection) as captured:
+        admin.get(address)
+        admin.get(address, {"method": "dawid_skene"})
+    written = [one["sql"] for one in captured if one["sql"].startswith(("INSERT", "UPDATE"))]
+    assert not [one for one in written if "instances_label" in one]
+    assert admin.post(address, {"verb": "compare", "method": "coin"}).status_code == 422
+    labels = Label.objects.count()
+    admin.post(address, {"verb": "compare", "method": "dawid_skene"})
+    assert "being worked out" in admin.get(address).content.decode()
+    assert inquiries.tick() == 1
+    assert Label.objects.count() == labels
+    page = admin.get(address).content.decode()
     assert "nothing was changed" in page and "judgments would be different" in page
     assert judged.name in page
     assert "names marked in documents, and what mentions refer to, keep the majority" in page

@@ -49,6 +49,7 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
+from kbpo.web.desk import inquiries
 from kbpo.web.judging.attempt import examples
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
@@ -429,6 +430,7 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
         ).status_code
         == 302
     )
+    assert inquiries.tick() == 1
     check = client.get(reverse("expert-next", args=["toy"]))["Location"]
     pk = int(check.rstrip("/").rpartition("/")[2])
     assert ExpertCheck.objects.filter(pk=pk).exists()

@@ -9,8 +9,9 @@ human team's, which is always in the pool, whether a system was asked about it o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -74,6 +75,23 @@ class Study:
             for quantity in QUANTITIES
             for rank, (one, true, lost) in enumerate(self.ranked(metric, quantity), 1)
         ]
+
+    def told(self) -> dict[str, Any]:
+        """The same as it is stored: JSON has no NaN, and None stands for it."""
+        return {
+            "systems": len(self.systems),
+            "teams": self.n_teams,
+            "instances": self.n_instances,
+            "human": self.n_human,
+            "summary": [
+                {name: _plain(value) for name, value in row.items()} for row in self.summary()
+            ],
+            "rows": [[_plain(cell) for cell in row] for row in self.rows()],
+        }
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 HEAD = ["metric", "quantity", "rank", "team", "run", "true", "unpooled", "bias"]

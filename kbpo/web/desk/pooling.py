@@ -8,17 +8,19 @@ from html import escape
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils.safestring import SafeString, mark_safe
 
-from kbpo.evaluation.studies.pooling import HEAD, QUANTITIES, Study, study
+from kbpo.evaluation.models import Inquiry
+from kbpo.evaluation.studies.pooling import HEAD, QUANTITIES, study
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
+from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import Axis
 from kbpo.web.components.figures import number_text
 from kbpo.web.csv import csv_response
 
+WHAT = "pooling"
 NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 METRICS = {"official": "Official", "anydoc": "Any document"}
 HEIGHT = 150
@@ -28,28 +30,38 @@ WORDS = 16
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The study of a track."""
+    """The last study of a track. A POST asks for a new one."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    found = study(track)
-    context: dict[str, Any] = {"track": track, "study": found}
-    if found is not None:
-        context |= {"summary": [_told(row) for row in found.summary()], "figures": figures(found)}
+    if request.method == "POST":
+        Inquiry.ask(track, WHAT, admin_of(request))
+        return redirect("desk-pooling", slug=slug)
+    inquiry = Inquiry.objects.filter(track=track, what=WHAT).first()
+    study = inquiry.answer if inquiry else None
+    context: dict[str, Any] = {"track": track, "inquiry": inquiry, "study": study}
+    if study:
+        context |= {"summary": [_told(row) for row in study["summary"]], "figures": figures(study)}
     return render(request, "desk/pooling.html", context)
 
 
 @for_admins
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every system's scores with and without its team in the pool."""
-    found = study(get_object_or_404(Track.objects.select_related("corpus"), slug=slug))
-    if found is None:
+    """Every system's scores with and without its team in the pool, by the last study."""
+    inquiry = get_object_or_404(Inquiry, track__slug=slug, what=WHAT)
+    if not inquiry.answer:
         raise Http404("There are no judged predictions of two teams on this track yet.")
-    return csv_response(f"pooling-{slug}.csv", HEAD, found.rows())
+    rows = [["" if cell is None else cell for cell in row] for row in inquiry.answer["rows"]]
+    return csv_response(f"pooling-{slug}.csv", HEAD, rows)
+
+
+def answer(inquiry: Inquiry) -> dict[str, Any]:
+    """The study as it is stored; nothing before two teams have judged predictions."""
+    found = study(inquiry.track)
+    return found.told() if found is not None else {}
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
-    matters = (
-        not (math.isnan(row["median"]) or math.isnan(row["gap"])) and row["median"] > row["gap"]
-    )
+    median, gap = row["median"], row["gap"]
+    matters = median is not None and gap is not None and median > gap
     return row | {
         "metric": METRICS[row["metric"]],
         "quantity": NAMES[row["quantity"]],
@@ -57,13 +69,13 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def figures(found: Study) -> list[dict[str, Any]]:
+def figures(study: dict[str, Any]) -> list[dict[str, Any]]:
     """One drawing for each quantity and metric: the bias of each system in the order of rank."""
     drawn = []
-    for row in found.summary():
-        metric, quantity = str(row["metric"]), str(row["quantity"])
-        biases = [lost for _, _, lost in found.ranked(metric, quantity)]
-        if any(math.isfinite(biase) for biase in biases):
+    for told in study["summary"]:
+        metric, quantity = told["metric"], told["quantity"]
+        biases = [_number(row[-1]) for row in study["rows"] if row[:2] == [metric, quantity]]
+        if any(math.isfinite(bias) for bias in biases):
             name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
             drawn.append(
                 {

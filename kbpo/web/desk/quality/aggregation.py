@@ -4,9 +4,8 @@ switching to it.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -15,50 +14,53 @@ from django.urls import path
 
 from annotation.labels import revise
 from annotation.quality import describe, gold
-from kbpo.accounts.models import User
+from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.studies.what_if import Change, what_if
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import for_admins
+from kbpo.web.access import admin_of, for_admins
 
+WHAT = "adding_up"
 METHODS = {"majority": "Majority", "dawid_skene": "Dawid and Skene’s model"}
 SHOWN = 100
 
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """How a track's answers are added up; with `?method=` what that method would change. A POST
-    switches.
+    """How a track's answers are added up, and what another method would change, as it was worked
+    out last. A POST asks for that, or switches.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    refusal = _switch(request, track) if request.method == "POST" else ""
+    refusal = _move(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-adding-up", slug=slug)
-    method = request.GET.get("method", "")
+    inquiry = Inquiry.objects.filter(track=track, what=WHAT).first()
+    compared = inquiry.answer if inquiry else None
+    policy = gold.policy_of(track)
     context: dict[str, Any] = {
         "track": track,
-        "policy": gold.policy_of(track),
+        "policy": policy,
         "methods": METHODS,
-        "method": method,
+        "inquiry": inquiry,
+        "compared": compared,
         "refusal": refusal,
         "reader": revise.price_of_reader(track),
-        "name": METHODS.get(method, ""),
-        "current": METHODS[gold.policy_of(track).aggregation],
+        "name": METHODS[compared["method"]] if compared else "",
+        "current": METHODS[policy.aggregation],
     }
-    if method in METHODS:
-        context |= _compared(track, method)
     return render(request, "desk/adding_up.html", context, status=422 if refusal else 200)
 
 
-def _compared(track: Track, method: str) -> dict[str, Any]:
-    began = time.monotonic()
+def answer(inquiry: Inquiry) -> dict[str, Any]:
+    """What the method of an inquiry would change on its track, as it is stored."""
+    track, method = inquiry.track, inquiry.terms["method"]
     made = revise.revision(track, method, gold.policy_of(track).revision + 1)
     changes = what_if(track, [flip.label for flip in made.flips])
     flips = [
         {
             "title": _title(flip),
-            "question": flip.question,
+            "question": flip.question.pk,
             "before": flip.before or ("nothing",),
             "after": flip.after or ("nothing",),
             "chances": sorted(flip.posterior.items()),
@@ -66,10 +68,12 @@ def _compared(track: Track, method: str) -> dict[str, Any]:
         for flip in made.flips[:SHOWN]
     ]
     return {
-        "revision": made,
+        "method": method,
+        "judgments": made.judgments,
+        "changed": len(made.flips),
+        "unsure": made.unsure,
         "flips": flips,
         "rows": _rows(kind_of(track), changes),
-        "seconds": time.monotonic() - began,
     }
 
 
@@ -84,30 +88,43 @@ def _title(flip: Any) -> str:
 
 def _rows(kind: Kind, changes: list[Change]) -> list[dict[str, Any]]:
     """One row a system, the best first, with its numbers before and after."""
-    found: dict[int, dict[str, Any]] = defaultdict(dict)
+    by_system: dict[int, dict[str, Change]] = defaultdict(dict)
     for change in changes:
-        found[change.submission.pk]["submission"] = change.submission
-        found[change.submission.pk][change.quantity] = change
-    rows = list(found.values())
-    for row in rows:
-        names = [quantity.name for quantity in kind.compared()]
-        row["cells"] = [(name, row.get(name)) for name in names]
-        first = next((row[name] for name in names if row.get(name)), None)
-        row["rank"] = (first.rank_before, first.rank_after) if first else None
-    return sorted(rows, key=lambda row: row["rank"] or (len(rows), 0))
+        by_system[change.submission.pk][change.quantity] = change
+    rows = []
+    for system, changed in by_system.items():
+        names = [quantity.name for quantity in kind.compared() if quantity.name in changed]
+        first = changed[names[0]]
+        cells = {name: _cell(changed[name]) for name in names}
+        rows.append(
+            {
+                "submission": system,
+                "title": f"{first.submission.team.name} {first.submission.name}",
+                "cells": [(one.name, cells.get(one.name)) for one in kind.compared()],
+                "rank": (first.rank_before, first.rank_after),
+            }
+        )
+    return sorted(rows, key=lambda row: row["rank"])
 
 
-def _switch(request: HttpRequest, track: Track) -> str:
-    """Why nothing was switched, as a sentence; nothing if it was."""
+def _cell(change: Change) -> dict[str, float | None]:
+    return {name: getattr(change, name) for name in ("before", "after", "low80", "high80")}
+
+
+def _move(request: HttpRequest, track: Track) -> str:
+    """Why nothing was asked or switched, as a sentence; nothing if it was."""
     method, why = (
         request.POST.get("method", ""),
         request.POST.get("why", "").replace("\x00", "").strip()[:500],
     )
     if method not in METHODS:
         return "Say how answers are to be added up."
+    if request.POST.get("verb") == "compare":
+        Inquiry.ask(track, WHAT, admin_of(request), method=method)
+        return ""
     if not why:
         return "Say why: it stands in the log."
-    made = revise.switch(track, method, cast(User, request.user), why)
+    made = revise.switch(track, method, admin_of(request), why)
     messages.success(
         request, f"{METHODS[method]} from now on. {len(made.flips)} labels were written anew."
     )

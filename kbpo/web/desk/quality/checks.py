@@ -18,7 +18,7 @@ from kbpo.evaluation.correction.estimate import LEAST
 from kbpo.evaluation.correction.scores import METHOD
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import Figure
-from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.models import Evaluation, Inquiry
 from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round
 from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
@@ -29,12 +29,13 @@ from kbpo.web.components import drawing
 from kbpo.web.desk.reason import why_of
 from kbpo.web.public.board import interval
 
+WHAT = "checks"
 USUAL = 40
 
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page. A POST draws a round or ends the open one."""
+    """The page. A POST asks for a round, or ends the open one."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal = _move(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -51,6 +52,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "refusal": refusal,
+        "inquiry": Inquiry.objects.filter(track=track, what=WHAT).first(),
         "rounds": rounds,
         "open": next((one for one in rounds if one.ended_at is None), None),
         "usual": request.POST.get("budget", USUAL),
@@ -81,19 +83,25 @@ def _move(track: Track, request: HttpRequest) -> str:
             )
         return ""
     budget = request.POST.get("budget", "").strip()
-    if not (budget.isascii() and budget.isdecimal() and len(budget) < 9):
+    if not (budget.isascii() and budget.isdecimal() and 1 <= int(budget[:9]) <= MOST):
         return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
     if not why:
         return "Nothing was drawn: say what the check is for. It stands in the log."
-    try:
-        row = draw_round(track, frame_of(track, read(track)), int(budget), user, why)
-    except CannotDraw as refused:
-        return str(refused)
-    n = row.checks.count()
-    messages.success(
-        request, f"Round {row.number} drew {n:,} judgment{'' if n == 1 else 's'} to check."
-    )
+    if ExpertRound.objects.filter(track=track, ended_at__isnull=True).exists():
+        return "The last round is still open: answer it or end it first."
+    Inquiry.ask(track, WHAT, user, budget=int(budget), why=why)
     return ""
+
+
+def answer(inquiry: Inquiry) -> dict[str, Any]:
+    """What became of a round that was asked for: its number and size, or why it cannot be drawn."""
+    track, terms = inquiry.track, inquiry.terms
+    try:
+        frame = frame_of(track, read(track))
+        row = draw_round(track, frame, terms["budget"], inquiry.asked_by, terms["why"])
+    except CannotDraw as refused:
+        return {"refused": str(refused)}
+    return {"round": row.number, "drawn": row.checks.count()}
 
 
 def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
