@@ -148,6 +148,7 @@ def measure(predictions: int, systems: int, documents: int) -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             settings.MEDIA_ROOT = Path(folder) / "media"
+            settings.ARRAYS_ROOT = Path(folder) / "arrays"
             prepare_and_score(Path(folder), predictions, systems, documents)
     finally:
         teardown_databases(databases, verbosity=0)

@@ -35,7 +35,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     )
     for name in ("column", "begin"):  # all tables have them together: nobody may sort one in place
         stated[name].flags.writeable = False
-    instance = stated["instance"]
+    instance = stated["instance_id"]
     shape = (instance.size, len(submissions))
 
     def table(name: str) -> Matrix:
@@ -89,7 +89,7 @@ def _stated(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arr
         totals = np.bincount(column, weights=weight, minlength=len(submissions))
         tables[f"p {name}"] = weight[order] * (1 / np.where(totals > 0, totals, 1.0))[ordered]
     return {
-        "instance": instance,
+        "instance_id": instance,
         "target": code.astype(np.int64),
         "target_id": target_id,
         "u": rows["u"][first][at],

@@ -72,9 +72,9 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 def figures(study: dict[str, Any]) -> list[dict[str, Any]]:
     """One drawing for each quantity and metric: the bias of each system in the order of rank."""
     drawn = []
-    for told in study["summary"]:
-        metric, quantity = told["metric"], told["quantity"]
-        biases = [_number(row[-1]) for row in study["rows"] if row[:2] == [metric, quantity]]
+    for row in study["summary"]:
+        metric, quantity = row["metric"], row["quantity"]
+        biases = [_number(one[-1]) for one in study["rows"] if one[:2] == [metric, quantity]]
         if any(math.isfinite(bias) for bias in biases):
             name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
             drawn.append(
