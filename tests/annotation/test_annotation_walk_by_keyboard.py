@@ -4,19 +4,29 @@ caught; single keys can be switched off and changed, and stay so.
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
-from browsing import IN_CHROMIUM, note_faults, open_page
+from browsing import IN_CHROMIUM, draft_with, log_in, note_faults, open_page
+from django.core.management import call_command
 from django.test import Client
-from documents_world import answer_to, order
+from documents_world import answer_to, order, partly, read_whole
 from playwright.sync_api import Browser, Page, expect
+from test_text_pages_browser import TEXT, asked
 
+from annotation.desk import adjudicate
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Assignment, Question, Worker
+from annotation.quality.judged import NAMES
 from annotation.questions import read_documents
+from kbpo.sampling.models import ExpertCheck
+from kbpo.tracks.generation.declared import declare
+from kbpo.web.desk.forms import EXAMPLE
 from tests.conftest import Toy
+from tests.evaluation.test_expert_checks import Crowd
+from tests.tracks.test_declared_forms import BETTER
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 
@@ -34,7 +44,8 @@ NUMBER = """() => {
   }
   return number;
 }"""
-AT = "() => document.activeElement?.dataset?.stop ?? null"
+AT = """() => { const at = document.activeElement;
+  return at === document.body ? "out" : at?.dataset?.stop ?? "scrolls"; }"""
 NAME = """(stop) => { const one = document.querySelector(`[data-stop="${stop}"]`);
   return one.outerHTML.slice(0, 90); }"""
 
@@ -42,14 +53,16 @@ NAME = """(stop) => { const one = document.querySelector(`[data-stop="${stop}"]`
 def walk(page: Page) -> None:
     """Tab from the top of the page comes to everything once, in its order, and out again."""
     stops = page.evaluate(NUMBER)
-    assert stops > 8
+    assert stops > 6
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     page.locator(".skip").focus()
     met = [int(page.evaluate(AT))]
     for _ in range(stops + 3):
         page.keyboard.press("Tab")
         at = page.evaluate(AT)
-        if at is None or int(at) in met:
+        if at == "scrolls":  # a browser lets keys scroll what is longer than its place
+            continue
+        if at == "out" or int(at) in met:
             break
         met.append(int(at))
     missed = [page.evaluate(NAME, stop) for stop in range(stops) if stop not in met]
@@ -112,6 +125,120 @@ def test_tab_reaches_everything_of_a_document(
         page.keyboard.press(key)
     expect(page.locator("#pair-question")).to_be_focused()
     assert page.faults == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["generation", "answers"])
+def test_tab_reaches_everything_of_a_text(browser: Browser, live_server: Any, kind: str) -> None:
+    asked(kind, input="q", text=TEXT)
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+    walk(page)
+    open_folded(page)
+    walk(page)
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_a_declared_form_is_answered_by_keys_and_says_only_keys_that_it_has(
+    browser: Browser, live_server: Any
+) -> None:
+    call_command("declare_form", EXAMPLE, stdout=io.StringIO())
+    asked("form-helpfulness", input="q", text=TEXT)
+    page = open_page(browser, live_server)
+    page.wait_for_selector("html[data-ready]")
+    open_folded(page)
+    walk(page)
+    hints = page.locator("[data-key-hints]")
+    expect(hints).to_contain_text("choose")
+    expect(hints).not_to_contain_text("undo")
+    expect(page.locator(".step .done")).to_have_count(0)  # words that may be left out are not there
+    page.locator(".skip").focus()  # out of the words again: a digit chooses
+    page.keyboard.press("4")
+    page.keyboard.press("1")
+    expect(page.locator("textarea")).to_be_focused()
+    with page.expect_response(draft_with("1884")):
+        page.keyboard.type("Built in 1884.")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("textarea")).to_have_value("Built in 1884.")
+    expect(page.locator(".step .done")).to_have_count(3)
+    page.locator("textarea").focus()
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    raw = Assignment.objects.get(status="submitted").raw or {}
+    assert [raw[name] for name in ("helpful", "harmless", "why")] == [
+        ["4"], ["1"], ["Built in 1884."],
+    ]  # fmt: skip
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_two_texts_are_read_to_their_end_and_compared_by_keys(
+    browser: Browser, live_server: Any
+) -> None:
+    declare(BETTER)
+    asked("form-better", input="q", texts=[TEXT * 40, TEXT])
+    page = open_page(browser, live_server, viewport={"width": 390, "height": 844})
+    page.wait_for_selector("html[data-ready]")
+    walk(page)
+    assert page.evaluate("""[...document.querySelectorAll(".two .doc")].every(
+      (text) => text.scrollHeight <= text.clientHeight + 1)"""), (
+        "no text is cut off within the page"
+    )
+    page.locator(".skip").focus()
+    page.keyboard.press("3")
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    assert (Assignment.objects.get(status="submitted").raw or {})["preferred"] == ["3"]
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_tab_reaches_everything_that_an_expert_is_asked_and_there_is_a_way_back(
+    browser: Browser, live_server: Any, toy: Toy, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = "kbpo.urls"
+    read_whole(toy, 4, partly)
+    assert adjudicate.queue_random(toy.track, 1, toy.users["Admin"], NAMES) == 1
+    page = page_of_admin(browser, live_server, toy)
+    page.goto(f"{live_server.url}/annotate/adjudicate/toy/")
+    page.wait_for_selector("html[data-ready]")
+    walk(page)
+    page.get_by_role("link", name="Back").click()
+    page.wait_for_url("**/desk/tracks/toy/adjudication/")
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_tab_reaches_everything_of_a_check_of_the_crowd(
+    browser: Browser, live_server: Any, toy: Toy, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = "kbpo.urls"
+    Crowd(toy).draw(25)
+    page = page_of_admin(browser, live_server, toy)
+    page.goto(f"{live_server.url}/annotate/check/toy/")
+    page.wait_for_selector("html[data-ready]")
+    open_folded(page)
+    walk(page)
+    with page.expect_response(draft_with("holds")):
+        for key in ("1", "1", "1"):
+            page.keyboard.press(key)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator(".parts input:checked").count() == 3
+    address = page.url
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: url != address)
+    assert ExpertCheck.objects.filter(answered_at__isnull=False).count() == 1
+    page.get_by_role("link", name="Back").click()
+    page.wait_for_url("**/desk/tracks/toy/checks/")
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def page_of_admin(browser: Browser, live_server: Any, toy: Toy) -> Page:
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    client = Client()
+    client.force_login(toy.users["Admin"])
+    log_in(context, live_server.url, client)
+    page = context.new_page()
+    page.faults = note_faults(page)  # type: ignore[attr-defined]
+    return page
 
 
 def test_tab_reaches_everything_of_examples_and_of_an_answer_to_be_changed(

@@ -85,6 +85,7 @@ class Form(Interface):
                 _field(field, number, text_of(left, field["name"]))
                 for number, field in enumerate(payload["fields"], start=1)
             ],
+            "keys": range(1, 1 + min(9, max(len(field["options"]) for field in payload["fields"]))),
             "guide": payload.get("guide", []),
             "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
             "flagged": bool(problem),

@@ -14,14 +14,15 @@ function begin() {
   const clock = document.getElementById("clock");
   let current = 0;
 
-  const isDone = (part) => Boolean(part.querySelector("input:checked") || "free" in part.dataset || part.querySelector("textarea")?.value.trim());
+  const isAnswered = (part) => Boolean(part.querySelector("input:checked") || part.querySelector("textarea")?.value.trim());
+  const isDone = (part) => "free" in part.dataset || isAnswered(part);
   const focusable = (part) => part.querySelector("input:checked") || part.querySelector("input, textarea");
   const isFlagged = () => Boolean(form.querySelector("input[name=problem]:checked")?.value);
   const firstMissing = () => parts.find((part) => !isDone(part));
 
   function paint() {
     for (const part of parts) {
-      part.querySelector(".step .n").classList.toggle("done", isDone(part));
+      part.querySelector(".step .n").classList.toggle("done", isAnswered(part));
       part.toggleAttribute("data-at-hand", part === parts[current]);
     }
     if (isFlagged() || !firstMissing()) missing.hidden = true;
@@ -66,6 +67,10 @@ function begin() {
       form.requestSubmit(submitButton);
     }
     if (!/^[1-9]$/.test(event.key)) return;
+    if (parts[current]?.querySelector("textarea")) { // left by Tab: a digit is no word of it any more
+      const open = parts.findIndex((part) => part.querySelector("input") && !isDone(part));
+      if (open >= 0) current = open;
+    }
     const input = parts[current]?.querySelectorAll("input[type=radio]")[Number(event.key) - 1];
     if (!input) return;
     event.preventDefault();

@@ -49,15 +49,23 @@ def candidates(
 ) -> list[Span]:
     """What the mention may refer to, in the order of the text, each wording once.
 
-    The mention itself and what systems propose for it come first into the list, then the nearest
-    names of its types. Empty for dates, numbers and titles, which refer to nothing.
+    The mention itself and what systems propose for it come first into the list, then names of its
+    types: those of which its words are a part, however far away they stand, since each thing is
+    called by its fullest name; and the nearest. Empty for dates, numbers and titles, which refer to nothing.
     """
     kinds = {kind for kind in types if schema.linkable(kind)}
     if not kinds:
         return []
     certain = _distinct(document, [*sorted(set(proposed)), span])
     others = [name for name, kind in names.items() if kind & kinds]
-    others.sort(key=lambda name: (abs(name[0] - span[0]), name))
+    words = _wording(document, span)
+    others.sort(
+        key=lambda name: (
+            f" {words} " not in f" {_wording(document, name)} ",
+            abs(name[0] - span[0]),
+            name,
+        )
+    )
     found = dict(list(certain.items())[:MOST])
     for wording, name in _distinct(document, others).items():
         if len(found) >= MOST:
@@ -69,8 +77,13 @@ def candidates(
 def _distinct(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
     """The first span of each wording."""
     found: dict[str, Span] = {}
-    for begin, end in spans:
-        wording = " ".join(unicodedata.normalize("NFC", document.text[begin:end]).split())
+    for span in spans:
+        wording = _wording(document, span)
         if wording:
-            found.setdefault(wording, (begin, end))
+            found.setdefault(wording, span)
     return found
+
+
+def _wording(document: Document, span: Span) -> str:
+    begin, end = span
+    return " ".join(unicodedata.normalize("NFC", document.text[begin:end]).split())

@@ -144,6 +144,7 @@ def _asked(request: HttpRequest, row: Adjudication, left: Any, *, error: str = "
         "deciding": OWN,
         "elapsed": 0,
         "what_happens": BLIND,
+        "back": reverse("desk-adjudication", args=[row.track.slug]),
         "addresses": {
             "whole": reverse("adjudicate_document", kwargs=address),
             "draft": reverse("adjudicate_draft", kwargs=address),

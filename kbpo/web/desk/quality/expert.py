@@ -122,6 +122,7 @@ def _page(request: HttpRequest, row: ExpertCheck, left: Any, *, error: str = "")
     context = {
         "deciding": OWN,
         "what_happens": BLIND,
+        "back": reverse("desk-checks", args=[row.track.slug]),
         "addresses": {
             "draft": reverse("expert-draft", kwargs=address),
             "whole": reverse("expert-document", kwargs=address),
