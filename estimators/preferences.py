@@ -25,6 +25,8 @@ from estimators.multiple import Comparison, RankIntervals, rank_intervals, simul
 from estimators.sums import by_code
 
 STEPS, TOLERANCE = 200, 1e-10
+WITHOUT_END = 15.0
+"""Strengths and log ν beyond this are on their way to infinity: e¹⁵ to one"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,8 +272,14 @@ def bradley_terry(
         raise ValueError(f"penalty must be at least 0; got {penalty!r}")
     if penalty == 0:
         _refuse_what_does_not_exist(judged)
+    if judged.outcome.size and (judged.outcome == 0.5).all():
+        raise ValueError("strengths do not exist: all judgments are ties")
     has_ties = bool((judged.outcome == 0.5).any())
     theta = _maximise(judged, penalty, has_ties)
+    if penalty == 0 and np.abs(theta).max(initial=0.0) > WITHOUT_END:
+        raise ValueError(
+            "strengths do not exist without a penalty: somebody won or tied, and never lost"
+        )
     score, information = _derivatives(judged, theta, has_ties)
     hessian = information + _prior(judged.m, penalty, has_ties)
     inverse = np.linalg.inv(hessian + _level(judged.m, has_ties))

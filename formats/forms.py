@@ -29,7 +29,14 @@ KINDS = ("rating", "choice", "preference", "text")
 SHOWN = ("question", "source", "reference")
 LONGEST_NAME, LONGEST, MOST = 19, 500, 9
 BYTES = 200_000
+TAKEN = frozenset(
+    {"flag", "problem", "remark", "csrfmiddlewaretoken"}
+    # A field of such a name would hide what a page's script asks of its form.
+    | {"action", "method", "submit", "elements", "dataset", "remove", "closest", "matches"}
+)
+LONGEST_NUMBER = 10**15
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_UNPRINTABLE = re.compile("[\x00\ud800-\udfff]")
 _FORM = frozenset(
     {"name", "title", "offered_as", "guide", "shows", "price", "seconds", "people"}
     | {"second_share", "questions", "tutorial"}
@@ -171,7 +178,10 @@ class _Node:
             return cls(pairs, line)
         if node.id == "sequence":
             return cls([cls.of(loader, one) for one in node.value], line)
-        return cls(loader.construct_object(node), line)
+        value = loader.construct_object(node)
+        if isinstance(value, int) and abs(value) > LONGEST_NUMBER:
+            raise ValueError(f"line {line} has a number of too many digits")
+        return cls(value, line)
 
 
 class _Reader:
@@ -248,7 +258,7 @@ class _Reader:
         if keys is None:
             return None
         name = self.name(keys.get("name"), f"{path}, name")
-        if name in ("flag", "problem", "remark"):
+        if name in TAKEN:
             sentence = f"{quoted(name)} is a field of every page. Choose another name."
             self.wrong("schema.form", keys["name"], f"{path}, name", sentence)
         kind = self.one_of(keys.get("kind"), f"{path}, kind", KINDS)
@@ -443,7 +453,7 @@ class _Reader:
                 "schema.form", node, path, "Here stand words. Write some, in quotation marks."
             )
             return ""
-        if len(value.strip()) > most or "\x00" in value:
+        if len(value.strip()) > most or _UNPRINTABLE.search(value):
             sentence = (
                 f"{len(value):,} characters; at most {most:,} that can be printed. Shorten it."
             )

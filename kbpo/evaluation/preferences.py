@@ -44,7 +44,9 @@ def _of(duels: Duels, systems: Sequence[int]) -> dict[str, Any]:
             cluster=np.unique(duels.cluster, return_inverse=True)[1],
         )
     except ValueError:
-        return told | {"why": "Some systems won every judgment so far: their strength has no end."}
+        return told | {
+            "why": "Some systems never lost so far, or nothing but ties was said: their strength has no end."
+        }
     low, high = (np.asarray(end) for end in found.confidence_interval(LEVEL))
     ranks = found.compare(rng=np.random.default_rng(SEED), confidence_level=LEVEL)[1]
     order = np.argsort(-found.value)

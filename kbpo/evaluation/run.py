@@ -237,7 +237,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
             "saved": saved(found, alone, data),
             "scorers": _scorers(data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},
-            "strengths": strengths(kind, data.systems),
+            "strengths": strengths(kind, [one for one in data.systems if one in standing]),
             "last_label": newest,
             "standing": sorted(standing),
             "expert": (

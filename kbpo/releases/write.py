@@ -352,7 +352,11 @@ class _Codes:
             (platform_, handle): "" if pk in erased else f"w{number:03}"
             for number, (pk, platform_, handle) in enumerate(kept, 1)
         }
-        self.unlinked = {handle for pk, _, handle in everybody if pk in erased or pk not in willing}
+        # Of all tracks: a text that is judged for one is judged for its sister tracks, too.
+        unlinked = Worker.objects.filter(
+            Q(leaving__erased_at__isnull=False) | Q(consents__isnull=True)
+        )
+        self.unlinked = set(unlinked.values_list("handle", flat=True))
         """Those whose ratings may not be known for one person's"""
         self.left_out = 0
         """Answers of people who agreed to no terms, as far as they were read"""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
-from kbpo.sampling.models import Overlap, SamplingDistribution
+from kbpo.sampling.models import Overlap, OwnThresholds, SamplingDistribution
 from kbpo.sampling.plan import plan
 from kbpo.sampling.plan import tick as plan_further
 from kbpo.submissions.models import Submission
@@ -49,16 +49,22 @@ def make_distributions(submission: Submission) -> None:
         SamplingDistribution(submission=submission, kind=kind, total=total, n=n)
         for kind, total in zip(kinds, totals, strict=True)
     ]
-    SamplingDistribution.objects.bulk_create(rows, ignore_conflicts=True)
+    SamplingDistribution.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["submission", "kind"],
+        update_fields=["total", "n"],
+    )
 
 
 def distribute_anew(submissions: Sequence[int]) -> None:
     """Nothing; the normalisers and the tally of submissions that state more than before are those of
-    all that they state now.
+    all that they state now. What was drawn of them stays, with its chances; only their own
+    thresholds go, a number a target that they stated before.
     """
     rows = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in rows.order_by("pk"):
-        SamplingDistribution.objects.filter(submission=submission).delete()
+        OwnThresholds.objects.filter(batch__submission=submission).delete()
         make_distributions(submission)
         count(submission).save()
 

@@ -159,7 +159,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     shown = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Win rate" in shown and "Strengths" in shown
     told = call(f"{url}/api/tracks/pairs/board/", tokens["good"])
-    assert told["strengths"]["why"].startswith("Some systems won every judgment")
+    assert told["strengths"]["why"].startswith("Some systems never lost")
     assert Response.objects.filter(criterion="why", value__text="It reads better.").exists()
     ratings = [one.value.get("ratings", {}) for one in Label.objects.all()]
     assert ratings and {frozenset(one) for one in ratings} == {frozenset({"preferred"})}

@@ -233,9 +233,10 @@ class PreferenceTrack(DeclaredTrack):
 
     A target is a pair of texts for an input, in an order that follows from their hashes and so says
     nothing of whose they are. It is a prediction of both systems: of one that its text is better,
-    of the other that its own is. An upload is paired with all that is there, and with the first
+    of the other that its own is. An upload is paired with all that take part, and with the first
     reference; as soon as its sample is drawn, those who take part state their pairs with it too,
-    and so each of these has a chance to be judged. Equal texts are a tie that nobody is asked about.
+    and so each of these has a chance to be judged. Nobody else's pairs show a private run's text.
+    Equal texts are a tie that nobody is asked about.
     """
 
     target_kind: ClassVar[str] = "pair"
@@ -277,9 +278,12 @@ class PreferenceTrack(DeclaredTrack):
         ).delete()  # a file that waited is read again
         Written.objects.bulk_create(rows, batch_size=2000)
         others = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
-        here = others.exclude(status__in=GONE).values_list("pk", flat=True)
-        pairs = self._pairs(submission_id, list(here), with_references=True)
-        stored = store(submission_id, self.corpus, self.target_kind, pairs)
+        stored = store(
+            submission_id,
+            self.corpus,
+            self.target_kind,
+            self._pairs(submission_id, self._opponents(submission_id), with_references=True),
+        )
         waiting = others.filter(status="received", reason=WAITS)
         if waiting.update(next_try_at=clock.now()):
             nudge("ingest")
@@ -293,6 +297,29 @@ class PreferenceTrack(DeclaredTrack):
             "lines": report.lines,
         }
 
+    def _opponents(self, submission_id: int) -> list[int]:
+        """Systems that an upload is paired with: those that take part, and are not private. Where
+        there is none yet, and people wrote nothing either, the drafts of other teams: the first two
+        systems of a track would wait for each other for ever.
+        """
+        others = Submission.objects.filter(track=self.track, is_private=False).exclude(
+            pk=submission_id
+        )
+        taking_part = list(others.confirmed().order_by("pk").values_list("pk", flat=True))
+        if taking_part or any(self._references(submission_id).values()):
+            return taking_part
+        team = Submission.objects.values_list("team", flat=True).get(pk=submission_id)
+        drafts = others.exclude(status__in=GONE).exclude(team=team)
+        return list(drafts.order_by("pk").values_list("pk", flat=True))
+
+    def _references(self, submission_id: int) -> dict[str, list[str]]:
+        """Input -> the text that people wrote for it, of the inputs that a system has an output
+        for.
+        """
+        keys = Written.objects.filter(submission=submission_id).values("key")
+        rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
+        return {asked.key: asked.references[:1] for asked in rows}
+
     def _pairs(
         self, submission_id: int, others: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
@@ -301,8 +328,8 @@ class PreferenceTrack(DeclaredTrack):
         keys = [one.key for one in own]
         texts: dict[str, list[str]] = {key: [] for key in keys}
         if with_references:
-            for asked in Input.objects.filter(corpus=self.corpus, key__in=keys):
-                texts[asked.key] += asked.references[:1]
+            for key, references in self._references(submission_id).items():
+                texts[key] += references
         rows = Written.objects.filter(submission__in=others, key__in=keys)
         for row in rows.order_by("submission_id"):
             texts[row.key].append(row.text)
@@ -312,8 +339,11 @@ class PreferenceTrack(DeclaredTrack):
 
     def joined(self, submission_id: int) -> list[int]:
         others = Submission.objects.filter(track=self.track).confirmed().exclude(pk=submission_id)
-        here = list(others.order_by("pk").values_list("pk", flat=True))
-        sides = [(submission_id, here), *((other, [submission_id]) for other in here)]
+        public = list(others.filter(is_private=False).order_by("pk").values_list("pk", flat=True))
+        sides = [(submission_id, public)]
+        if not Submission.objects.filter(pk=submission_id, is_private=True).exists():
+            meeting = list(others.order_by("pk").values_list("pk", flat=True))
+            sides += [(other, [submission_id]) for other in meeting]
         return [
             system
             for system, met in sides
@@ -397,15 +427,15 @@ class PreferenceTrack(DeclaredTrack):
         inputs = {key: at for at, key in enumerate(sorted({row[3] for row in rows}))}
         known = rated({row[0] for row in rows})
         found = {}
-        for criterion in self.criterion_names():
-            judged = [
-                (column[first], column[second], value, inputs[key])
-                for target, first, second, key in rows
-                for value in known.get(target, NOTHING).ratings.get(criterion, ())
-            ]
+        for criterion in self.criteria:
+            judged = []
+            for target, first, second, key in rows:
+                for value in known.get(target, NOTHING).ratings.get(criterion.name, ()):
+                    wins = value if criterion.higher_is_better else 1 - value
+                    judged.append((column[first], column[second], wins, inputs[key]))
             table = np.array(judged, dtype=np.float64).reshape(-1, 4)
             left, right, cluster = (table[:, at].astype(np.int64) for at in (0, 1, 3))
-            found[criterion] = Duels(left, right, table[:, 2], cluster)
+            found[criterion.name] = Duels(left, right, table[:, 2], cluster)
         return found
 
     def verdicts(

@@ -93,8 +93,9 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
     """
     learned, learnable, kinds = set(teach.taught(worker)), teach.learnable(worker), []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
+    tutorials = teach.tutorials()
     for name in names():
-        lesson = teach.tutorials().get(name)
+        lesson = tutorials.get(name)
         offer = lease.offer_to(worker, name) if name in learned or name in learnable else None
         reward = teach.offered_reward(worker, lesson) if lesson and name not in learned else ZERO
         failed = name not in learned and name not in learnable
