@@ -65,10 +65,18 @@ def _mapped(place: Path) -> Arrays | None:
             os.utime(place)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):  # a damaged file is of no use to anybody
-        shutil.rmtree(place, ignore_errors=True)
+    except (OSError, ValueError, EOFError):  # a damaged file is of no use to anybody
+        _forget(place)
         return None
     return found
+
+
+def _forget(place: Path) -> None:
+    """Nothing; the folder is gone at once: nobody ever finds half of it."""
+    gone = place.with_name(f"{uuid.uuid4().hex}.part")
+    with suppress(OSError):
+        place.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _write(place: Path, arrays: Arrays) -> None:
@@ -85,4 +93,4 @@ def _write(place: Path, arrays: Arrays) -> None:
             raise
     folders = sorted(place.parent.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
     for old in folders[NEWEST:]:
-        shutil.rmtree(old, ignore_errors=True)
+        _forget(old)

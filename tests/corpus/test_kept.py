@@ -59,6 +59,15 @@ def test_what_is_still_looked_at_stays_readable_when_it_is_forgotten(folder: Pat
     assert found["number"].sum() == 10
 
 
+def test_an_empty_file_of_a_machine_that_lost_its_power_is_made_anew(folder: Path) -> None:
+    maker = Maker()
+    kept("pool", 0, maker)
+    [place] = folder.iterdir()
+    (place / "number.npy").write_bytes(b"")
+    assert kept("pool", 0, maker)["number"].sum() == 10
+    assert maker.times == 2
+
+
 def test_nothing_is_kept_without_a_state_or_a_place(folder: Path, settings: Any) -> None:
     maker = Maker()
     kept("pool", None, maker)

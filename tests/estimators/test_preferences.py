@@ -136,6 +136,12 @@ def test_a_system_that_always_wins_has_no_strength_without_a_penalty():
     assert np.isfinite(bradley_terry([*left, 0], [*right, 1], [*outcome, 0.5]).value).all()
 
 
+@pytest.mark.parametrize("outcome", [[1, 1, 0.5, 1], [0.5, 0.5, 0.5, 0.5]])
+def test_without_a_loss_or_with_ties_alone_strengths_have_no_end(outcome):
+    with pytest.raises(ValueError, match="do not exist"):
+        bradley_terry([0, 0, 0, 0], [1, 1, 1, 1], outcome)
+
+
 def test_who_was_never_judged_has_no_rate_and_one_cluster_no_interval():
     rates = win_rates([0], [1], [1.0], n_systems=3)
     assert np.isnan(rates.value[2])

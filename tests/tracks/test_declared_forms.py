@@ -24,6 +24,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.preferences import strengths
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
+from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
@@ -136,9 +137,13 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     for word in ("fair", "bad"):
         runs[word] = upload(url, tokens[word], word.title(), outputs(word), track.slug)
     call_command("tick", "--until-idle", verbosity=0)
+    drawn: set[int] = set()
     for word, pk in runs.items():
         call(f"{url}/api/submissions/{pk}/confirm/", tokens[word], b"{}")
         call_command("tick", "--until-idle", verbosity=0)
+        batches = set(SampleBatch.objects.values_list("pk", flat=True))
+        assert drawn < batches, "what was drawn before stays when another system comes"
+        drawn = batches
     for _ in range(12):
         if not compare(url, "ada"):
             break

@@ -52,23 +52,23 @@ class State:
         sampled = Submission.objects.filter(track=self.track, sampled_at__isnull=False).exclude(
             pk=submission.pk
         )
-        systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
+        # In the order that scoring reads them in, so that both find the same arrays.
+        systems = sorted([*sampled.values_list("pk", flat=True), submission.pk])
+        me = systems.index(submission.pk)
         pool = read_pool(self.track, systems)
-        mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
+        mine = np.flatnonzero(np.asarray(pool.member[:, [me]].toarray()).ravel())
         routes = _routes(self.track, pool)
         self.guess = self._guess(pool, routes.disclosed)
         code = pool.target[mine]
         own, self.row = np.unique(code, return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
-        now = routes.own(len(systems) - 1).chances.of(own)
+        now = routes.own(me).chances.of(own)
         self.old: Floats = now.threshold
-        saw = routes.disclosed.get(len(systems) - 1)
+        saw = routes.disclosed.get(me)
         self.seen = saw.of(own) if saw is not None else None
         self._now = self.seen.given(now) if self.seen else now
-        self.p: Floats = (
-            pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
-        )
+        self.p: Floats = pool.p[self.track.distribution][:, [me]].toarray().ravel()[mine]
         g = self.guess.g[mine]
         self.total = float(self.p @ g)
         self.v: Floats = np.full(mine.size, 0.25)
