@@ -216,6 +216,8 @@ def test_tab_reaches_everything_of_a_check_of_the_crowd(
     page.wait_for_selector("html[data-ready]")
     open_folded(page)
     walk(page)
+    page.reload()  # Tab left the page at its last step
+    page.wait_for_selector("html[data-ready]")
     with page.expect_response(draft_with("holds")):
         for key in ("1", "1", "1"):
             page.keyboard.press(key)
