@@ -68,7 +68,9 @@ class Pool:
         """
         tables = list(self.p.values())
         like = tables[0]
-        if all(_at_same_places(one, like) and (one.data > 0).all() for one in tables):
+        alike = all(_at_same_places(one, like) and (one.data > 0).all() for one in tables)
+        # Places are shared only where they are sorted: else sorting the members would move weights.
+        if alike and like.has_sorted_indices:
             ones = np.ones(like.data.size)
             return sparse.csr_array((ones, like.indices, like.indptr), shape=like.shape)
         first, *others = (_positive(one) for one in tables)
