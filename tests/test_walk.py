@@ -112,7 +112,7 @@ def learn(page: Page) -> None:
     keyboard alone.
     """
     page.get_by_role("button", name="Begin").click()
-    questions = teach.tutorials()["relation"].questions
+    questions = teach.shipped()["relation"].questions
     for number, question in enumerate(questions, start=1):
         expect(page.locator(".progress-line")).to_contain_text(f"{number} of {len(questions)}")
         page.wait_for_load_state()  # the scripts are there
