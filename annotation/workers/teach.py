@@ -10,6 +10,7 @@ nothing but its file.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from functools import cache
@@ -22,7 +23,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
-from annotation.interfaces.registry import INTERFACES, interface_of, names
+from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.interfaces.shared.statements import SideBySide, side_by_side
 from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualification, Question, Worker
 from annotation.platforms.registry import fee_rate_of, local_names
@@ -33,7 +34,6 @@ from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 from kbpo.tracks.generation import declared
-from kbpo.tracks.registry import FORM
 
 HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
@@ -87,12 +87,12 @@ class Tutorial:
 
 def tutorials() -> dict[str, Tutorial]:
     """The tutorials there are, by interface: those that ship, and those of declared forms."""
-    found = dict(shipped())
-    for name in declared.names():
-        taught_by_form = declared.tutorial_of(name)
-        if taught_by_form is not None:
-            found[FORM + name] = Tutorial(**taught_by_form)
-    return found
+    return shipped() | _of_forms(declared.tutorials())
+
+
+def _of_forms(told: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
+    """The tutorials of declared forms, by interface."""
+    return {interface: Tutorial(**one) for interface, one in told.items() if one is not None}
 
 
 @cache
@@ -115,8 +115,13 @@ def taught(worker: Worker) -> list[str]:
 
 def taught_by(passed: set[tuple[str, int]]) -> list[str]:
     """The interfaces that somebody may be asked through who passed these versions of tutorials."""
-    known = tutorials()
-    return [name for name in names() if name not in known or (name, known[name].version) in passed]
+    of_forms = declared.tutorials()
+    known = shipped() | _of_forms(of_forms)
+    return [
+        name
+        for name in (*INTERFACES, *of_forms)
+        if name not in known or (name, known[name].version) in passed
+    ]
 
 
 def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:

@@ -75,6 +75,14 @@ def names() -> list[str]:
     return list(DeclaredForm.objects.order_by("pk").values_list("name", flat=True))
 
 
+def tutorials() -> dict[str, dict[str, Any] | None]:
+    """Interface -> its tutorial, as `tutorial.json` has it, of all declared forms, the oldest first;
+    None where a form has none.
+    """
+    rows = DeclaredForm.objects.order_by("pk").values_list("name", "text")
+    return {FORM + name: _tutorial_of(_read(text)) for name, text in rows}
+
+
 def form_of(name: str) -> Form:
     """The form of that name. Raises KeyError if there is none."""
     return _read(_text_of(name))
@@ -168,9 +176,8 @@ def payload_of(form: Form, texts: Sequence[str], beside: Mapping[str, str]) -> d
     return payload | ({"beside": shown} if shown else {})
 
 
-def tutorial_of(name: str) -> dict[str, Any] | None:
+def _tutorial_of(form: Form) -> dict[str, Any] | None:
     """The tutorial of a declared form, as `tutorial.json` has it; None where it has none."""
-    form = form_of(name)
     if not form.lessons:
         return None
     questions = [
@@ -183,7 +190,7 @@ def tutorial_of(name: str) -> dict[str, Any] | None:
         for lesson in form.lessons
     ]
     return {
-        "interface": FORM + name,
+        "interface": FORM + form.name,
         "version": 1,
         "needed": form.needed,
         "minutes": form.minutes,
