@@ -32,7 +32,13 @@ def _at_once(settings: Any) -> None:
 @pytest.mark.django_db
 @pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("name", WORLDS)
-@pytest.mark.parametrize("on_disk", [False, True], ids=["read anew", "kept on disk"])
+@pytest.mark.parametrize(
+    "on_disk",
+    [
+        pytest.param(True, id="kept on disk"),
+        pytest.param(False, id="read anew", marks=pytest.mark.slow),
+    ],
+)
 def test_every_number_of_a_fixed_world_is_what_it_was(
     name: str, on_disk: bool, tmp_path: Path, settings: Any
 ) -> None:
