@@ -31,7 +31,11 @@ def _at_once(settings: Any) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("_at_once")
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize(
+    "name",
+    # The followed-up world has all that the plain one of second runs has, and more.
+    [pytest.param(one, marks=pytest.mark.slow if one == "second_runs" else ()) for one in WORLDS],
+)
 @pytest.mark.parametrize(
     "on_disk",
     [
