@@ -41,9 +41,9 @@ def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
         return make()
     digest = hashlib.sha256(repr((VERSION, state)).encode()).hexdigest()
     place = Path(settings.ARRAYS_ROOT) / name / digest
-    found = _mapped(place)
-    if found is not None:
-        return found
+    mapped = _mapped(place)
+    if mapped is not None:
+        return mapped
     made = make()
     try:
         _write(place, made)
@@ -58,7 +58,7 @@ def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
 def _mapped(place: Path) -> Arrays | None:
     """The arrays in a folder; None if it is not there, or is just being forgotten."""
     try:
-        found = {
+        arrays = {
             path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in place.iterdir()
         }
         with suppress(OSError):
@@ -68,7 +68,7 @@ def _mapped(place: Path) -> Arrays | None:
     except (OSError, ValueError, EOFError):  # a damaged file is of no use to anybody
         _forget(place)
         return None
-    return found
+    return arrays
 
 
 def _forget(place: Path) -> None:

@@ -25,45 +25,41 @@ def strengths(kind: Kind, systems: Sequence[int]) -> dict[str, Any]:
     """Criterion -> what all judgments of two systems come to; nothing where systems are judged one
     by one.
     """
-    told = {}
-    for criterion, duels in kind.duels(systems).items():
-        told[criterion] = _of(duels, systems)
-    return told
+    return {criterion: _of(duels, systems) for criterion, duels in kind.duels(systems).items()}
 
 
 def _of(duels: Duels, systems: Sequence[int]) -> dict[str, Any]:
-    told: dict[str, Any] = {"judgments": int(duels.outcome.size), "rows": []}
+    """Strengths with intervals and ranks, the strongest first; or `why` there are none."""
+    summary: dict[str, Any] = {"judgments": int(duels.outcome.size), "rows": []}
     judged = np.unique(np.concatenate([duels.left, duels.right]))
     if judged.size < 2 or np.unique(duels.cluster).size < FEWEST:
-        return told | {"why": "Too little is judged to tell strengths."}
+        return summary | {"why": "Too little is judged to tell strengths."}
     try:
-        found = bradley_terry(
+        fitted = bradley_terry(
             np.searchsorted(judged, duels.left),
             np.searchsorted(judged, duels.right),
             duels.outcome,
             cluster=np.unique(duels.cluster, return_inverse=True)[1],
         )
     except ValueError:
-        return told | {
-            "why": "Some systems never lost so far, or nothing but ties was said: their strength has no end."
-        }
-    low, high = (np.asarray(end) for end in found.confidence_interval(LEVEL))
-    ranks = found.compare(rng=np.random.default_rng(SEED), confidence_level=LEVEL)[1]
-    order = np.argsort(-found.value)
-    told["ties"] = float((duels.outcome == 0.5).mean())
-    told["rows"] = [
+        why = "Some systems never lost so far, or all was a tie: their strength has no end."
+        return summary | {"why": why}
+    low, high = (np.asarray(end) for end in fitted.confidence_interval(LEVEL))
+    ranks = fitted.compare(rng=np.random.default_rng(SEED), confidence_level=LEVEL)[1]
+    summary["ties"] = float((duels.outcome == 0.5).mean())
+    summary["rows"] = [
         {
-            "system": int(systems[judged[at]]),
-            "strength": _number(found.value[at]),
-            "low80": _number(low[at]),
-            "high80": _number(high[at]),
-            "best": int(ranks.best[at]),
-            "worst": int(ranks.worst[at]),
-            "judgments": int(found.n[at]),
+            "system": int(systems[judged[place]]),
+            "strength": _number(fitted.value[place]),
+            "low80": _number(low[place]),
+            "high80": _number(high[place]),
+            "best": int(ranks.best[place]),
+            "worst": int(ranks.worst[place]),
+            "judgments": int(fitted.n[place]),
         }
-        for at in order.tolist()
+        for place in np.argsort(-fitted.value).tolist()
     ]
-    return told
+    return summary
 
 
 def _number(value: float) -> float | None:

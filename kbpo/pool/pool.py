@@ -27,10 +27,10 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
     columns = _columns(kind, names)
-    said = state_of(submissions)
+    state = state_of(submissions)
     stated = kept(
         f"pool-{track.pk}",
-        None if said is None else (*said, *columns.items()),
+        None if state is None else (*state, *columns.items()),
         lambda: _stated(kind, names, submissions),
     )
     for name in ("column", "begin"):  # all tables have them together: nobody may sort one in place

@@ -224,35 +224,49 @@ class _Judged:
         """(t,) how likely what an earlier run states is right, as a level: by how many other runs
         state it that depend on no judgment.
         """
-        free = np.ones(self._member.shape[1] - 1, dtype=np.bool_)
-        free[[column for column in self.second if column < free.size]] = False
-        others = (self._member[:, :-1][:, free] > 0).sum(axis=1)
         held = np.bincount(
-            self.pool.target[states], weights=others[states], minlength=mine.size
+            self.pool.target[states], weights=self._others[states], minlength=mine.size
         ) / np.maximum(mine, 1)
         weight = self._pi[domain] if self._pi[domain].any() else np.ones(int(domain.sum()))
         level = np.zeros(mine.size, dtype=np.int64)
         level[domain] = levels(held[domain], weight)
         return level
 
-    def _draws(self, domain: Bools, stated: Bools, level: Ids) -> _Draws:
-        """Return the draws with replacement that fell into the domain, level by level."""
+    @cached_property
+    def _others(self) -> Ids:
+        """(u,) how many runs state each instance that depend on no judgment."""
+        free = np.ones(self._member.shape[1] - 1, dtype=np.bool_)
+        free[[column for column in self.second if column < free.size]] = False
+        return np.asarray((self._member[:, :-1][:, free] > 0).sum(axis=1))
+
+    @cached_property
+    def _batches(self) -> list[tuple[Floats, Ids]]:
+        """Of each batch of draws with replacement the probabilities that a draw falls on each
+        target, and how often it did; 0 where nothing was a sample.
+        """
         pool = self.pool
-        chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
-        batches = SampleBatch.objects.filter(
+        rows = SampleBatch.objects.filter(
             submission__in=pool.systems, submission__track=self.track, design="iid"
         ).filter(drawn_at__lte=self.when)
-        for pk, kind, owner in batches.order_by("pk").values_list(
+        batches = []
+        for pk, kind, owner in rows.order_by("pk").values_list(
             "pk", "distribution__kind", "submission_id"
         ):
-            inside = domain & ~np.isin(pool.target_id, self.hidden.get(owner, []))
-            p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel() * inside
+            is_sample = ~np.isin(pool.target_id, self.hidden.get(owner, []))
+            p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel() * is_sample
             drawn = np.zeros(pool.target_id.size, dtype=np.int64)
-            samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[inside].tolist())
+            samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[is_sample].tolist())
             for target, times in samples.values_list("target_id", "multiplicity"):
                 drawn[np.searchsorted(pool.target_id, target)] += times
-            for number in np.unique(level[drawn > 0]):
-                here = level == number
+            batches.append((p, drawn))
+        return batches
+
+    def _draws(self, domain: Bools, stated: Bools, level: Ids) -> _Draws:
+        """Return the draws with replacement that fell into the domain, level by level."""
+        chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
+        for p, drawn in self._batches:
+            for number in np.unique(level[domain & (drawn > 0)]):
+                here = domain & (level == number)
                 n = int(drawn[here].sum())
                 share = min(1.0, float(p[here & stated].sum() / p[here].sum()))
                 chances.append(np.full(n, share))

@@ -13,9 +13,9 @@ def state_of(submissions: Sequence[int]) -> tuple[object, ...] | None:
     for ever, but for kinds whose systems state more as others come: then its predictions grow in
     number, which its distributions hold.
     """
-    told = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
-    facts = told.values_list("pk", "received_at", "file_digest", "distributions__n")
-    rows = {row[0]: row for row in facts}
-    if not submissions or rows.keys() != set(submissions):
+    sampled = Submission.objects.filter(pk__in=submissions, sampled_at__isnull=False)
+    facts = sampled.values_list("pk", "received_at", "file_digest", "distributions__n")
+    facts_of = {values[0]: values for values in facts}
+    if not submissions or facts_of.keys() != set(submissions):
         return None
-    return tuple(rows[pk] for pk in submissions)
+    return tuple(facts_of[pk] for pk in submissions)

@@ -141,10 +141,10 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     """The facts of instances that the systems state and of documents that were annotated whole, and
     who states them.
     """
-    said = state_of(systems)
+    state = state_of(systems)
     stated = kept(
         f"facts-{track.pk}",
-        None if said is None else (*said, *COLUMNS.items(), track.scope),
+        None if state is None else (*state, *COLUMNS.items(), track.scope),
         lambda: _of_each_instance(systems, REACH[track.scope]),
     )
     each = _Mentioned(**{field.name: stated[field.name] for field in fields(_Mentioned)})

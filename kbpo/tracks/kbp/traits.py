@@ -67,14 +67,14 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
     subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
     (2013-03-17; empty where it has none).
     """
-    said = state_of(submissions)
+    state = state_of(submissions)
     newest = Mention.objects.filter(document__corpus=corpus).aggregate(last=Max("pk"))["last"]
-    told = kept(
+    arrays = kept(
         f"traits-{corpus.pk}",
-        None if said is None else (*said, *COLUMNS.items(), corpus.loaded_at.isoformat(), newest),
+        None if state is None else (*state, *COLUMNS.items(), corpus.loaded_at.isoformat(), newest),
         lambda: _of_each_instance(corpus, submissions),
     )
-    return {name: Trait(told[f"names {name}"], told[f"code {name}"]) for name in TRAITS}
+    return {name: Trait(arrays[f"names {name}"], arrays[f"code {name}"]) for name in TRAITS}
 
 
 def _of_each_instance(corpus: Corpus, submissions: Sequence[int]) -> Arrays:

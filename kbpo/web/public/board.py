@@ -439,7 +439,7 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
 
 
 def _says_nothing(drawn: drawing.Interval) -> bool:
-    """Whether an interval covers nearly all that a number could be."""
+    """Whether an interval covers half of all that a number could be, or more."""
     if drawn.low80 is None or drawn.high80 is None:
         return False
     return drawn.high80 - drawn.low80 >= SAYS_NOTHING
