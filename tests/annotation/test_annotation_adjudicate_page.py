@@ -100,3 +100,24 @@ def test_the_trail_and_the_queue_fit_a_phone(
         page.goto(f"{live_server.url}/desk/tracks/toy/adjudication/{address}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         kept_picture(page, f"phone-{scheme}-{at}")
+
+
+def test_a_phone_has_no_empty_page_beneath_until_words_are_at_hand(
+    browser: Browser, live_server: Any, toy: Toy, asked: Adjudication
+) -> None:
+    page = page_of(
+        browser, live_server, toy, viewport={"width": 390, "height": 844}, has_touch=True
+    )
+    page.goto(f"{live_server.url}/annotate/adjudicate/toy/")
+    page.wait_for_selector("html[data-ready]")
+    beneath = """document.documentElement.scrollHeight - scrollY
+      - document.querySelector(".panel").getBoundingClientRect().bottom"""
+    assert page.evaluate(beneath) < 150
+    page.locator(".t").first.tap()
+    sheet = page.locator(".inspector.sheet")
+    expect(sheet).to_be_visible()
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    over, under = sheet.bounding_box(), page.locator(".panel .flag").bounding_box()
+    assert over and under and under["y"] + under["height"] <= over["y"], "nothing stays covered"
+    sheet.get_by_role("button", name="Close").tap()
+    assert page.evaluate(beneath) < 150

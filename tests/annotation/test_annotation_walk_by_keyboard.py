@@ -8,19 +8,21 @@ import io
 from typing import Any
 
 import pytest
+from annotation_world import GOOD, answer_all
 from browsing import IN_CHROMIUM, draft_with, log_in, note_faults, open_page
 from django.core.management import call_command
 from django.test import Client
 from documents_world import answer_to, order, partly, read_whole
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Frame, Page, expect
 from test_text_pages_browser import TEXT, asked
 
 from annotation.desk import adjudicate
 from annotation.hits import publish
 from annotation.labels import settle
-from annotation.models import Assignment, Question, Worker
-from annotation.quality.judged import NAMES
+from annotation.models import Adjudication, Assignment, Question, Worker
+from annotation.quality.judged import MARKED, NAMES, PAIRS
 from annotation.questions import read_documents
+from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.generation.declared import declare
 from kbpo.web.desk.forms import EXAMPLE
@@ -50,26 +52,29 @@ NAME = """(stop) => { const one = document.querySelector(`[data-stop="${stop}"]`
   return one.outerHTML.slice(0, 90); }"""
 
 
-def walk(page: Page) -> None:
-    """Tab from the top of the page comes to everything once, in its order, and out again."""
-    stops = page.evaluate(NUMBER)
-    assert stops > 6
-    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-    page.locator(".skip").focus()
-    met = [int(page.evaluate(AT))]
+def walk(page: Page, frame: Frame | None = None, least: int = 7) -> None:
+    """Tab from the top of the page, or of a frame in it, comes to everything once, in its order,
+    and out again.
+    """
+    inside = frame or page
+    stops = inside.evaluate(NUMBER)
+    assert stops >= least
+    inside.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    inside.locator(".skip").focus()
+    met = [int(inside.evaluate(AT))]
     for _ in range(stops + 3):
         page.keyboard.press("Tab")
-        at = page.evaluate(AT)
+        at = inside.evaluate(AT)
         if at == "scrolls":  # a browser lets keys scroll what is longer than its place
             continue
         if at == "out" or int(at) in met:
             break
         met.append(int(at))
-    missed = [page.evaluate(NAME, stop) for stop in range(stops) if stop not in met]
+    missed = [inside.evaluate(NAME, stop) for stop in range(stops) if stop not in met]
     assert missed == [] and met == sorted(met)
 
 
-def open_folded(page: Page) -> None:
+def open_folded(page: Page | Frame) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
@@ -197,7 +202,7 @@ def test_tab_reaches_everything_that_an_expert_is_asked_and_there_is_a_way_back(
     settings.ROOT_URLCONF = "kbpo.urls"
     read_whole(toy, 4, partly)
     assert adjudicate.queue_random(toy.track, 1, toy.users["Admin"], NAMES) == 1
-    page = page_of_admin(browser, live_server, toy)
+    page = page_of(browser, live_server, toy.users["Admin"])
     page.goto(f"{live_server.url}/annotate/adjudicate/toy/")
     page.wait_for_selector("html[data-ready]")
     walk(page)
@@ -206,12 +211,75 @@ def test_tab_reaches_everything_that_an_expert_is_asked_and_there_is_a_way_back(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
+@pytest.fixture(params=[PAIRS, MARKED])
+def adjudicated(request: pytest.FixtureRequest, settings: Any) -> User:
+    """The admin who is asked about three pairs of the track “toy”: of those that were asked alone,
+    or of those that were marked in documents.
+    """
+    settings.ROOT_URLCONF = "kbpo.urls"
+    if request.param == MARKED:
+        toy: Toy = request.getfixturevalue("toy")
+        read_whole(toy, 4, partly)
+        track, admin = toy.track, toy.users["Admin"]
+    else:
+        request.getfixturevalue("published")
+        for client in request.getfixturevalue("clients"):
+            answer_all(client, GOOD)
+        settle.tick()
+        track, admin = request.getfixturevalue("track"), request.getfixturevalue("admin")
+    assert adjudicate.queue_random(track, 3, admin, request.param) == 3
+    return admin
+
+
+def test_an_expert_judges_pairs_by_keys_by_mouse_and_by_finger(
+    browser: Browser, live_server: Any, adjudicated: User
+) -> None:
+    next_one = f"{live_server.url}/annotate/adjudicate/toy/"
+    page = page_of(browser, live_server, adjudicated)
+    arrive(page, next_one)
+    expect(page.locator("#answer")).to_have_attribute("data-interface", "relation")
+    expect(page.get_by_text("You do not see what others said")).to_be_visible()
+    walk(page)
+    open_folded(page)
+    walk(page)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    with page.expect_response(draft_with("none")):
+        for key in ("1", "1", "0"):
+            page.keyboard.press(key)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator(".parts input:checked").count() == 3, "a reload loses nothing"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
+    arrive(page, next_one)
+    for side in ("a", "b"):
+        page.locator(f"[data-step={side}] .pill").first.click()
+    page.locator(".choices .choice").first.click()
+    page.locator(".submit-bar .primary").click()
+    page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
+    assert page.faults == []  # type: ignore[attr-defined]
+    page.context.close()
+    page = page_of(
+        browser, live_server, adjudicated, viewport={"width": 390, "height": 844}, has_touch=True
+    )
+    arrive(page, next_one)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for side in ("a", "b"):
+        page.locator(f"[data-step={side}] .pill").last.tap()
+    page.locator(".choice.none").tap()
+    page.locator(".submit-bar .primary").tap()
+    page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
+    assert set(Adjudication.objects.values_list("status", flat=True)) == {"answered"}
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
 def test_tab_reaches_everything_of_a_check_of_the_crowd(
     browser: Browser, live_server: Any, toy: Toy, settings: Any
 ) -> None:
     settings.ROOT_URLCONF = "kbpo.urls"
     Crowd(toy).draw(25)
-    page = page_of_admin(browser, live_server, toy)
+    page = page_of(browser, live_server, toy.users["Admin"])
     page.goto(f"{live_server.url}/annotate/check/toy/")
     page.wait_for_selector("html[data-ready]")
     open_folded(page)
@@ -233,10 +301,15 @@ def test_tab_reaches_everything_of_a_check_of_the_crowd(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def page_of_admin(browser: Browser, live_server: Any, toy: Toy) -> Page:
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+def arrive(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+
+
+def page_of(browser: Browser, live_server: Any, user: User, **options: Any) -> Page:
+    context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **options})
     client = Client()
-    client.force_login(toy.users["Admin"])
+    client.force_login(user)
     log_in(context, live_server.url, client)
     page = context.new_page()
     page.faults = note_faults(page)  # type: ignore[attr-defined]

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, FLAGS, IN_CHROMIUM, close_all, draft_with
+from browsing import CHROMIUM, FLAGS, IN_CHROMIUM, close_all, draft_with, note_faults
 from django.test import Client
 from documents_world import answer_to, order
 from mturk_world import Turk, rounds
-from playwright.sync_api import BrowserContext, FrameLocator, Page, Playwright
+from playwright.sync_api import Browser, BrowserContext, Frame, FrameLocator, Page, Playwright
 from processes import wait_for
+from test_annotation_walk_by_keyboard import open_folded, walk
 
 from annotation.models import HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
@@ -194,6 +195,143 @@ def test_half_a_relation_is_still_there_after_a_reload(
         frame.get_by_text(f"Question {number} of 2").wait_for()  # complete, and still not submitted
         assert frame.locator("input[name=holds]:checked").count() == 1
         frame.locator(".submit-bar .primary").click()
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    assert faults == []
+
+
+def inside(page: Page, form: str = "") -> Frame:
+    """The frame with our page in it, once its scripts run."""
+    page.frame_locator("#task").locator(f"html[data-ready] {form}".strip()).wait_for()
+    return next(one for one in page.frames if "/annotate/task/" in one.url)
+
+
+def focused(frame: Frame) -> str:
+    return str(frame.evaluate("document.activeElement.textContent.trim()"))
+
+
+@in_a_browser
+@pytest.mark.usefixtures("untaught")
+def test_a_newcomer_goes_by_keys_alone_from_the_preview_to_what_the_tutorial_explains(
+    browser: Browser, turk: Turk, two_in_a_hit: HIT
+) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 1100})
+    faults = note_faults(page)
+    page.goto(f"{turk.url}/preview?workerId=WNEW&hitId={two_in_a_hit.external_id}")
+    frame = page.frame_locator("#task")
+    frame.get_by_text("This is a preview. Accept the HIT to answer.").wait_for()
+    page.locator("#accept button").focus()
+    page.keyboard.press("Tab")
+    shown = next(one for one in page.frames if "/annotate/task/" in one.url)
+    assert "Skip" in focused(shown), "from the marketplace's own buttons Tab leads into the frame"
+    walk(page, shown, least=2)
+    page.locator("#accept button").focus()
+    page.keyboard.press("Enter")
+    frame.get_by_role("heading", name="What you agree to").wait_for()
+    terms = next(one for one in page.frames if "/annotate/task/" in one.url)
+    walk(page, terms, least=3)
+    frame.locator("input[name=agree]").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    frame.get_by_role("heading", name="A tutorial first").wait_for()
+    walk(page, next(one for one in page.frames if "/annotate/task/" in one.url), least=2)
+    frame.get_by_role("button", name="Begin").focus()
+    page.keyboard.press("Enter")
+    lesson = inside(page, "#answer[data-tutorial]")
+    walk(page, lesson)
+    frame.locator(".skip").focus()
+    for key in ("k", "k", "1", "1", "0", "Enter"):
+        page.keyboard.press(key)
+    frame.locator(".explained").first.wait_for()
+    walk(page, next(one for one in page.frames if "/annotate/task/" in one.url), least=3)
+    assert faults == []
+
+
+@in_a_browser
+def test_relations_in_the_frame_by_tab_by_keys_and_by_finger(
+    browser: Browser, turk: Turk, two_in_a_hit: HIT
+) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 1100})
+    faults = note_faults(page)
+    page.goto(work_address(turk, "WKEYS", two_in_a_hit))
+    frame = page.frame_locator("#task")
+    for number in (1, 2):
+        frame.get_by_text(f"Question {number} of 2").wait_for()
+        shown = inside(page, "#answer")
+        walk(page, shown)
+        open_folded(shown)
+        walk(page, shown)
+        frame.locator(".skip").focus()
+        for key in ("k", "k", "1", "2", "1", "Enter"):
+            page.keyboard.press(key)
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    page.context.close()
+    page = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).new_page()
+    faults += note_faults(page)
+    page.goto(work_address(turk, "WPHONE", two_in_a_hit))
+    frame = page.frame_locator("#task")
+    for number in (1, 2):
+        frame.get_by_text(f"Question {number} of 2").wait_for()
+        shown = inside(page, "#answer")
+        assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        targets = frame.locator(".pill:visible, .choice:visible, .submit-bar .button:visible")
+        boxes = [one.bounding_box() for one in targets.all()]
+        assert min(box["height"] for box in boxes if box) >= 44
+        frame.locator("[data-step=a] .pill").first.tap()
+        frame.locator("[data-step=b] .pill").last.tap()
+        frame.locator(".choices .choice").first.tap()
+        frame.locator(".submit-bar .primary").tap()
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    assert faults == []
+
+
+@in_a_browser
+def test_a_document_in_the_frame_by_keys_then_its_pairs_by_keys_and_by_finger(
+    browser: Browser, market: Turk, whole: Question
+) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 1100})
+    faults = note_faults(page)
+    page.goto(work_address(market, "WNAMES", whole.hits.get()))
+    frame = page.frame_locator("#task")
+    shown = inside(page, "#answer")
+    walk(page, shown)
+    frame.locator("#text").focus()
+    keys = ("ArrowRight", "Shift+ArrowRight", "Enter", "p", *"jojpjgjojg", "c", "Control+Enter")
+    for key in keys:  # Mara Lindt, then what looks like a name, one after the other
+        page.keyboard.press(key)
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    for worker in ("W1", "W2"):
+        market.do(worker, whole.hits.get().external_id, answer_to(whole))
+    rounds_of_documents()
+    raw = Assignment.objects.get(worker__handle=handle_of("mturk", "WNAMES")).raw or {}
+    marks = json.loads(raw[f"q{whole.pk}.mentions"][0])
+    assert [one["type"] for one in marks] == ["PER", "ORG", "PER", "GPE", "ORG", "GPE"]
+    pairs = Question.objects.get(interface="relations_exhaustive", target=whole.target_id)
+    n = len(pairs.payload["pairs"])
+    page.goto(work_address(market, "WPAIRS", pairs.hits.get()))
+    shown = inside(page, "#answer")
+    walk(page, shown)
+    open_folded(shown)
+    walk(page, shown)
+    frame.locator("#pair-question").focus()
+    for _ in range(n):
+        for key in ("1", "Enter"):
+            page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    page.context.close()
+    page = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).new_page()
+    faults += note_faults(page)
+    page.goto(work_address(market, "WTAPS", pairs.hits.get()))
+    shown = inside(page, "#answer")
+    frame = page.frame_locator("#task")
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for _ in range(n):
+        frame.locator("#choices .choice.none").tap()
+        frame.locator("#primary").tap()
     frame.get_by_text("Your answer has arrived.").wait_for()
     assert faults == []
 

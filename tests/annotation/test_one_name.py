@@ -103,3 +103,14 @@ def test_a_question_from_before_has_no_meanings_and_is_shown_as_ever() -> None:
     assert len(interface_of("relation").render(asked)["explains"]) == len(payload["predicates"])
     del payload["meanings"]
     assert interface_of("relation").render(asked)["explains"] == []
+
+
+def test_the_marked_words_and_none_of_the_names_agree_since_they_add_up_alike() -> None:
+    lesson = teach.shipped()["relation"]
+    asked, relation = lesson.question(2), interface_of("relation")
+    own = "-".join(str(end) for end in asked.payload["a"]["span"])
+    said = []
+    for choice in (own, "other", lesson.questions[1]["right"]["a"][0]):
+        answer = relation.parse(asked, lesson.questions[1]["right"] | {"a": [choice]})
+        said.append([pair for one in answer for pair in relation.units(asked, one)])
+    assert said[0] == said[1] != said[2]

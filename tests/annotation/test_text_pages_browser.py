@@ -57,6 +57,7 @@ def asked(kind: str, **content: Any) -> Track:
         reward=asking.reward,
         extra=asking.extra,
         extra_price=asking.extra,
+        seconds=asking.seconds,
         asked_at=timezone.now(),
     )
     publish.tick()

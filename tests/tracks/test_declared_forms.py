@@ -42,6 +42,7 @@ BETTER = """
 name: better
 title: Which is better?
 price: 0.10
+seconds: 45
 second_share: 0
 questions:
   - {name: preferred, kind: preference, ask: "Which text is better?", label: Preferred}
@@ -98,6 +99,7 @@ def compare(url: str, name: str) -> int:
         form = lesson.form("answer")
         browser.submit(form, form.values() | {"preferred": ["1"]})
     page = browser.get("/annotate/next/")
+    assert not page.has_form("answer") or "about 45\u00a0s" in page.text, "as it was declared"
     while page.status == 200 and page.has_form("answer"):
         form = page.form("answer")
         page = browser.submit(form, form.values() | answer(page))

@@ -137,11 +137,9 @@ class Relation(Interface):
             holds = set(response.value["holds"])
             for predicate in question.payload["predicates"]:
                 yield ("relation", predicate["part"]), "yes" if predicate["part"] in holds else "no"
-        elif any(
-            side.asked and side.target == response.target_id
-            for side in Pair.of(question.payload).sides
-        ):
-            yield ("linking", str(response.target_id)), str(response.value["choice"])
+        for side in Pair.of(question.payload).sides:
+            if response.criterion == "linking" and side.asked and side.target == response.target_id:
+                yield ("linking", str(side.target)), _meant(side, response.value)
 
 
 def _link_said(side: Side, one: Judgment) -> Statement:
@@ -338,12 +336,19 @@ def _relation_label(question: Question, pair: Pair, answers: list[list[str]]) ->
     return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
 
 
+def _meant(side: Side, value: Mapping[str, Any]) -> str:
+    """The span that a choice says a mention refers to. None of the names that are offered makes it
+    stand for itself, like the choice of its own words: they count alike, so they agree.
+    """
+    choice = str(value["choice"])
+    return f"{side.span[0]}-{side.span[1]}" if choice == OTHER else choice
+
+
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
     """What more than half say it refers to, and its title; where no more than half agree, it says
-    that they are divided. `other` makes the mention stand for itself.
+    that they are divided.
     """
-    own = f"{side.span[0]}-{side.span[1]}"
-    votes = Counter(own if one["choice"] == OTHER else str(one["choice"]) for one in values)
+    votes = Counter(_meant(side, one) for one in values)
     given = [str(one["title"]) for one in values if one.get("title")]
     titles = Counter("" if title == NO_TITLE else title for title in given)
     value = {"type": side.type, **mention_value(votes, titles, len(values))}
