@@ -1,11 +1,17 @@
-"""The migrations of each application are in one row, and make the tables that the models describe."""
+"""The migrations of each application are in one row, and make the tables that the models describe.
+
+Each begins with a baseline that stands for all that was migrated before anything was deployed.
+"""
 
 from __future__ import annotations
 
 import pytest
 from django.apps import apps
+from django.db import connection
 from django.db.migrations.autodetector import MigrationAutodetector
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 
 
@@ -22,3 +28,19 @@ def test_no_model_waits_for_a_migration(loader: MigrationLoader) -> None:
     written, described = loader.project_state(), ProjectState.from_apps(apps)
     changes = MigrationAutodetector(written, described).changes(graph=loader.graph)
     assert {app: [str(each.operations) for each in some] for app, some in changes.items()} == {}
+
+
+@pytest.mark.django_db
+def test_an_installation_from_before_the_baselines_has_nothing_to_migrate(
+    loader: MigrationLoader,
+) -> None:
+    recorder = MigrationRecorder(connection)
+    baselines = {key: row.replaces for key, row in loader.disk_migrations.items() if row.replaces}
+    assert len(baselines) == 14
+    for (app, name), replaced in baselines.items():
+        recorder.record_unapplied(app, name)
+        for before in replaced:
+            recorder.record_applied(*before)
+    executor = MigrationExecutor(connection)
+    assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+    executor.loader.check_consistent_history(connection)

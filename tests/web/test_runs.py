@@ -10,17 +10,15 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo import clock
-from kbpo.accounts.models import Audit, Token
+from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
@@ -199,22 +197,3 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
     assert taken.status_code == 409 and "a run called GRAPH already" in taken.content.decode()
     rosa.post(reverse("upload-discard", args=[first.pk]))
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
-
-
-def test_duplicates_from_before_keep_apart(toy: Toy) -> None:
-    """The migration's rule, on rows of before: made where the constraint is not there."""
-    with connection.cursor() as cursor:
-        cursor.execute("DROP INDEX name_once_a_team")
-    for number, (team, name) in enumerate(
-        [("Patterns", "x"), ("Patterns", "X"), ("Patterns", "x 2"), ("Neural", "x")]
-    ):
-        Submission.objects.create(
-            track=toy.track, team=toy.teams[team], name=name, status="judging",
-            file="x", file_name="x", file_size=1, file_digest=str(number),
-        )  # fmt: skip
-    migration = import_module("kbpo.submissions.migrations.0004_name_runs_once_a_team")
-    migration.number_duplicates(apps, None)
-    names = Submission.objects.order_by("pk").values_list("name", flat=True)
-    assert list(names) == ["x", "X 3", "x 2", "x"]
-    noted = Audit.objects.get(what="rename")
-    assert (noted.before, noted.after) == ("X", "X 3")

@@ -8,12 +8,9 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
@@ -98,17 +95,6 @@ def test_what_somebody_saw_in_a_team_that_they_left_counts_for_the_next(
     # nor does who left judge what the team states
     asked = Sample.objects.filter(has_stake(nils))
     assert asked.exists() and not Sample.objects.filter(has_stake(toy.users["Tim"])).exists()
-
-
-def test_each_team_that_existed_before_owners_has_one(toy: Toy, nils: User) -> None:
-    Team.owners.through.objects.all().delete()
-    import_module("kbpo.accounts.migrations.0003_own_teams").first_member_owns(apps, None)
-    assert {
-        team.name: owner.username for team in Team.objects.all() for owner in team.owners.all()
-    } == {
-        team.name: team.members.order_by("pk")[0].username
-        for team in Team.objects.filter(~Q(members=None)).distinct()
-    }
 
 
 def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_left(
