@@ -26,6 +26,7 @@ from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.combine import Chances
 from scoring.data import Data, Draws, Guess, Noise, SingleRatings, Swept
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
+from scoring.double_sampling import Checks
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
 from scoring.slices import TABLE, Cut
@@ -72,7 +73,7 @@ def _float(value: float | None) -> float:
 # --- writing ----------------------------------------------------------------------------------
 
 
-def about(data: Data) -> Row:
+def about(data: Data, checks: Checks | None) -> Row:
     """What the tables do not hold: the numbers that are the same for all rows."""
     facts = data.facts
     return {
@@ -96,6 +97,13 @@ def about(data: Data) -> Row:
         "disclosed": {
             str(data.systems[column]): _inclusion(data.own[column]) for column in data.seen
         },
+        "checks": checks
+        and {
+            "rounds": checks.rounds.tolist(),
+            "judged_before_the_last": [
+                data.systems[column] for column in np.flatnonzero(checks.since)
+            ],
+        },
     }
 
 
@@ -107,7 +115,7 @@ def _inclusion(now: Inclusion) -> Row:
     }
 
 
-def tables(data: Data) -> dict[str, Iterable[Row]]:
+def tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]:
     """The tables that the numbers rest on, by name: but for draws with replacement, which are a
     part of the history of all draws.
     """
@@ -123,6 +131,8 @@ def tables(data: Data) -> dict[str, Iterable[Row]]:
         "documents": _documents(data),
         "facts": _facts(data.facts),
         "follow_ups": _follow_ups(data),
+        "checks": _checks(data, checks),
+        "checked": _checked(data, checks),
     }
 
 
@@ -312,6 +322,32 @@ def _follow_ups(data: Data) -> Iterator[Row]:
             yield {"instance": int(data.pool.instance[row]), "true": _number(true)}
 
 
+def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
+    """Yields each judged target with the rounds that could draw it, and their chances."""
+    if checks is None:
+        return
+    for at, target in enumerate(data.pool.target_id[checks.target].tolist()):
+        yield {
+            "target": target,
+            "by_crowd": bool(checks.by_crowd[at]),
+            "checked": bool(checks.checked[at]),
+            "pi": checks.pi[:, at].tolist(),
+            "chance": checks.e[:, at].tolist(),
+        }
+
+
+def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
+    """Yields what experts said of what they checked."""
+    if checks is None:
+        return
+    asked = np.isin(data.pool.target[data.judged], checks.target[checks.checked])
+    for at in np.flatnonzero(asked).tolist():
+        row: Row = {"instance": int(data.pool.instance[data.judged[at]])}
+        for criterion, verdicts in checks.f.items():
+            row[criterion] = _verdict(verdicts[at], data.systems)
+        yield row
+
+
 def slice_rows(cuts: Sequence[Cut]) -> Iterator[Row]:
     """Yields the slices of a board, each with the number that instances name it by."""
     for number, cut in enumerate(cuts):
@@ -405,6 +441,11 @@ class Release:
 def read_data(release: Release) -> Data:
     """The data of a release. Raises BadRelease, or what numpy does, where tables make no sense."""
     return _Reader(release).data()
+
+
+def read_checks(release: Release, data: Data) -> Checks | None:
+    """What experts answered in a release; None where that is nothing, or was not part of it yet."""
+    return _Reader(release).checks(data) if release.about["data"].get("checks") else None
 
 
 def read_cuts(release: Release) -> list[Cut]:
@@ -532,16 +573,6 @@ class _Reader:
 
     def labels(self) -> tuple[Ids, dict[str, Floats], dict[str, Noise]]:
         told = self.release.columns("labels")
-        m = len(self.systems)
-        f = {}
-        for criterion in self.told["correlation"]:
-            verdicts = np.full((len(told.get(criterion, [])), m), np.nan)
-            for at, verdict in enumerate(told.get(criterion, [])):
-                if isinstance(verdict, dict):
-                    verdicts[at] = [_float(verdict[str(one)]) for one in self.systems]
-                else:
-                    verdicts[at] = _float(verdict)
-            f[criterion] = verdicts
         judged = self.rows_of(told.get("instance", []))
         noise = {
             criterion: Noise(
@@ -551,7 +582,39 @@ class _Reader:
             )
             for criterion, variance in self.told["noise"].items()
         }
-        return judged, f, noise
+        return judged, self.verdicts(told), noise
+
+    def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
+        """Criterion -> (n, m) what the rows of a table say of each system."""
+        found = {}
+        for criterion in self.told["correlation"]:
+            column = told.get(criterion, [])
+            found[criterion] = np.full((len(column), len(self.systems)), np.nan)
+            for at, verdict in enumerate(column):
+                if isinstance(verdict, dict):
+                    found[criterion][at] = [_float(verdict[str(one)]) for one in self.systems]
+                else:
+                    found[criterion][at] = _float(verdict)
+        return found
+
+    def checks(self, data: Data) -> Checks:
+        once, told = self.told["checks"], self.release.columns("checks")
+        answered = self.release.columns("checked")
+        rows = _positions(data.judged, self.rows_of(answered.get("instance", [])), "judged row")
+        f = {}
+        for criterion, verdicts in self.verdicts(answered).items():
+            f[criterion] = np.full((data.judged.size, len(self.systems)), np.nan)
+            f[criterion][rows] = verdicts
+        return Checks(
+            target=self.targets_of(told["target"]),
+            rounds=_ids(once["rounds"]),
+            pi=np.array(told["pi"], dtype=np.float64).T,
+            e=np.array(told["chance"], dtype=np.float64).T,
+            checked=_bools(told["checked"]),
+            by_crowd=_bools(told["by_crowd"]),
+            f=f,
+            since=np.isin(self.systems, once["judged_before_the_last"]),
+        )
 
     def single_ratings(self, criterion: str, judged: Ids) -> SingleRatings:
         rows = [row for _, row in self.release.lines("ratings") if row["criterion"] == criterion]

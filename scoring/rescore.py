@@ -10,8 +10,19 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from scoring.corrected import METHOD as EXPERT
+from scoring.corrected import corrections
+from scoring.double_sampling import Corrected
 from scoring.rated import WITH_JUDGES
-from scoring.release import SUMS, BadRelease, Release, is_altered, read_cuts, read_data
+from scoring.release import (
+    SUMS,
+    BadRelease,
+    Release,
+    is_altered,
+    read_checks,
+    read_cuts,
+    read_data,
+)
 from scoring.saved import ALGORITHM_1, UNAIDED, beside, unaided
 from scoring.score import DEFAULT, Score, default_estimates, scores
 from scoring.slices import score_cuts
@@ -19,11 +30,11 @@ from scoring.slices import score_cuts
 DIGITS = 10
 """Significant digits to which numbers must agree"""
 REALS = ("value", "variance", "low80", "high80", "low95", "high95")
-COUNTS = ("n_labels", "n_missing", "n_documents")
+COUNTS = ("n_labels", "n_missing", "n_documents", "n_checked")
 Key = tuple[int, str, str, str, str, str]
 """System, quantity, criterion, distribution, method, slice"""
-METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES)
-"""The methods that are recomputed here; what experts corrected is not"""
+METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES, EXPERT)
+"""The methods that are recomputed here"""
 
 SENSELESS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 """What reading tables and estimating raise where these say what cannot be"""
@@ -95,6 +106,8 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     left_out: Counter[str] = Counter()
     with_slices = "slices" in release.about["rows"]
     methods = set(METHODS) - set(release.about["board"].get("not_recomputed", ()))
+    if "checks" not in release.about["rows"]:  # made before experts' answers were part of it
+        methods -= {EXPERT}
     for _, row in release.lines("estimates"):
         key = _key(row)
         if row["slice"] and not with_slices:
@@ -141,7 +154,9 @@ def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
     data = read_data(release)
     estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
     made = scores(data, estimates, criteria, recall_criteria, tuple(told["published"]))
-    for score in chain(made, beside(data, estimates, unaided(data, criteria))):
+    checked = Corrected.of(data, read_checks(release, data))
+    better = corrections(checked, criteria, recall_criteria).scores
+    for score in chain(made, better, beside(data, estimates, unaided(data, criteria))):
         if data.shown[score.column]:
             yield _key(vars(score) | {"system": data.systems[score.column], "slice": ""}), score
     cuts = read_cuts(release)
@@ -170,6 +185,8 @@ def _compare(
 ) -> Iterator[Difference]:
     """Yields the first figure of a row that differs: the others follow from the same cause."""
     for figure in (*REALS, *COUNTS):
+        if figure not in row:  # an older release
+            continue
         was = row[figure]
         now = None if score is None else getattr(score, figure)
         now = None if now is None or math.isnan(now) else now

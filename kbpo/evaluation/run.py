@@ -22,8 +22,8 @@ from kbpo.evaluation import judges
 from kbpo.evaluation.compare.by_relation import Errors
 from kbpo.evaluation.compare.overlap import parts
 from kbpo.evaluation.compare.ranks import comparisons, is_ranked
-from kbpo.evaluation.correction.estimate import Corrected
-from kbpo.evaluation.correction.scores import corrections
+from kbpo.evaluation.correction.read import checks_of
+from kbpo.evaluation.correction.why import not_corrected
 from kbpo.evaluation.data import read
 from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
@@ -53,7 +53,9 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.corrected import corrections
 from scoring.data import Data
+from scoring.double_sampling import Corrected
 from scoring.saved import beside, best_metric, saved, unaided
 from scoring.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 from scoring.slices import SliceScore
@@ -208,8 +210,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     kind = kind_of(track)
     criteria, with_recall = kind.criterion_names(), recall_criteria(track)
     found = default_estimates(data, criteria, with_recall) if data.judged.size else {}
-    checked = Corrected.of(track, data)
-    better = corrections(track, checked)
+    checked = Corrected.of(data, checks_of(track, data))
+    better = corrections(checked, criteria, with_recall)
     alone = unaided(data, criteria)
     rows = [
         *scores(data, found, criteria, with_recall, kind.published),
@@ -245,7 +247,9 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
                 if checked
                 else {}
             ),
-            "not_corrected": {str(system): said for system, said in better.why.items()},
+            "not_corrected": {
+                str(system): said for system, said in not_corrected(track, checked, better).items()
+            },
             judges.KEY: judges.agreement(track, data, standing),
         },
     )

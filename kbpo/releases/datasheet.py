@@ -28,6 +28,8 @@ TABLES = {
     "documents": "documents that people read in full, with their probability",
     "facts": "the true facts that were found in them",
     "follow_ups": "what was asked about in them besides",
+    "checks": "what experts could check: by which chance in each round, and whether they did",
+    "checked": "what experts said of what they checked; it corrects numbers, and is no label",
     "ratings": "single ratings of texts, by codes of those who gave them",
     "metrics": "what metrics and judges say, where the model learns from them",
     "answers": "single answers of people, under codes",
@@ -95,9 +97,8 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             f" `{corpus['digest'] or 'unknown'}`.",
             "The random numbers of targets: other tracks on these texts share them. What stands as"
             " `u` lies between the same thresholds.",
-            "What experts corrected (method `expert`) is printed in `estimates.jsonl`"
-            " and not recomputed; nor is the model fitted anew: its guesses are as they were. They"
-            " narrow intervals, and bias nothing.",
+            "The model is not fitted anew: its guesses are as they were. They narrow intervals, and"
+            " bias nothing.",
             "",
             "## Licence",
             "",

@@ -25,6 +25,7 @@ from annotation.workers.consent import version
 from annotation.workers.models import Consent
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
+from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
@@ -95,11 +96,12 @@ def _write(track: Track, place: Path) -> Row:
     evaluation = evaluate(track)
     track.evaluations.filter(pk=evaluation.pk).update(stage_end=True)  # what is printed stays
     data = read(track)
+    checks = checks_of(track, data)
     _check_public(data)
     codes, slices = _Codes(track), list(cuts(track, data))
     written = {
         "systems": _systems(data),
-        **tables(data),
+        **tables(data, checks),
         "slices": slice_rows(slices),
         "draws": _draws(track, data),
         "estimates": _estimates(evaluation),
@@ -110,7 +112,7 @@ def _write(track: Track, place: Path) -> Row:
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
-    told = _about(track, data, evaluation, rows)
+    told = _about(track, evaluation, rows, about(data, checks))
     if linked.unlinked:
         told["board"]["not_recomputed"] = [WITH_JUDGES]
     _text(place / ABOUT, json.dumps(told, ensure_ascii=False, indent=2))
@@ -197,7 +199,7 @@ def _text(path: Path, text: str) -> None:
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
-def _about(track: Track, data: Data, evaluation: Evaluation, rows: dict[str, int]) -> Row:
+def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row) -> Row:
     corpus, kind = track.corpus, kind_of(track)
     return {
         "format": FORMAT,
@@ -234,7 +236,7 @@ def _about(track: Track, data: Data, evaluation: Evaluation, rows: dict[str, int
             "scipy": scipy.__version__,
         },
         "rows": rows,
-        "data": about(data),
+        "data": data,
     }
 
 

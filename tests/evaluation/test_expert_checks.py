@@ -14,12 +14,11 @@ from django.utils import timezone
 
 from kbpo.accounts.models import Team
 from kbpo.evaluation.correction.checkable import frame_of
-from kbpo.evaluation.correction.estimate import Corrected
-from kbpo.evaluation.correction.scores import corrections
+from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate, state_of
-from kbpo.experts.answers import chance_of_check, read_checks, released
+from kbpo.experts.answers import Answered, read_checks, released
 from kbpo.experts.draw import CannotDraw, Outcome, answer, draw_round, end_round, hold, take
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -35,6 +34,10 @@ from kbpo.sampling.models import (
     TrackKey,
 )
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from scoring.corrected import corrections
+from scoring.data import Data
+from scoring.double_sampling import Corrected, chance_of_check
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
@@ -233,24 +236,29 @@ def test_a_second_round_keeps_what_was_checked_and_asks_for_about_as_many_more(
     assert crowd.numbers("expert")[crowd.rows[1].pk].n_checked == n + second.checks.count()
 
 
+def chance(found: Answered) -> np.ndarray:
+    """Of targets that count for certain."""
+    return chance_of_check(found.pi, found.e, np.ones(found.checked.size))
+
+
 def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None:
     row = crowd.draw(80)
     crowd.check(most=30)
     ids = np.array(sorted(crowd.world.target))
-    found = read_checks(crowd.track, ids, np.ones(N))
+    found = read_checks(crowd.track, ids)
     assert found is not None
     assert found.checked.sum() == 30
     assert 0 < released(row) < 1
     full = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
     np.testing.assert_allclose(
-        found.chance, [released(row) * full[target] for target in ids.tolist()]
+        chance(found), [released(row) * full[target] for target in ids.tolist()]
     )
     ended = end_round(row)
     assert ended.ended_at is not None and ended.released == pytest.approx(released(ended))
     assert not row.checks.filter(answered_at__isnull=True).exists()
-    again = read_checks(crowd.track, ids, np.ones(N))
+    again = read_checks(crowd.track, ids)
     assert again is not None and (again.checked == found.checked).all()
-    np.testing.assert_allclose(again.chance, found.chance)
+    np.testing.assert_allclose(chance(again), chance(found))
 
 
 def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd: Crowd) -> None:
@@ -357,6 +365,11 @@ def test_a_check_is_one_experts_at_a_time_and_answered_once(
     assert take(crowd.track, crowd.admin) == theirs  # abandoned
 
 
+def corrected(track: Track, data: Data) -> Corrected | None:
+    """A track's data with what experts said of them."""
+    return Corrected.of(data, checks_of(track, data))
+
+
 def again(crowd: Crowd, seed: int) -> None:
     """Other random numbers, of targets and of checks; other answers of the crowd."""
     random = np.random.default_rng(seed)
@@ -388,7 +401,7 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
         data = read(crowd.track)
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)
-        after = corrections(crowd.track, Corrected.of(crowd.track, data)).scores
+        after = corrections(corrected(crowd.track, data), ("relation",), ()).scores
         after = sorted(
             (one for one in after if one.criterion == "relation"), key=lambda one: one.column
         )

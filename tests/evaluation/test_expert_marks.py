@@ -10,8 +10,6 @@ from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from kbpo.evaluation.correction.checkable import frame_of, votes_of
-from kbpo.evaluation.correction.estimate import Corrected
-from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.draw import answer, take
@@ -22,9 +20,18 @@ from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.web.desk.quality.expert import _answered_by
+from scoring.corrected import corrections
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
-from tests.evaluation.test_expert_checks import BROAD, PRECISE, Crowd, N, again, as_answered
+from tests.evaluation.test_expert_checks import (
+    BROAD,
+    PRECISE,
+    Crowd,
+    N,
+    again,
+    as_answered,
+    corrected,
+)
 
 pytestmark = pytest.mark.django_db
 DOCUMENTS, READ = 8, 4
@@ -139,11 +146,11 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
             ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
-        found = Corrected.of(readers.track, read(readers.track))
+        found = corrected(readers.track, read(readers.track))
         assert found is not None
         scores = {
             one.column: one.value
-            for one in corrections(readers.track, found).scores
+            for one in corrections(found, ("relation",), ()).scores
             if (one.quantity, one.criterion) == ("precision", "relation")
         }
         error.append([scores[column] - truth[column] for column in range(2)])

@@ -14,7 +14,6 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Audit
-from kbpo.evaluation.correction import scores
 from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
@@ -50,7 +49,9 @@ def opened(client: Client) -> str:
 
 
 def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scores, "WIDEST", 2.0)  # few checks, and an expert who contradicts most
+    monkeypatch.setattr(
+        "scoring.corrected.WIDEST", 2.0
+    )  # few checks, and an expert who contradicts most
     assert "Draw a round" in admin.get(DESK).content.decode()
     unsaid = admin.post(DESK, {"verb": "draw", "budget": "45"})
     assert unsaid.status_code == 409 and "say what the check is for" in unsaid.content.decode()

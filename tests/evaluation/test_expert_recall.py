@@ -9,8 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.correction.estimate import Corrected
-from kbpo.evaluation.correction.scores import LATE, UNCOVERED, corrections
+from kbpo.evaluation.correction.why import LATE, UNCOVERED
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
@@ -19,10 +18,11 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
+from scoring.corrected import corrections
 from scoring.score import default_estimates
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
-from tests.evaluation.test_expert_checks import Crowd, again, as_answered
+from tests.evaluation.test_expert_checks import Crowd, again, as_answered, corrected
 
 pytestmark = pytest.mark.django_db
 N, DOCUMENTS, READ = 240, 24, 12
@@ -179,7 +179,7 @@ def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: 
         data = read(crowd.track)
         found = default_estimates(data, ("relation",), ("relation",))
         plain.append([found[one, "relation", "instance"][0].value for one in QUANTITIES])
-        scores = corrections(crowd.track, Corrected.of(crowd.track, data)).scores
+        scores = corrections(corrected(crowd.track, data), ("relation",), ("relation",)).scores
         of_one = {(one.quantity, one.column): one for one in scores if one.criterion == "relation"}
         rows = [[of_one[quantity, column] for column in range(2)] for quantity in QUANTITIES]
         told.append([[one.value for one in some] for some in rows])

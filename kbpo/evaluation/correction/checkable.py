@@ -42,13 +42,13 @@ def frame_of(track: Track, data: Data) -> Frame:
     n, disagreement = votes_of(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
     doubt = _doubt(arranged, data, verdicts, n, disagreement)
-    checks = read_checks(track, ids, data.inclusion.chances.asked[codes])
+    checks = read_checks(track, ids)
     return Frame(
         target_id=ids[able],
         a=a[able],
         doubt=doubt[able],
         inclusion=np.where(data.inclusion.drawn, data.inclusion.chances.asked, 0.0)[codes][able],
-        checked=checks.alone[able] if checks else np.zeros(int(able.sum())),
+        checked=checks.e.max(axis=0)[able] if checks else np.zeros(int(able.sum())),
     )
 
 

@@ -14,8 +14,6 @@ from django.urls import path
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.correction.checkable import frame_of
-from kbpo.evaluation.correction.estimate import LEAST
-from kbpo.evaluation.correction.scores import METHOD
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation, Inquiry
@@ -28,6 +26,8 @@ from kbpo.web.access import for_admins
 from kbpo.web.components import drawing
 from kbpo.web.desk.reason import why_of
 from kbpo.web.public.board import interval
+from scoring.corrected import METHOD
+from scoring.double_sampling import LEAST
 
 WHAT = "checks"
 USUAL = 40

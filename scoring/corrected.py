@@ -10,7 +10,7 @@ a corrected number rests on what was drawn, where the one beside it may rest on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,67 +19,57 @@ from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
-from kbpo.evaluation.correction.estimate import LEAST, Corrected, Repaired
-from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_criteria
-from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
+from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
 from scoring.score import Score, rows
 
 METHOD = "expert"
 WIDEST = 0.5
 """A corrected number whose 80 % interval is wider says nothing: it is not printed."""
-LATE = (
-    "No round of expert checks could draw from its judgments yet, so its scores are not corrected."
-)
-UNCOVERED = (
-    "Recall and F1 are not corrected: they rest on what all systems state together, and of some of"
-    " that no round of expert checks could draw yet."
-)
 
 
 @dataclass(frozen=True)
 class Corrections:
-    """The corrected numbers of a track, and why some systems have none."""
+    """The corrected numbers of a track."""
 
     scores: list[Score] = field(default_factory=list)
-    why: dict[int, list[str]] = field(default_factory=dict)
-    """submission -> sentences"""
+    too_wide: list[Score] = field(default_factory=list)
+    """What could be corrected, and is not printed"""
+    covered: bool = False
+    """Whether recall could be corrected: all that it rests on could be drawn"""
 
 
-def corrections(track: Track, found: Corrected | None) -> Corrections:
+def corrections(
+    found: Corrected | None, criteria: Iterable[str], recall_criteria: Iterable[str]
+) -> Corrections:
     """All that expert checks correct on a track; nothing if nobody has checked anything that
     counts.
     """
     if found is None:
         return Corrections()
-    made = _Maker(track, found)
+    recalls = set(recall_criteria)
+    covered = bool(recalls) and found.covers_pool()
+    made = _Maker(found, criteria, recalls if covered else set())
     scores = [row for row in made.scores() if found.data.shown[row.column]]
-    kept = [row for row in scores if row.high80 - row.low80 <= WIDEST]
-    why = {
-        system: said
-        for column, system in enumerate(found.data.systems)
-        if found.data.shown[column] and (said := made.why(column, scores, kept))
-    }
-    return Corrections(kept, why)
+    return Corrections(
+        [row for row in scores if row.high80 - row.low80 <= WIDEST],
+        [row for row in scores if not row.high80 - row.low80 <= WIDEST],
+        covered,
+    )
 
 
 class _Maker:
     """Makes the corrected numbers of one track."""
 
-    def __init__(self, track: Track, found: Corrected) -> None:
-        self.track, self.found, self.data = track, found, found.data
-        self.arranged, self.kind, self.floors = (
-            found.arranged,
-            kind_of(track),
-            Floors(found.arranged),
-        )
-        self.covered = bool(recall_criteria(track)) and found.covers_pool()
+    def __init__(self, found: Corrected, criteria: Iterable[str], recalls: set[str]) -> None:
+        self.found, self.data, self.arranged = found, found.data, found.arranged
+        self.floors = Floors(found.arranged)
+        self.criteria, self.recalls = criteria, recalls
 
     def scores(self) -> Iterator[Score]:
         """Every number that can be corrected."""
-        for criterion in self.kind.criterion_names():
+        for criterion in self.criteria:
             recall = self._recall(criterion)
             if recall is not None:
                 plain, told, parts = recall
@@ -91,7 +81,7 @@ class _Maker:
                 told_p = self._with_floor(
                     better.estimate, crowd.anticipated, better.reach, criterion
                 )
-                yield from self._rows(told_p, self.kind.mean, criterion, kind, better.checked)
+                yield from self._rows(told_p, self.data.mean, criterion, kind, better.checked)
                 if recall is not None:
                     both = f1(told_p, told.recall, told.design)
                     by_precision, by_recall = f1_weights(told_p, told.recall)
@@ -105,7 +95,7 @@ class _Maker:
         """Recall from the crowd's judgments, as experts correct it, and what went into that:
         `reach` is of recall. None where it cannot be.
         """
-        if not self.covered or criterion not in recall_criteria(self.track):
+        if criterion not in self.recalls:
             return None
         plain = self.floors.recall(criterion)
         if plain is None:
@@ -151,47 +141,3 @@ class _Maker:
         for row in rows(self.data, estimate, quantity, criterion, kind, METHOD):
             if not np.isnan(row.value + row.variance):
                 yield replace(row, n_checked=int(checked[row.column]))
-
-    def why(self, column: int, scores: list[Score], kept: list[Score]) -> list[str]:
-        """Why a system's guaranteed precision, or its recall, is not corrected; nothing if both
-        are.
-        """
-        key = self.kind.mean, self.track.criterion, self.track.distribution
-        made, printed = (
-            {
-                row.quantity: row
-                for row in some
-                if row.column == column
-                and row.criterion == self.track.criterion
-                and (
-                    row.quantity != self.kind.mean
-                    or (row.quantity, row.criterion, row.distribution) == key
-                )
-            }
-            for some in (scores, kept)
-        )
-        if self.found.late(column):
-            return [LATE]
-        if self.kind.mean not in made:
-            n = self.found.checked_of(column)
-            return [
-                f"An expert has checked {n} of its judgments so far: scores are corrected from"
-                f" {LEAST} checks on, for fewer say little."
-            ]
-        said = [
-            f"The expert checks so far leave its corrected {name} anywhere within more than"
-            f" {WIDEST * 100:.0f} points: they are too few to print it."
-            for quantity, name in (
-                (self.kind.mean, self.kind.quantity(self.kind.mean).label.lower()),
-                ("recall", "recall"),
-                ("f1", "F1"),
-            )
-            if quantity in made and quantity not in printed
-        ]
-        if (
-            self.track.criterion in recall_criteria(self.track)
-            and self.data.facts is not None
-            and not self.covered
-        ):
-            said.append(UNCOVERED)
-        return said

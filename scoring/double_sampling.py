@@ -6,6 +6,11 @@ cost (`estimators.noise`). Where nobody was asked because readers of the documen
 their mark is what the crowd says. What an expert says is no label: it would take the place of the
 crowd's, and nobody could measure the errors any more. What counts only because a sweep asked about
 its document has no part in this: checks are drawn of what was drawn.
+
+A round r could check the targets that were judged then, u < π_r, and chose those with v < e_r. Of a
+target that counts now, u < π, the chance of having been checked is therefore the area of the union
+of the rectangles (π_r, e_r), divided by π: a judgment that came later is corrected by those that
+could be checked.
 """
 
 from __future__ import annotations
@@ -21,11 +26,6 @@ from estimators.horvitz_thompson import hajek
 from estimators.noise import corrected
 from estimators.seen import on_common_design
 from estimators.sums import by_code
-from kbpo.evaluation.correction.checkable import votes_of
-from kbpo.experts.answers import Checks, read_checks
-from kbpo.sampling.models import SampleBatch
-from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.default import Centred
@@ -37,6 +37,42 @@ mostly chance."""
 
 Terms: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 """Weight, π and e of each row (n,) for one number, and what its influence is scaled with (t,)"""
+
+
+@dataclass(frozen=True, eq=False)
+class Checks:
+    """What experts answered about the judged targets of a pool, t of them, in r rounds."""
+
+    target: Ids
+    """(t,) codes of the targets of all judged rows, ascending"""
+    rounds: Ids
+    """(r,) numbers of the rounds that count"""
+    pi: Floats
+    """(r, t) probability with which each counted when the round was drawn; 0 where it could not be
+    drawn"""
+    e: Floats
+    """(r, t) probability with which the round chose it, and its answer is known"""
+    checked: Bools
+    """(t,) An answer counts"""
+    by_crowd: Bools
+    """(t,) What holds of it is what the crowd says, or readers of its document"""
+    f: dict[str, Floats]
+    """criterion -> (k, m) f* beside `Data.judged`, NaN where not checked or not answered"""
+    since: Bools
+    """(m,) whether each system's sample was judged, at least a stage of it, before the last round
+    was drawn: then everything that it states had a chance"""
+
+
+def chance_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
+    """Return P(u < π_r and v < e_r for some round r | u < π), for rounds × targets."""
+    order = np.argsort(pi, axis=0)
+    widths = np.take_along_axis(np.minimum(pi, inclusion), order, axis=0)
+    heights = np.take_along_axis(e, order, axis=0)
+    # of the rounds with at least this π
+    tallest = np.maximum.accumulate(heights[::-1], axis=0)[::-1]
+    area = (np.diff(widths, axis=0, prepend=0.0) * tallest).sum(axis=0)
+    chance: Floats = np.divide(area, inclusion, out=np.zeros(area.shape), where=inclusion > 0)
+    return chance
 
 
 @dataclass(frozen=True)
@@ -56,42 +92,63 @@ class Repaired:
 class Corrected:
     """A track's data with what experts said. Rows are those of `arranged`."""
 
-    track: Track
     arranged: Centred
     checks: Checks
 
     @classmethod
-    def of(cls, track: Track, data: Data) -> Corrected | None:
+    def of(cls, data: Data, checks: Checks | None) -> Corrected | None:
         """None if no expert has answered anything that counts."""
-        if not data.judged.size:
+        if checks is None or not data.judged.size:
             return None
-        data = data.drawn_alone()
-        arranged = Centred(data)
-        codes = arranged.targets[0]
-        checks = read_checks(track, data.pool.target_id[codes], data.inclusion.chances.asked[codes])
-        return None if checks is None or not checks.checked.any() else cls(track, arranged, checks)
+        found = cls(Centred(data.drawn_alone()), checks)
+        return found if found.checked.any() else None
 
     @property
     def data(self) -> Data:
         return self.arranged.data
 
     @cached_property
+    def _at(self) -> Ids:
+        """(t,) where each target stands among those of the checks."""
+        return np.searchsorted(self.checks.target, self.arranged.targets[0])
+
+    @cached_property
+    def checked(self) -> Bools:
+        """(t,) An answer of an expert counts."""
+        return self.checks.checked[self._at]
+
+    @cached_property
+    def chance(self) -> Floats:
+        """(t,) probability of `checked` for a target that counts for everybody now; 0 where there
+        is none.
+        """
+        asked = self.data.inclusion.chances.asked[self.arranged.targets[0]]
+        return chance_of_check(self.checks.pi[:, self._at], self.checks.e[:, self._at], asked)
+
+    @cached_property
+    def alone(self) -> Floats:
+        """(t,) probability of `checked`, given the rounds that could have drawn it."""
+        return np.asarray(self.checks.e[:, self._at].max(axis=0))
+
+    @cached_property
+    def framed(self) -> Bools:
+        """(t,) Some round that counts could have drawn it."""
+        return self.alone > 0
+
+    @cached_property
+    def by_crowd(self) -> Bools:
+        """(t,) What holds of it is what the crowd says, or readers of its document."""
+        return self.checks.by_crowd[self._at]
+
+    @cached_property
     def rows(self) -> Bools:
         """(n,) whether an expert has checked the row's target."""
-        return np.asarray(self.checks.checked[self.arranged.targets[1]])
+        return np.asarray(self.checked[self.arranged.targets[1]])
 
     @cached_property
     def expert(self) -> dict[str, Floats]:
         """criterion -> (n, m) f*, NaN where not checked or not answered."""
-        pool, at = self.data.pool, np.flatnonzero(self.rows)
-        found = kind_of(self.track).rejudge(
-            pool.instance[self.arranged.row[at]], pool.systems, self.checks.values
-        )
-        verdicts = {}
-        for criterion, some in found.items():
-            verdicts[criterion] = np.full((self.rows.size, len(pool.systems)), np.nan)
-            verdicts[criterion][at] = some
-        return verdicts
+        return {criterion: f[self.arranged.at] for criterion, f in self.checks.f.items()}
 
     def crowd(self, criterion: str) -> Floats:
         """(n, m) c, NaN where missing, and where a mark does not count."""
@@ -115,18 +172,8 @@ class Corrected:
     def error(self, criterion: str) -> float:
         """How often the expert contradicts the crowd, with half a contradiction added."""
         both = np.abs(self.expert[criterion] - self.crowd(criterion))[self.member]
-        both, n = both[~np.isnan(both)], int(self.checks.checked.sum())
+        both, n = both[~np.isnan(both)], int(self.checked.sum())
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
-
-    @cached_property
-    def since(self) -> Bools:
-        """(m,) whether each system's sample was judged, at least a stage of it, before the last
-        round was drawn: then everything that it states had a chance.
-        """
-        by = SampleBatch.objects.filter(
-            settled_at__lte=self.checks.settled_by, submission__in=self.data.systems
-        )
-        return np.isin(self.data.systems, list(by.values_list("submission_id", flat=True)))
 
     def checked_of(self, column: int) -> int:
         """How many targets that a system states an expert has checked."""
@@ -136,7 +183,7 @@ class Corrected:
         """(t,) e of the one design that all influences are put on; of what no round could draw it
         does not matter.
         """
-        e = np.where(self.checks.checked & (self.checks.chance > 0), self.checks.chance, 0.5)
+        e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
         return np.asarray(e * self.answered(criterion))
 
     def late(self, column: int) -> bool:
@@ -185,7 +232,7 @@ class Corrected:
         """The number of true relations of the pool put right, on the design of a criterion; and its
         reach (t,).
         """
-        e = self.checks.chance[self.arranged.targets[1]]
+        e = self.chance[self.arranged.targets[1]]
         used = self.arranged.counts & (e > 0)
         pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
         terms = weight * used, pi, np.where(used, e, 1.0), scale
@@ -239,20 +286,20 @@ class Corrected:
         if facts is None:
             return False
         inside = facts.in_scope
-        judged = np.asarray(pool.member[:, np.flatnonzero(self.since)].sum(axis=1)).ravel() > 0
+        judged = (
+            np.asarray(pool.member[:, np.flatnonzero(self.checks.since)].sum(axis=1)).ravel() > 0
+        )
         if (inside & ~judged).any():
             return False
         standing = (
             np.asarray(
-                pool.member[:, np.flatnonzero(self.since & self.data.shown)].sum(axis=1)
+                pool.member[:, np.flatnonzero(self.checks.since & self.data.shown)].sum(axis=1)
             ).ravel()
             > 0
         )
         row, code = self.arranged.row, self.arranged.targets[1]
-        left = inside[row] & ~standing[row] & self.arranged.counts & ~self.checks.framed[code]
-        return not np.any(
-            left & (votes_of(self.data.pool.target_id[self.arranged.targets[0]])[0][code] > 0)
-        )
+        left = inside[row] & ~standing[row] & self.arranged.counts & ~self.framed[code]
+        return not np.any(left & self.by_crowd[code])
 
     def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
         """p, π and e of each row for a system, and what its influence is scaled with; None if it is
@@ -262,9 +309,9 @@ class Corrected:
         if not self.data.shown[column]:
             return None
         if column not in self.data.seen:
-            e = self.checks.chance[target]
+            e = self.chance[target]
             used = arranged.counts & (e > 0)
-            if not self.since[column]:
+            if not self.checks.since[column]:
                 return None
             return (
                 weight * used,
@@ -274,13 +321,13 @@ class Corrected:
             )
         # What counts for it alone was asked in its own way: all of it must have been in a round.
         used, pi = arranged.own(column)
-        crowds = votes_of(self.data.pool.target_id[arranged.targets[0]])[0][target] > 0
-        if np.any(used & crowds & (weight > 0) & ~self.checks.framed[target]):
+        crowds = self.by_crowd[target]
+        if np.any(used & crowds & (weight > 0) & ~self.framed[target]):
             return None
         scale = on_common_design(
             np.ones(arranged.targets[0].size), arranged.by_target(pi), arranged.design.pi
         )
-        e = self.checks.alone[target]
+        e = self.alone[target]
         return weight * used, pi, np.where(e > 0, e, 1.0), scale
 
     def confusion(self, criterion: str) -> dict[str, Any]:
@@ -292,7 +339,7 @@ class Corrected:
         first = self.member.argmax(axis=1)
         at = np.arange(first.size)
         crowd, expert = self.crowd(criterion)[at, first], self.expert[criterion][at, first]
-        e = self.checks.chance[self.arranged.targets[1]] * self.answered(criterion)
+        e = self.chance[self.arranged.targets[1]] * self.answered(criterion)
         kept = self.arranged.counts & self.rows & (e > 0) & ~np.isnan(crowd + expert)
         crowd, expert, e = crowd[kept] > 0.5, expert[kept] > 0.5, e[kept]
         code = np.unique(self.arranged.targets[1][kept], return_inverse=True)[1]

@@ -1,0 +1,77 @@
+"""Says why a system's numbers are not corrected."""
+
+from __future__ import annotations
+
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
+from kbpo.tracks.registry import kind_of
+from scoring.corrected import WIDEST, Corrections
+from scoring.double_sampling import LEAST, Corrected
+from scoring.score import Score
+
+LATE = (
+    "No round of expert checks could draw from its judgments yet, so its scores are not corrected."
+)
+UNCOVERED = (
+    "Recall and F1 are not corrected: they rest on what all systems state together, and of some of"
+    " that no round of expert checks could draw yet."
+)
+
+
+def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> dict[int, list[str]]:
+    """submission -> why its guaranteed precision, or its recall, is not corrected; without those
+    of which both are.
+    """
+    if found is None:
+        return {}
+    said = {
+        system: _why(track, found, made, column)
+        for column, system in enumerate(found.data.systems)
+        if found.data.shown[column]
+    }
+    return {system: sentences for system, sentences in said.items() if sentences}
+
+
+def _why(track: Track, found: Corrected, made: Corrections, column: int) -> list[str]:
+    kind = kind_of(track)
+    printed = _guaranteed(track, made.scores, column)
+    too_wide = _guaranteed(track, made.too_wide, column) - printed
+    if found.late(column):
+        return [LATE]
+    if kind.mean not in printed | too_wide:
+        n = found.checked_of(column)
+        return [
+            f"An expert has checked {n} of its judgments so far: scores are corrected from"
+            f" {LEAST} checks on, for fewer say little."
+        ]
+    said = [
+        f"The expert checks so far leave its corrected {name} anywhere within more than"
+        f" {WIDEST * 100:.0f} points: they are too few to print it."
+        for quantity, name in (
+            (kind.mean, kind.quantity(kind.mean).label.lower()),
+            ("recall", "recall"),
+            ("f1", "F1"),
+        )
+        if quantity in too_wide
+    ]
+    if (
+        track.criterion in recall_criteria(track)
+        and found.data.facts is not None
+        and not made.covered
+    ):
+        said.append(UNCOVERED)
+    return said
+
+
+def _guaranteed(track: Track, scores: list[Score], column: int) -> set[str]:
+    """Which quantities of a system are among these, under the criterion that is guaranteed; its
+    mean under the guaranteed distribution.
+    """
+    mean = kind_of(track).mean
+    return {
+        row.quantity
+        for row in scores
+        if row.column == column
+        and row.criterion == track.criterion
+        and (row.quantity != mean or row.distribution == track.distribution)
+    }
