@@ -32,6 +32,8 @@ REDIS_NUMBER = 9
 TESTS = Path(__file__).resolve().parent
 PATIENCE = float(os.environ.get("PATIENCE", "300"))
 """Seconds that anything may take; a machine that is busy with other things needs more"""
+STARTED: list[Service] = []
+"""The service of this process, once a test has asked for it"""
 
 
 @dataclass
@@ -72,8 +74,22 @@ class Service:
         for name in names:
             self.running.pop(name).wait()
 
+    def pause(self) -> None:
+        """Stops the clock of every process: it takes no processor until `go_on`."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Lets what was paused run again."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self.running.values():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+
     def stop(self) -> None:
         """Stops everything in order."""
+        self.go_on()
         for process in self.running.values():
             process.terminate()
         for process in self.running.values():
@@ -189,9 +205,23 @@ def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) ->
         call_command("migrate", verbosity=0)
     try:
         made.start("web", "worker")
+        STARTED.append(made)
         yield made
     finally:
+        STARTED.clear()
         made.stop()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Pauses the service during tests that do not ask for it: its clock would take a good part of
+    a core from them. It has a database of its own, so it holds up nobody by a lock.
+    """
+    for each in STARTED:
+        if "service" in getattr(item, "fixturenames", ()):
+            each.go_on()
+        else:
+            each.pause()
 
 
 def free_port() -> int:

@@ -30,6 +30,8 @@ REAL_MARKS = frozenset({"browser", "journey", "kill", "slow"})
 DATABASE = frozenset({"db", "transactional_db", "live_server"})
 PAGES = frozenset({"annotation", "web"})
 """Folders of tests that go through pages: with a database they are no part of `check`."""
+LIGHT = 2
+"""The weight of a module that is neither slow nor a journey."""
 LONGER = 20
 """Examples of Hypothesis in a soak for each one otherwise."""
 
@@ -54,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _put_first_what_takes_longest(items)
     if (wanted := config.option.tier) is None:
         return
     stay = [item for item in items if runs_in(item, wanted)]
@@ -78,6 +81,23 @@ def runs_in(item: pytest.Item, wanted: str) -> bool:
     return (
         tier_of(item) in {"check": {"check"}, "test": {"check", "test"}, "soak": {"soak"}}[wanted]
     )
+
+
+def _put_first_what_takes_longest(items: list[pytest.Item]) -> None:
+    """Sorts modules so that no process is left alone with a long one at the end, and so that the
+    running service is needed by one test after the other.
+    """
+    weights: dict[Any, int] = {}
+    for item in items:
+        weights[item.path] = min(_weight(item), weights.get(item.path, LIGHT))
+    items.sort(key=lambda item: weights[item.path])
+
+
+def _weight(item: pytest.Item) -> int:
+    """How early a test's module is begun: 0 is first."""
+    if "service" in getattr(item, "fixturenames", ()):
+        return 0
+    return 1 if item.get_closest_marker("slow") else LIGHT
 
 
 def _by_hypothesis(item: pytest.Item) -> bool:
