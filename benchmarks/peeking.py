@@ -24,7 +24,7 @@ from benchmarks import redocred, tables
 from estimators.confidence_sequences import betting, empirical_bernstein
 from estimators.estimate import Estimate
 from estimators.intervals import wilson
-from estimators.repeated import critical_value, growth_of
+from estimators.repeated import SETTLED, critical_value, is_due, pace
 
 LEVEL, N, FIRST = 0.9, 500, 10
 WATCHED, RUNS = 0.8, 3
@@ -90,16 +90,18 @@ def watched(n, sizes, right, repeats, rng):
     ever wrong, and the most that a look from the hundredth label on is wider than one for a single
     look. Labels are drawn without replacement from a run with so many predictions.
     """
-    early = min(0.5, 100 / n)
-    counts = [10]
-    while counts[-1] < n:
-        counts.append(min(n, int(np.ceil(counts[-1] * growth_of(early)))))
-    information = np.array([1 / (1 / k - 1 / sizes) for k in counts])
-    times, quantiles = (information / information[-1]).tolist(), []
-    for at, now in enumerate(times):
-        quantiles.append(
-            critical_value(times[:at], quantiles, now, confidence_level=WATCHED, early=early)
-        )
+    counts, times, quantiles = [], [], []
+    for k in range(10, n + 1):
+        now = (1 / n - 1 / sizes) / (1 / k - 1 / sizes) if k < n else 1.0
+        if is_due(counts, times, k, now, planned=n):
+            early, growth = pace([*counts, k], [*times, now], planned=n)
+            quantiles.append(
+                critical_value(
+                    times, quantiles, now, confidence_level=WATCHED, early=early, growth=growth
+                )
+            )
+            counts.append(k)
+            times.append(now)
     truth, missed = right / sizes, np.zeros(repeats, dtype=bool)
     found, left, good = np.zeros(repeats), sizes, np.full(repeats, right)
     for before, k, quantile in zip([0, *counts], counts, quantiles, strict=False):
@@ -108,14 +110,14 @@ def watched(n, sizes, right, repeats, rng):
         effective = np.full(repeats, 1 / (1 / k - 1 / sizes))
         low, high = wilson(found / k, effective, 2 * norm.cdf(quantile) - 1)
         missed |= (low > truth) | (high < truth)
-    late = [one for one, k in zip(quantiles, counts, strict=True) if k >= 100]
+    late = [one for one, k in zip(quantiles, counts, strict=True) if k >= SETTLED]
     return float(missed.mean()), max(late) / norm.ppf(0.5 + WATCHED / 2)
 
 
 def of_real_runs(repeats, rng):
     """Return a row for each plan: over some real runs how often the watched interval is ever wrong."""
     pool = redocred.read(redocred.names(RUNS))
-    for n in (300, 1000, 3000):
+    for n in (100, 200, 300, 500, 1000, 3000):
         told = []
         for column in range(RUNS):
             stated = pool.member[:, column]

@@ -14,7 +14,9 @@ Brownian motion B at time t = I / I_last over √t. That is an approximation of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,16 +27,113 @@ from estimators.checks import FloatArray
 
 GROWTH = 1.2
 """How much more information a look should have than the one before it, where few are to come."""
-FEWER_LOOKS = {0.2: GROWTH, 0.1: 1.6, 0.05: 2.25, 1 / 30: 2.5}
+FEWER_LOOKS = {
+    0.2: GROWTH,
+    0.1: 1.6,
+    0.05: 2.25,
+    1 / 30: 2.5,
+    0.025: 3.0,
+    0.015: 4.0,
+    0.01: 5.0,
+    0.005: 6.0,
+    0.0025: 8.0,
+}
 """Share of the information before which looks are early -> growth with which the quantile is at
 most 1.5 times the normal one at 80 %. Every look costs: the longer the way, the rarer they are."""
-LONGEST = 3.0
+LONGEST = 10.0
 EARLY = 0.02
 """Share of the error that may be spent while looks are early."""
 GRID: FloatArray = np.linspace(-5.5, 5.5, 441)
 STEP = float(GRID[1] - GRID[0])
 ROUNDS = 16
 LEAST_GROWTH = 1.02
+SETTLED = 100
+"""Judgments before which looks are early."""
+
+
+class Pace(NamedTuple):
+    """How looks follow each other: they are early below this share of the information, and each
+    should have so many times the information of the one before.
+
+    Examples
+    --------
+    >>> pace([40], [0.04], planned=1000)
+    Pace(early=0.1, growth=1.6)
+    """
+
+    early: float
+    growth: float
+
+
+def pace(judged: Sequence[int], information: Sequence[float], *, planned: int) -> Pace:
+    """Return how looks follow these, the last of which is the one that is being taken.
+
+    From 100 judgments on no look is early, however little information they turned out to have; how
+    many more there should be follows from the information of the first of these.
+
+    Parameters
+    ----------
+    judged : (k,) sequence of int
+        The judgments that each look rests on.
+    information : (k,) sequence of float
+        Shares of what the last look will have.
+    planned : int
+        The judgments that are expected in all.
+
+    Returns
+    -------
+    Pace
+        What :func:`critical_value` takes as `early` and `growth`.
+
+    Raises
+    ------
+    ValueError
+        If nothing is planned.
+
+    Examples
+    --------
+    >>> pace([40, 110], [0.02, 0.05], planned=1000)
+    Pace(early=0.05, growth=2.25)
+    """
+    if planned < 1:
+        raise ValueError(f"planned must be at least 1; got {planned!r}")
+    late = [time for n, time in zip(judged, information, strict=True) if n >= SETTLED]
+    early = late[0] if late else min(0.5, SETTLED / planned)
+    return Pace(early, growth_of(early))
+
+
+def is_due(
+    judged: Sequence[int], information: Sequence[float], n: int, now: float, *, planned: int
+) -> bool:
+    """Return whether another look is to be taken: enough has come since the last one, or all that
+    was ordered, or these are the first 100 judgments.
+
+    Parameters
+    ----------
+    judged, information, planned
+        As for :func:`pace`, of the looks so far; there may be none.
+    n : int
+        The judgments that there are now.
+    now : float
+        Their information.
+
+    Returns
+    -------
+    bool
+        False where the last look stands.
+
+    Examples
+    --------
+    >>> [is_due([80], [0.08], n, n / 1000, planned=1000) for n in (90, 100)]
+    [False, True]
+    """
+    if not judged:
+        return True
+    if n <= judged[-1] or now <= LEAST_GROWTH * information[-1]:
+        return False
+    if now == 1 or judged[-1] < SETTLED <= n:
+        return True
+    return now >= pace(judged, information, planned=planned).growth * information[-1]
 
 
 def growth_of(early: float) -> float:
@@ -48,7 +147,7 @@ def growth_of(early: float) -> float:
     Returns
     -------
     float
-        1.2 where that is a fifth or more, 2.5 where it is a thirtieth, 3 where it is less.
+        1.2 where that is a fifth or more, 2.5 where it is a thirtieth, 10 at most.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import Lines, Row, identifier, number_of, read_rows
+from formats.tables import Lines, Row, as_meant, identifier, inert, number_of, read_rows
 
 COLUMNS = ("input_id", "system", "worker", "prompt", "value", "seconds")
 REQUIRED = COLUMNS[:5]
@@ -67,7 +67,7 @@ def _record(
     report: Report,
 ) -> JudgmentRecord | None:
     """The judgment of a row, or None after a message."""
-    names = {key: identifier(row.values[key]) for key in REQUIRED[:4]}
+    names = {key: identifier(as_meant(row.values[key])) for key in REQUIRED[:4]}
     shown = {key: quoted(names[key] or str(row.values[key])) for key in names}
     problem = _reference_problem(names, shown, outputs, criteria)
     if problem is not None:
@@ -132,7 +132,9 @@ def _seconds(row: Row, report: Report) -> float | None:
 
 
 def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
-    """The lines of a file that `read_judgments` reads, with the header; each ends in a line break."""
+    """The lines of a file that `read_judgments` reads, with the header; each ends in a line break. No
+    name in it begins a formula where a spreadsheet opens it.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE,
                         quotechar=None)  # fmt: skip
@@ -141,7 +143,7 @@ def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
         yield _taken(buffer)
         seconds = "" if record.seconds is None else repr(record.seconds)
         names = (record.input_id, record.system, record.worker, record.prompt)
-        writer.writerow([*names, repr(record.value), seconds])
+        writer.writerow([*map(inert, names), repr(record.value), seconds])
     yield _taken(buffer)
 
 

@@ -13,6 +13,8 @@ from formats.messages import Report, quoted
 Lines = Iterator[tuple[int, str]]
 DELIMITERS = "\t,;"
 NAMED = 5  # ids that a message names
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+"""What a spreadsheet takes for the beginning of a formula, or strips before it looks for one."""
 
 
 class Row(NamedTuple):
@@ -108,6 +110,18 @@ def _say_unknown(names: list[str], told: set[str], number: int, line: str, repor
             told.add(name)
             text = f"{quoted(name)} is not known. It is ignored, here and in all further lines."
             report.add("syntax.key_unknown", number, text, line)
+
+
+def inert(text: str) -> str:
+    """The text, with a quote before what a spreadsheet would take for a formula."""
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def as_meant(cell: object) -> object:
+    """The cell without the quote that `inert` puts before a formula."""
+    if isinstance(cell, str) and cell.startswith("'") and inert(cell) != cell:
+        return cell[1:]
+    return cell
 
 
 def identifier(value: object) -> str | None:

@@ -221,7 +221,13 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 # What was read of predictions, as arrays: a copy, made anew where it is lost (kbpo/corpus/kept.py).
 ARRAYS_ROOT: Path | None = VAR / "arrays"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS}}
+CACHES = {
+    "default": {
+        "BACKEND": "kbpo.web.forgiving.ForgivingCache",
+        "LOCATION": REDIS,
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},  # a paused one is away, too
+    }
+}
 
 # -- Security (check --deploy is clean with LOCAL=false)
 # ------------------------------------------------------------

@@ -201,3 +201,22 @@ def test_the_limits_hold_in_every_session_and_can_be_set_in_the_address(db: None
         assert cursor.fetchone()[0] == "15min"
         cursor.execute("SELECT current_setting('lock_timeout')")
         assert cursor.fetchone()[0] == "1min"
+
+
+def test_they_hold_behind_a_pooler_that_drops_what_is_asked_for_at_the_opening(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PgBouncer does so with `ignore_startup_parameters = options`, and refuses us without."""
+    other = connection.copy()
+    dropped = other.get_connection_params()
+    dropped.pop("options")
+    monkeypatch.setattr(other, "get_connection_params", lambda: dropped)
+    try:
+        with other.cursor() as cursor:
+            cursor.execute(
+                "SELECT current_setting('idle_in_transaction_session_timeout'),"
+                " current_setting('lock_timeout')"
+            )
+            assert cursor.fetchone() == ("15min", "1min")
+    finally:
+        other.close()

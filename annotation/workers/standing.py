@@ -23,7 +23,9 @@ STANDING = """
             SELECT r.interface || '/' || r.version FROM annotators_tutorialrun r
             WHERE r.worker_id = w.id AND r.passed),
         coalesce(u.is_volunteer, false),
-        ARRAY (SELECT m.team_id FROM accounts_team_members m WHERE m.user_id = w.user_id)
+        ARRAY (
+            SELECT m.team_id FROM accounts_team_members m WHERE m.user_id = w.user_id
+            UNION SELECT f.team_id FROM accounts_team_former f WHERE f.user_id = w.user_id)
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
 """
@@ -44,7 +46,8 @@ class WorkerStanding:
     tracks: list[int] | None
     """The tracks that take volunteers, if they are one; None: all."""
     teams: list[int] | None
-    """Their teams, whose systems they do not judge; None, which spares a search, without any."""
+    """Their teams, also those that they left, whose systems they do not judge; None, which spares a
+    search, without any."""
 
     @property
     def may_be_asked(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -41,9 +41,14 @@ class User(AbstractUser):
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"
 
-    def end_tokens(self) -> int:
-        """Return how many tokens were revoked: all, for whoever changes a password has a reason."""
-        return self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Saves the row. Where its password is another one, by a page or in a shell, all tokens are
+        revoked: whoever changes a password has a reason.
+        """
+        changes = self.pk is not None and getattr(self, "_password", None) is not None
+        super().save(*args, **kwargs)
+        if changes:
+            self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
 
     def team(self) -> Team | None:
         """The team that this person submits for (the first one joined)."""

@@ -1,7 +1,13 @@
 """Django app."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from kbpo.clock import patience
 
 
 class ClockConfig(AppConfig):
     name = "kbpo.clock"
+
+    def ready(self) -> None:
+        connection_created.connect(patience.hold, dispatch_uid="patience")

@@ -21,7 +21,7 @@ import numpy as np
 
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
-from estimators.repeated import LEAST_GROWTH, critical_value, growth_of
+from estimators.repeated import SETTLED, critical_value, is_due, pace
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
@@ -31,8 +31,6 @@ from scoring.data import Data
 LEVELS = (80, 95)
 LEAST = 10
 """Fewer judgments than this are no look."""
-SETTLED = 100
-"""Judgments before which little of the error is spent"""
 
 
 def take_look(submission: Submission, data: Data, found: Estimate) -> Look | None:
@@ -47,11 +45,11 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
     goal = target_variance(submission, submission.plan["chosen"])
     if np.isnan(value) or n < LEAST or not 0 < variance < np.inf:
         return None
-    times = [min(1.0, goal / one.variance) for one in looks]
-    now = min(1.0, goal / variance)
-    early = min(0.5, SETTLED / _planned(submission))
-    if looks and (n <= looks[-1].n or not _is_due(times[-1], now, growth_of(early))):
+    judged, times = [one.n for one in looks], [min(1.0, goal / one.variance) for one in looks]
+    now, planned = min(1.0, goal / variance), _planned(submission)
+    if not is_due(judged, times, n, now, planned=planned):
         return None
+    early, growth = pace([*judged, n], [*times, now], planned=planned)
     ends: dict[int, tuple[float, float]] = {}
     quantiles: dict[int, float] = {}
     for level in LEVELS:
@@ -61,6 +59,7 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
             now,
             confidence_level=level / 100,
             early=early,
+            growth=growth,
         )
         ends[level] = _interval(found, column, quantiles[level])
         if looks:  # what was once shut out stays out
@@ -80,11 +79,6 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
         low95=ends[95][0],
         high95=ends[95][1],
     )
-
-
-def _is_due(before: float, now: float, growth: float) -> bool:
-    """Whether there is enough more information than at the last look, or as much as was ordered."""
-    return now >= growth * before or (now == 1 and before * LEAST_GROWTH < 1)
 
 
 def _of(column: int, found: Estimate, name: str) -> float:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from django.core.cache import cache
 
@@ -16,9 +15,7 @@ KEEP = 3600
 
 def progress_of(submission_id: int) -> float:
     """The share of the file that was read, from 0 to 1; 0 if nobody says."""
-    with suppress(Exception):  # without a cache nobody knows, and nothing is lost
-        return float(cache.get(_key(submission_id)) or 0.0)
-    return 0.0
+    return float(cache.get(_key(submission_id)) or 0.0)
 
 
 def teller(submission_id: int) -> Callable[[float], None]:
@@ -30,8 +27,7 @@ def teller(submission_id: int) -> Callable[[float], None]:
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            with suppress(Exception):
-                cache.set(_key(submission_id), round(share, 3), KEEP)
+            cache.set(_key(submission_id), round(share, 3), KEEP)
 
     return tell
 

@@ -8,12 +8,12 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the beginning of a formula, or strips before it looks for one."""
+from formats.tables import inert
 
 
 class Echo:
@@ -80,12 +80,11 @@ def lines(
 ) -> Iterator[str]:
     """Yields the lines of the file, the header first."""
     writer = csv.writer(Echo(), dialect=dialect)
-    yield writer.writerow(header)
-    for row in rows:
-        yield writer.writerow([inert(cell) for cell in row])
+    for row in chain([header], rows):
+        yield writer.writerow([cell_of(one) for one in row])
 
 
-def inert(cell: Any) -> Any:
+def cell_of(cell: Any) -> Any:
     """The cell, with a quote before a text that a spreadsheet would take for a formula. Numbers stay
     as they are: a negative one is no formula.
     """
@@ -93,6 +92,4 @@ def inert(cell: Any) -> Any:
         return cell.isoformat()
     if isinstance(cell, dict | list):
         return json.dumps(cell, ensure_ascii=False)
-    if isinstance(cell, str) and cell.startswith(FORMULA):
-        return f"'{cell}"
-    return cell
+    return inert(cell) if isinstance(cell, str) else cell

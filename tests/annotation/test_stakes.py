@@ -15,6 +15,7 @@ from annotation.models import HIT, Assignment, Question
 from annotation.questions import ask
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
+from kbpo.accounts.teams import join, remove
 from kbpo.instances.models import Instance, Target
 from kbpo.money.purpose import Purpose
 from kbpo.submissions.models import Prediction, Submission
@@ -94,6 +95,18 @@ def test_a_member_of_both_teams_is_offered_nothing(
     assert lease.lease(worker_of(member)) is None
     client.force_login(member)
     assert client.get("/annotate/next/")["Location"] == "/annotate/"
+
+
+def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
+    teams: tuple[Submission, Submission], annotator: Callable[[str], User]
+) -> None:
+    member, owner = annotator("member"), annotator("owner")
+    ours = teams[0].team
+    for one in (owner, member):
+        join(ours, one)
+    assert lease.open_to(worker_of(member)) == 3
+    remove(ours, member, member)
+    assert lease.open_to(worker_of(member)) == 3
 
 
 def test_a_whole_document_is_not_read_by_who_states_something_in_it(

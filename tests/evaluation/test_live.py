@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimators.repeated import critical_value, is_due, pace
+from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import figures
+from kbpo.evaluation.live import _interval
 from kbpo.evaluation.models import Look
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
-from tests.evaluation.world import World
+from scoring.default import Centred
+from tests.evaluation.world import World, half_asked
 
 pytestmark = pytest.mark.django_db
 
@@ -87,18 +91,13 @@ def test_a_system_that_is_watched_answer_by_answer_is_missed_no_more_often_than_
     """Many samples of one world, each watched from the twelfth answer to the last: the database has
     the rows, memory draws them.
     """
-    from estimators.repeated import critical_value
-    from kbpo.evaluation.data import read
-    from kbpo.evaluation.live import LEVELS, _interval, _is_due
-    from scoring.default import Centred
-    from tests.evaluation.world import half_asked
-
     row = world.system("whole", lambda one: True)
     world.answer(world.sample(row))
     data, rng = read(world.track), np.random.default_rng(9)
-    truth = world.share_true(world.instances)
+    truth, planned = world.share_true(world.instances), round(0.8 * data.pool.target_id.size)
     missed, repeats = 0, 120
     for _ in range(repeats):
+        counts: list[int] = []
         times: list[float] = []
         used: list[float] = []
         out = False
@@ -110,10 +109,12 @@ def test_a_system_that_is_watched_answer_by_answer_is_missed_no_more_often_than_
                 float(np.asarray(found.variance)[0]), float(np.asarray(found.anticipated)[0])
             )
             now = min(1.0, 0.0016 / variance)
-            if times and not _is_due(times[-1], now):
+            n = round(float(released) * data.pool.target_id.size)
+            if not is_due(counts, times, n, now, planned=planned):
                 continue
-            used.append(critical_value(times, used, now, confidence_level=LEVELS[0] / 100))
-            times.append(now)
+            counts, times = [*counts, n], [*times, now]
+            early, growth = pace(counts, times, planned=planned)
+            used.append(critical_value(times[:-1], used, now, early=early, growth=growth))
             low, high = _interval(found, 0, used[-1])
             out |= not low <= truth <= high
         missed += out

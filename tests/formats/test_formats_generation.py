@@ -247,6 +247,14 @@ def test_judgments_that_are_written_are_read_again() -> None:
     assert "".join(write_judgments([])).encode() == JUDGMENTS
 
 
+@pytest.mark.parametrize("name", ["=1+1", "-x", "@a", "'=1", "''+1", "'quoted'", "＝1"])
+def test_no_name_of_a_judgment_begins_a_formula_and_it_comes_back_as_it_was(name: str) -> None:
+    records = [JudgmentRecord("one", "Neural", name, "overall", 2.0, None, 2)]
+    data = "".join(write_judgments(records))
+    assert not data.splitlines()[1].split("\t")[2].startswith(("=", "-", "@", "+", "＝"))
+    assert read("judgments", data.encode())[0] == records
+
+
 def test_an_empty_cell_is_no_judgment() -> None:
     records, report = read("judgments", JUDGMENTS + b"one\tNeural\tAda\toverall\t\t\n")
     assert records == [] and len(report) == 0

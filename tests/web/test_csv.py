@@ -16,7 +16,9 @@ from kbpo.web.csv import csv_response, csv_stream
 WEB = Path(__file__).resolve().parents[2] / "kbpo" / "web"
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@cmd", "\t=1", "\r=1", "\n=1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@cmd", "\t=1", "\r=1", "\n=1", "＝1+1", "'=1"]
+)
 def test_a_text_that_would_begin_a_formula_is_quoted(text: str) -> None:
     response = csv_response("a.csv", ["name"], [[text]])
     _, row = csv.reader(io.StringIO(response.content.decode(), newline=""))
@@ -34,6 +36,10 @@ def test_a_long_file_is_guarded_like_a_short_one() -> None:
     response = csv_stream("a.tsv", ["name", "n"], iter([["=1+1", -1]]), tabs=True)
     assert b"".join(response).decode() == "name\tn\r\n'=1+1\t-1\r\n"
     assert response["Content-Type"].startswith("text/tab-separated-values")
+
+
+def test_no_name_of_a_column_is_a_formula_either() -> None:
+    assert csv_response("a.csv", ["=1+1"], []).content == b"'=1+1\r\n"
 
 
 def test_no_other_module_of_the_web_writes_such_files() -> None:

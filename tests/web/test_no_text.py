@@ -78,3 +78,17 @@ def test_a_changed_password_ends_every_token(toy: Toy, as_user: As) -> None:
     assert Client().get("/api/submissions/", headers=ask).status_code == 401
     theirs = {"Authorization": f"Token {other}"}
     assert Client().get("/api/submissions/", headers=theirs).status_code == 200
+
+
+@pytest.mark.django_db
+def test_so_does_one_that_is_changed_in_a_shell_and_a_log_in_does_not(toy: Toy) -> None:
+    rosa = toy.users["Rosa"]
+    _, secret = Token.issue(rosa, "laptop")
+    ask = {"Authorization": f"Token {secret}"}
+    rosa.set_password(PASSWORD)
+    rosa._password = None  # as a log-in that renews the hash does
+    rosa.save()
+    assert Client().get("/api/submissions/", headers=ask).status_code == 200
+    rosa.set_password("another secret 12")
+    rosa.save()
+    assert Client().get("/api/submissions/", headers=ask).status_code == 401

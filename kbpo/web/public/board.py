@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -60,7 +59,6 @@ from kbpo.web.public.strengths import strengths_of
 from scoring.saved import UNAIDED
 
 LEVELS = {"80": "80 %", "95": "95 %"}
-log = logging.getLogger(__name__)
 EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
@@ -129,10 +127,10 @@ def show(request: HttpRequest, slug: str, number: int | None = None) -> HttpResp
     etag = _etag(request, track, view)
     if (unchanged := get_conditional_response(request, etag=etag)) is not None:
         return unchanged
-    content = _kept(etag)
+    content: bytes | None = cache.get(f"board:{etag}")
     if content is None:
         content = _drawn_for(request, track, view).content
-        _keep(etag, content)
+        cache.set(f"board:{etag}", content, timeout=settings.BOARD_KEPT_SECONDS)
     return HttpResponse(content, headers={"ETag": etag})
 
 
@@ -175,22 +173,6 @@ def _etag(request: HttpRequest, track: Track, view: View) -> str:
     address = request.build_absolute_uri(request.path)  # no more: nobody fills the cache by asking
     told = [settings.VERSION, address, view, list(scored), parts, turn, track.status]
     return f'W/"{sha256(repr(told).encode()).hexdigest()[:32]}"'
-
-
-def _kept(etag: str) -> bytes | None:
-    try:
-        content: bytes | None = cache.get(f"board:{etag}")
-    except Exception as error:  # without Redis a board is drawn anew for each reader
-        log.warning("No kept board: %s", error)
-        return None
-    return content
-
-
-def _keep(etag: str, content: bytes) -> None:
-    try:
-        cache.set(f"board:{etag}", content, timeout=settings.BOARD_KEPT_SECONDS)
-    except Exception as error:
-        log.warning("The board is not kept: %s", error)
 
 
 def read(request: HttpRequest, track: Track) -> View:

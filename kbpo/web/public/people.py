@@ -95,8 +95,8 @@ class ChangePassword(PasswordChangeView):
     success_url = reverse_lazy("account")
 
     def form_valid(self, form: Any) -> HttpResponse:
+        ended = cast(User, self.request.user).tokens.filter(revoked_at=None).count()
         answer = super().form_valid(form)
-        ended = cast(User, self.request.user).end_tokens()
         told = "Your password is changed. Other browsers are logged out"
         told += f", and {ended} of your API tokens revoked." if ended else "."
         messages.success(self.request, told)

@@ -1,0 +1,46 @@
+"""What is kept for a while, in Redis: a page that finds nothing there makes it anew.
+
+Redis holds nothing that could be lost. So where it does not answer, nothing was kept; and it is
+asked again only some seconds later, so that a page waits for it once and not with every question.
+Whoever counts (`add`, `incr`) is told that it is away, and counts otherwise (`kbpo.accounts.limits`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import RedisError
+
+log = logging.getLogger(__name__)
+
+LEFT_ALONE = 5.0
+"""Seconds for which nobody asks a Redis that did not answer"""
+
+
+class ForgivingCache(RedisCache):
+    """Redis, as far as it answers."""
+
+    away_until = 0.0
+    """Of this process, on its monotonic clock"""
+
+    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+        """Return what is kept, the default where that is nothing, or where nobody answers."""
+        return self._ask(super().get, key, default, version, instead=default)
+
+    def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> None:
+        """Nothing; the value is kept if Redis answers."""
+        self._ask(super().set, key, value, *args, **kwargs)
+
+    def _ask(self, call: Callable[..., Any], *args: Any, instead: Any = None, **kwargs: Any) -> Any:
+        if time.monotonic() < ForgivingCache.away_until:
+            return instead
+        try:
+            return call(*args, **kwargs)
+        except (RedisError, OSError) as problem:
+            ForgivingCache.away_until = time.monotonic() + LEFT_ALONE
+            log.warning("Redis does not answer, so nothing is kept: %s", problem)
+            return instead

@@ -1,0 +1,68 @@
+"""Without Redis, or with one that is paused, every page is there: nothing is kept, nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.cache.backends.redis import RedisCache
+from django.test import Client
+from redis.exceptions import ConnectionError as Away
+
+from kbpo.web import forgiving
+from kbpo.web.forgiving import ForgivingCache
+from tests.web.test_desk_pages import judged
+from tests.web.test_every_page import Page, world
+
+__all__ = ["judged", "world"]
+As = Callable[[str], Client]
+NOBODY = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(autouse=True)
+def not_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ForgivingCache, "away_until", 0.0)
+
+
+def test_what_nobody_answers_for_was_not_kept() -> None:
+    cache = ForgivingCache(NOBODY, {})
+    cache.set("a", 1, 10)
+    assert cache.get("a") is None and cache.get("a", 7) == 7
+
+
+def test_who_did_not_answer_is_asked_again_a_little_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def get(self: RedisCache, key: str, default: Any = None, version: Any = None) -> Any:
+        asked.append(key)
+        if len(asked) == 1:
+            raise Away("paused")
+        return 3
+
+    monkeypatch.setattr(RedisCache, "get", get)
+    now = time.monotonic()
+    monkeypatch.setattr(forgiving.time, "monotonic", lambda: now)
+    cache = ForgivingCache(NOBODY, {})
+    assert [cache.get("a"), cache.get("b")] == [None, None] and asked == ["a"]
+    now += forgiving.LEFT_ALONE
+    assert cache.get("c") == 3 and asked == ["a", "c"]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_every_page_is_there(world: dict[str, list[Page]], as_user: As, settings: Any) -> None:
+    pages = [page[:2] for examples in world.values() for page in examples if len(page) == 2]
+    assert len(pages) > 60
+    clients = {who: as_user(who) if who else Client() for who, _ in pages}
+    for client in clients.values():
+        client.raise_request_exception = False
+    with_it = [clients[who].get(address).status_code for who, address in pages]
+    kept, settings.CACHES = (
+        settings.CACHES,
+        {"default": {"BACKEND": "kbpo.web.forgiving.ForgivingCache", "LOCATION": NOBODY}},
+    )
+    without = [clients[who].get(address).status_code for who, address in pages]
+    settings.CACHES = kept
+    assert without == with_it and max(without) < 400
