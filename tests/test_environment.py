@@ -207,7 +207,6 @@ def test_every_setting_in_env_example_has_a_comment_above_it() -> None:
         )
 
 
-@pytest.mark.slow
 def test_a_server_with_env_example_passes_the_deployment_check(tmp_path: Path) -> None:
     """On the servers of this test run: the example leaves their addresses to docker-compose.yml."""
     addresses = {

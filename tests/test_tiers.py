@@ -17,7 +17,7 @@ class Item:
     """What is asked of a test: its fixtures and its marks."""
 
     def __init__(
-        self, fixtures: str = "", *marks: pytest.MarkDecorator, folder: str = "evaluation"
+        self, fixtures: str = "", *marks: pytest.MarkDecorator, folder: str = "estimators"
     ) -> None:
         self.path = ROOT / "tests" / folder / "test_something.py"
         self.fixturenames = fixtures.split()
@@ -39,6 +39,8 @@ EXAMPLES = [
     (Item("chromium live_server", pytest.mark.browser, pytest.mark.walk), "test"),
     (Item("chromium live_server", pytest.mark.browser), "soak"),
     (Item("db", folder="web"), "test"),
+    (Item("db", folder="evaluation"), "test"),
+    (Item("", folder="evaluation"), "check"),
     (Item("", folder="web"), "check"),
     (Item("db", pytest.mark.slow), "test"),
     (Item("transactional_db"), "test"),

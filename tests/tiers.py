@@ -1,16 +1,17 @@
 """Which tests run, by what they cost: `pytest --tier check|test|soak`.
 
-`check` is what every commit waits for: no page, no process, no browser, no test that commits.
-`test` is what must hold before anything is published: `check`, pages, real HTTP, a browser, a
-kill. `soak` is the
-rest, for a night: it begins from another seed each time, and says which. Without the option every
-test that is named runs, and chance is the same in every run.
+`check` is what every commit waits for: no page, no track that is played, no process, no browser, no
+test that commits. `test` is what must hold before anything is published: `check`, pages, played
+tracks, real HTTP, a browser, a kill. `soak` is the rest, for a night: it begins from another seed
+each time, and says which. Without the option every test that is named runs, and chance is the same
+in every run.
 
 A test's tier follows from what it asks for. A claim about chance on arrays is in `check`; one
 through the database, held by enumeration and on arrays as well, in `soak`. Of a family of pages
 `test` walks through a browser once (the mark `walk`), `soak` through all of it. The marks `slow`
 (it costs more than a second and tells no more than its neighbours) and `soak` (it looks for what
-nobody has thought of, or what it holds is held faster elsewhere) move a test up. `longer` runs it
+nobody has thought of, what it holds is held faster elsewhere, or it is about the misfortunes of a
+marketplace that nobody uses today) move a test up. `longer` runs it
 in a soak as well, at length, and so does Hypothesis.
 """
 
@@ -28,8 +29,10 @@ REAL_PARTS = frozenset({"chromium", "endpoint", "live_server", "service", "trans
 """Fixtures that start something beside this process, or commit."""
 REAL_MARKS = frozenset({"browser", "journey", "kill", "slow"})
 DATABASE = frozenset({"db", "transactional_db", "live_server"})
-PAGES = frozenset({"annotation", "web"})
-"""Folders of tests that go through pages: with a database they are no part of `check`."""
+PLAYED = frozenset(
+    {"annotation", "evaluation", "golden", "inclusion", "releases", "sampling", "scores", "web"}
+)
+"""Folders whose tests go through pages, or play whole tracks: with a database no part of `check`."""
 LIGHT = 2
 """The weight of a module that is neither slow nor a journey."""
 LONGER = 20
@@ -121,7 +124,7 @@ def tier_of(item: pytest.Item) -> str:
         return "soak"
     if "statistical" in marks and ("django_db" in marks or fixtures & DATABASE):
         return "soak"
-    if PAGES & set(item.path.parts) and ("django_db" in marks or fixtures & DATABASE):
+    if PLAYED & set(item.path.parts) and ("django_db" in marks or fixtures & DATABASE):
         return "test"
     commits = any(mark.kwargs.get("transaction") for mark in item.iter_markers("django_db"))
     if commits or marks & REAL_MARKS or fixtures & REAL_PARTS:

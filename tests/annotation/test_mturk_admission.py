@@ -26,7 +26,7 @@ from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+pytestmark = [pytest.mark.soak, pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 
 
 @pytest.fixture

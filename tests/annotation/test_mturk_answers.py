@@ -26,7 +26,7 @@ from annotation.models import (
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 
 def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, turk: Turk) -> None:

@@ -35,7 +35,7 @@ from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 DIED = pytest.mark.parametrize(
     "before", [True, False], ids=["between intent and call", "between call and record"]

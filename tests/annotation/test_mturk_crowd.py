@@ -36,7 +36,7 @@ from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 from rehearsal.market_workers import MarketCrowd
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+pytestmark = [pytest.mark.soak, pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 HITS, TWICE, WORKERS, PLACES = 30, 3, 5, 3
 
 

@@ -26,7 +26,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal.marketplace.server import serving
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 
 @pytest.mark.parametrize(

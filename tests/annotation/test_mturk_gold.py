@@ -36,7 +36,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 RAW = {"a": ["0-3"], "b": ["other"], "holds": ["per:schools_attended>"]}
 WRONG = {"a": "0-3", "b": "other", "none": "1"}
 

@@ -47,7 +47,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.longer]
+pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 WORKERS = ["W1", "W2", "W3", "W4"]
 STEPS: dict[str, Callable[[], int]] = {

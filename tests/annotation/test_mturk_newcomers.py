@@ -35,7 +35,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal.market_workers import MarketCrowd
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+pytestmark = [pytest.mark.soak, pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
 DIED = pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from kbpo.accounts.models import Audit, User
 from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 SAYS = {"verb": "feedback", "clear": "no", "fair": "yes", "comment": "Step 2 confuses me."}
 
 

@@ -43,7 +43,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 
 def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(

@@ -36,7 +36,7 @@ from kbpo.money.models import Price
 from kbpo.money.spend import balance, release
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.soak, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def off(world: Replay, row: Submission, which: Any) -> float:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_a_second_account_gains_nothing_by_the_answers_of_the_first(toy: Toy, design: str) -> None:
     world = Replay.of(toy, N, SHARE, design=design)
     first = world.judge(world.upload("Patterns", EVERYTHING))
@@ -80,7 +80,7 @@ def test_a_second_account_gains_nothing_by_the_answers_of_the_first(toy: Toy, de
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_who_hides_what_was_read_by_deleting_as_much_blindly_is_found(
     toy: Toy, design: str
 ) -> None:
@@ -163,7 +163,6 @@ def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) ->
     assert first.pk in earlier(leak)
 
 
-@pytest.mark.slow
 def test_who_read_nothing_is_believed(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", EVERYTHING))
@@ -188,7 +187,6 @@ def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
     assert row.sampled_at and not row.leak_tests.exists()
 
 
-@pytest.mark.slow
 def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     first = world.judge(world.upload("Patterns", EVERYTHING))
@@ -212,7 +210,6 @@ def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: T
     assert honest(world.number(leak), world.truth(cleaned(world)))
 
 
-@pytest.mark.slow
 def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     toy: Toy, client: Client
 ) -> None:

@@ -59,7 +59,7 @@ def seen_by(world: Replay, row: Submission) -> Any:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_deleting_what_was_shown_to_be_wrong_gains_nothing(toy: Toy, design: str) -> None:
     world = Replay.of(toy, N, SHARE, design=design)
     world.judge(world.upload("Patterns", EVERYTHING))

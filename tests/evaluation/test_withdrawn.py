@@ -53,8 +53,8 @@ def taken_back(toy: Toy, row: Submission) -> None:
     assert row.status == "withdrawn"
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("which", [pytest.param(0, marks=pytest.mark.soak), 1])
 def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int) -> None:
     world = Replay.of(toy, 120, 0.6, design=design)
     rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
@@ -72,7 +72,7 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     assert Threshold.objects.filter(batch__submission=gone).count() == raised
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_a_run_withdrawn_while_it_is_judged_leaves_what_was_answered(toy: Toy, design: str) -> None:
     """Its open questions are nobody's any more; those of the others that were settled keep their
     numbers.

@@ -34,13 +34,13 @@ def _at_once(settings: Any) -> None:
 @pytest.mark.parametrize(
     "name",
     # The followed-up world has all that the plain one of second runs has, and more.
-    [pytest.param(one, marks=pytest.mark.slow if one == "second_runs" else ()) for one in WORLDS],
+    [pytest.param(one, marks=pytest.mark.soak if one == "second_runs" else ()) for one in WORLDS],
 )
 @pytest.mark.parametrize(
     "on_disk",
     [
         pytest.param(True, id="kept on disk"),
-        pytest.param(False, id="read anew", marks=pytest.mark.slow),
+        pytest.param(False, id="read anew", marks=pytest.mark.soak),
     ],
 )
 def test_every_number_of_a_fixed_world_is_what_it_was(

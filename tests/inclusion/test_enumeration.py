@@ -179,9 +179,20 @@ STORIES = {
     "a second run, documents before and after": Story(3, again_with_documents),
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }
+LONG = {
+    "an exhaustive follow-up",
+    "a second run by thresholds",
+    "a run made from another team's answers, by thresholds",
+    "a second run, documents before and after",
+    "a second run, follow-ups before and after",
+}
+"""Their outcomes take minutes, and what they are made of is in the others, too."""
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.soak if name in LONG else ()) for name in STORIES],
+)
 def test_every_probability_is_a_frequency_and_every_estimate_is_right_on_average(
     name: str, toy: Toy
 ) -> None:

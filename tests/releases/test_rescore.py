@@ -79,17 +79,20 @@ def flip(row: dict[str, Any]) -> bool:
     return True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [by_draws, pytest.param(by_thresholds, marks=pytest.mark.soak)])
 def test_a_board_is_recomputed_from_its_release(
     make: Callable[[Path], FixedWorld], tmp_path: Path
 ) -> None:
-    found = rescore(closed_and_released(make(tmp_path), tmp_path / "release"))
+    release = closed_and_released(make(tmp_path), tmp_path / "release")
+    found = rescore(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     assert found.numbers > 60
+    line = altered(release, "labels", flip, check=False)
+    found = rescore(Release(release.path))
+    assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     """Second runs, documents followed up, experts' checks: all that a release can hold."""
     world = second_runs_followed_up(tmp_path)

@@ -36,7 +36,7 @@ def plans(world: Replay) -> dict[str, Any]:
     return {name: world.upload("Neural", which).plan for name, which in drafts.items()}
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", [pytest.param("poisson", marks=pytest.mark.soak), "iid"])
 def test_worlds_that_differ_in_hidden_judgments_alone_plan_the_same(toy: Toy, design: str) -> None:
     told = []
     for flip in (False, True):
@@ -51,7 +51,7 @@ def test_worlds_that_differ_in_hidden_judgments_alone_plan_the_same(toy: Toy, de
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_a_draft_says_of_no_relation_whether_others_had_it_judged(toy: Toy, design: str) -> None:
     world = Replay.of(toy, N, 0.5, design=design)
     world.judge(world.upload("Patterns", range(N)))
@@ -63,7 +63,7 @@ def test_a_draft_says_of_no_relation_whether_others_had_it_judged(toy: Toy, desi
     assert {one["new"] for one in first.values()} == {1}
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_the_price_that_was_told_suffices_and_what_others_had_judged_goes_back(
     toy: Toy, design: str
 ) -> None:
