@@ -24,6 +24,7 @@ from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred, effective, worth_of_all
 from scoring.inclusion import Inclusion
+from scoring.published import read_uniformly
 
 NOBODY_KNOWS = 0.5
 """A guess that says nothing: with it the centred difference is Hájek's estimator"""
@@ -103,22 +104,17 @@ class ByThresholds:
         found, times each system's share of the true facts that were judged, each over its chance.
         None without two annotated documents.
         """
-        facts, documents = self.data.facts, self.data.documents
-        if facts is None:
+        read = read_uniformly(self.data)
+        if read is None:
             return None
-        first = np.flatnonzero(
-            np.isin(documents.documents, documents.first)
-        )  # drawn uniformly, as published
-        uniform = np.isin(facts.document, first)
-        if first.size < 2 or not uniform.any():
-            return None
+        facts, uniform, n_annotated = read
         drawn = Centred(_guessing(self.arranged.data, 0.0))
         found = drawn.recall(criterion)
         assert found is not None
         theta = pool_recall(
             facts.found[uniform],
             document=facts.document[uniform],
-            n_annotated=first.size,
+            n_annotated=n_annotated,
             n_documents=facts.n_documents,
         )
         true = np.asarray(found.totals.pool.influence)
@@ -135,7 +131,7 @@ class ByThresholds:
         m = len(self.data.systems)
         recall = replace(
             recall_by_inclusion(theta, found.totals, pi),
-            degrees_of_freedom=np.full(m, float(first.size - 1)),
+            degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         )
         return _recall_floored(recall, theta, worth)
 

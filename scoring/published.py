@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
-from estimators.joint import joint_precision, joint_recall, simple_precision
-from scoring.arrays import Floats
+from estimators.joint import f1, joint_precision, joint_recall, pool_recall, simple_precision
+from scoring.arrays import Bools, Floats
 from scoring.data import Data, Draws
+from scoring.documents import Facts
 
 ROUNDING = 1e-12
 """A variance below this is none: sums of equal labels differ in their last digits."""
@@ -34,14 +36,10 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     All draws of all distributions count, each with its own probability: every (distribution,
     system) is a source.
     """
-    facts = data.facts
-    if facts is None or not data.draws:
+    read = read_uniformly(data)
+    if read is None or not data.draws:
         return None
-    # As published: documents drawn uniformly. Of two stages that is the first.
-    first = np.flatnonzero(np.isin(data.documents.documents, data.documents.first))
-    uniform = np.isin(facts.document, first)
-    if first.size < 2 or not uniform.any():
-        return None
+    facts, uniform, n_annotated = read
     m, kinds = len(data.systems), list(data.draws)
     row = np.concatenate([data.draws[kind].row for kind in kinds])
     source = np.concatenate([data.draws[kind].owner + at * m for at, kind in enumerate(kinds)])
@@ -59,7 +57,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         facts.found[uniform],
         weight=facts.pool_weight[row],
         document=facts.document[uniform],
-        n_annotated=first.size,
+        n_annotated=n_annotated,
         n_documents=facts.n_documents,
         ddof=1,
     )
@@ -68,8 +66,84 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         variance=np.asarray(found.variance)[:m],
         n=np.asarray(found.n)[:m],
         influence=found.influence[:, :m],
-        degrees_of_freedom=np.full(m, float(first.size - 1)),
+        degrees_of_freedom=np.full(m, float(n_annotated - 1)),
     )
+
+
+def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
+    """The facts, which of them were found in documents that were drawn uniformly, as published (of
+    two stages that is the first), and the number of these documents; None with fewer than two.
+    """
+    facts = data.facts
+    if facts is None:
+        return None
+    first = np.flatnonzero(np.isin(data.documents.documents, data.documents.first))
+    uniform = np.isin(facts.document, first)
+    return (facts, uniform, first.size) if first.size > 1 and uniform.any() else None
+
+
+def simple_recall(data: Data, criterion: str) -> Estimate | None:
+    """The recall of every system by itself: what share of the facts of the annotated documents it
+    states. None without two annotated documents.
+    """
+    read = read_uniformly(data)
+    if read is None:
+        return None
+    facts, uniform, n_annotated = read
+    stated = _stated(data, facts, criterion)[uniform]
+    each = [
+        pool_recall(
+            stated[:, column],
+            document=facts.document[uniform],
+            n_annotated=n_annotated,
+            n_documents=facts.n_documents,
+        )
+        for column in range(stated.shape[1])
+    ]
+    return _floored(
+        Estimate(
+            value=np.array([one.value for one in each]),
+            variance=np.array([one.variance for one in each]),
+            n=np.array([one.n for one in each]),
+            influence=np.stack([one.influence for one in each], axis=1),
+            degrees_of_freedom=np.full(len(each), float(n_annotated - 1)),
+        )
+    )
+
+
+def _stated(data: Data, facts: Facts, criterion: str) -> Bools:
+    """(t, m) whether each system states a fact that annotation found: under `correct`, by a mention
+    that it links right.
+    """
+    here = np.flatnonzero(np.isin(facts.fact, facts.code))
+    stated = facts.stated[here]
+    if criterion == "correct":
+        right = np.zeros(stated.shape, dtype=np.bool_)
+        judged = np.isin(here, data.judged)
+        at = np.searchsorted(data.judged, here[judged])
+        right[judged] = data.f["linking"][at] == 1
+        stated = stated & right
+    codes, place = np.unique(facts.fact[here], return_inverse=True)
+    by_code = np.zeros((codes.size + 1, stated.shape[1]), dtype=np.bool_)  # the last: nobody
+    np.logical_or.at(by_code, place, stated)
+    row = np.searchsorted(codes, facts.code)
+    known = row < codes.size
+    known[known] = codes[row[known]] == facts.code[known]
+    return np.asarray(by_code[np.where(known, row, codes.size)])
+
+
+def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:
+    """F1 of simple precision and simple recall, which rest on different samples: draws, and
+    documents.
+    """
+    nothing = np.zeros_like(np.asarray(recall.value))
+    a = np.vstack([np.sqrt(precision.variance), nothing])
+    b = np.vstack([nothing, np.sqrt(recall.variance)])
+    by_precision, by_recall = f1_weights(precision, recall)
+    floor = by_precision**2 * np.maximum(precision.anticipated - precision.variance, 0.0)
+    floor = floor + by_recall**2 * np.maximum(recall.anticipated - recall.variance, 0.0)
+    both = f1(replace(precision, influence=a), replace(recall, influence=b))
+    return replace(both, anticipated=both.variance + floor)
 
 
 def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:

@@ -11,7 +11,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.joint import f1
 from scoring import published
-from scoring.arrays import Ids
+from scoring.arrays import Bools, Ids
 from scoring.by_thresholds import ByThresholds
 from scoring.data import Data
 from scoring.default import Centred, where_known
@@ -139,6 +139,7 @@ def published_scores(
         for criterion in recall_criteria
         if (found := published.recall(data, criterion)) is not None
     }
+    alone = _simple_recalls(data, recall_criteria, judged)
     for kind, draws in data.draws.items():
         for criterion in criteria:
             for method in methods:
@@ -152,8 +153,24 @@ def published_scores(
                         recalls[criterion],
                     )
                     yield from rows(data, both, "f1", criterion, kind, method)
-    for criterion, recall in recalls.items():
-        yield from rows(data, recall, "recall", criterion, "instance", "joint")
+                if criterion in alone and method == "simple":
+                    both = published.simple_f1(precision, alone[criterion])
+                    yield from rows(data, both, "f1", criterion, kind, method)
+    for method, of_method in (("joint", recalls), ("simple", alone)):
+        for criterion, recall in of_method.items():
+            yield from rows(data, recall, "recall", criterion, "instance", method)
+
+
+def _simple_recalls(
+    data: Data, criteria: tuple[str, ...], known: dict[str, Bools]
+) -> dict[str, Estimate]:
+    """Criterion -> simple recall; empty without annotated documents."""
+    found = {criterion: published.simple_recall(data, criterion) for criterion in criteria}
+    return {
+        criterion: where_known(one, known[criterion])
+        for criterion, one in found.items()
+        if one is not None
+    }
 
 
 def _by_thresholds(
@@ -163,18 +180,24 @@ def _by_thresholds(
     methods: tuple[str, ...],
 ) -> Iterator[Score]:
     found = ByThresholds(data)
-    for criterion in criteria:
-        known = counts(data, criterion)[0] > 0
+    every = {criterion: counts(data, criterion)[0] > 0 for criterion in criteria}
+    alone = _simple_recalls(data, recall_criteria, every)
+    for criterion, known in every.items():
         recall = found.recall(criterion) if criterion in recall_criteria else None
         if recall is not None:
             recall = where_known(recall, known)
             yield from rows(data, recall, "recall", criterion, "instance", "joint")
+        if criterion in alone:
+            yield from rows(data, alone[criterion], "recall", criterion, "instance", "simple")
         for kind in data.pool.p:
             for method in methods:
                 precision = where_known(found.precision(kind, criterion, method), known)
                 yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if recall is not None and method == "joint":
                     both = found.f1(precision, recall)
+                    yield from rows(data, both, "f1", criterion, kind, method)
+                if criterion in alone and method == "simple":
+                    both = published.simple_f1(precision, alone[criterion])
                     yield from rows(data, both, "f1", criterion, kind, method)
 
 

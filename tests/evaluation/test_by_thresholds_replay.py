@@ -18,11 +18,12 @@ from scoring.data import Data
 from scoring.documents import Annotated, Facts, KnownDocuments
 from scoring.inclusion import Inclusion
 from scoring.pool import Pool
+from scoring.published import simple_f1, simple_recall
 from scoring.score import published_scores
 
 STATED = (range(220), range(120, 420))
 N, UNSTATED, TRUE, DOCUMENTS, READ, REPEATS = 420, 80, 0.5, 100, 40, 400
-NAMES = ("simple", "joint", "recall", "f1")
+NAMES = ("simple", "joint", "recall", "f1", "simple recall", "simple f1")
 Array = np.ndarray[Any, Any]
 
 
@@ -109,10 +110,11 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
 
 
 def truth(true: Array) -> Array:
-    """(4, 2): precision twice, recall and F1 of both runs."""
+    """(6, 2): precision twice, recall and F1 twice, of both runs."""
     precision = np.array([true[list(which)].mean() for which in STATED])
     recall = np.array([true[list(which)].sum() / true.sum() for which in STATED])
-    return np.stack([precision, precision, recall, 2 * precision * recall / (precision + recall)])
+    f1 = 2 * precision * recall / (precision + recall)
+    return np.stack([precision, precision, recall, f1, recall, f1])
 
 
 @pytest.mark.statistical
@@ -130,8 +132,9 @@ def test_each_is_right_on_average_and_its_intervals_hold(answered: float) -> Non
             found.precision("instance", "relation", method) for method in ("simple", "joint")
         )
         recall = found.recall("relation")
-        assert recall is not None
-        told = (simple, joint, recall, found.f1(joint, recall))
+        alone = simple_recall(found.data, "relation")
+        assert recall is not None and alone is not None
+        told = (simple, joint, recall, found.f1(joint, recall), alone, simple_f1(simple, alone))
         error.append(np.stack([one.value for one in told]) - expected)
         ends = [one.confidence_interval(0.80, method="wilson") for one in told]
         inside.append(
@@ -161,6 +164,27 @@ def test_where_chances_are_very_unequal_intervals_hold_or_nothing_is_printed() -
             inside.extend(((low <= expected[at]) & (expected[at] <= high))[known].tolist())
     assert 0.2 < np.mean(printed) < 0.99, np.mean(printed)
     assert np.mean(inside) > 0.75, np.mean(inside)
+
+
+def test_simple_recall_counts_what_is_found_in_documents_and_under_correct_what_is_linked_right() -> (
+    None
+):
+    rng: Any = np.random.default_rng(14)
+    true = rng.random(N + UNSTATED) < TRUE
+    data = happen(rng, true, own_thresholds(), 1.0)
+    linking = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)[data.judged]
+    data = replace(data, f=data.f | {"linking": np.tile(linking[:, None], 2)})
+    read = np.isin(np.arange(N + UNSTATED) % DOCUMENTS, data.documents.documents) & true
+    linked = np.isin(np.arange(N), data.judged) & (np.arange(N) % 3 > 0)
+    for criterion, counts in (("relation", np.ones(N, dtype=bool)), ("correct", linked)):
+        found = simple_recall(data, criterion)
+        assert found is not None
+        shares = [
+            sum(bool(read[at] and counts[at]) for at in which) / read.sum() for which in STATED
+        ]
+        assert np.asarray(found.value) == pytest.approx(shares)
+    only = replace(data, documents=Annotated(data.documents.documents, data.documents.first[:1]))
+    assert simple_recall(only, "relation") is None, "one document has no variance"
 
 
 def test_a_mean_of_labels_that_is_worth_fewer_than_ten_is_not_printed() -> None:

@@ -1,6 +1,4 @@
-"""The published estimators stand beside ours, folded away: precision by both, F1 and recall by the
-joint one.
-"""
+"""The published estimators stand beside ours, folded away: precision, recall and F1, by both."""
 
 from __future__ import annotations
 
@@ -18,6 +16,8 @@ from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
 VALUES = {
+    ("f1", "simple"): 0.211,
+    ("recall", "simple"): 0.123,
     ("f1", "joint"): 0.221,
     ("recall", "joint"): 0.132,
     ("precision", "simple"): 0.643,
@@ -56,9 +56,11 @@ def published(toy: Toy) -> Evaluation:
     return evaluation
 
 
-def test_the_page_folds_away_all_four(toy: Toy, published: Evaluation) -> None:
+def test_the_page_folds_away_all_six(toy: Toy, published: Evaluation) -> None:
     page = Client().get(reverse("board", args=["toy"])).content.decode()
     for label, figure in (
+        ("F1, simple", "21.1"),
+        ("R, simple", "12.3"),
         ("F1, joint", "22.1"),
         ("P, simple", "64.3"),
         ("P, joint", "75.4"),
@@ -76,6 +78,7 @@ def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> Non
     )
     row = next(one for one in rows if one["system"] == "run 0")
     names = {"joint_f1": 0.221, "joint_recall": 0.132, "simple": 0.643, "joint": 0.754}
+    names |= {"simple_f1": 0.211, "simple_recall": 0.123}
     assert {name: float(row[f"{name}_value"]) for name in names} == names
     told = Client().get("/api/tracks/toy/board/").json()["systems"]
     found = next(one for one in told if one["name"] == "run 0")

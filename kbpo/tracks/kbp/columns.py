@@ -46,6 +46,8 @@ COLUMNS = (
     Column("recall", "recall", place="second"),
     Column("instance_recall", "instance_recall"),
     Column("simple", "precision", "simple", "published", "P, simple"),
+    Column("simple_f1", "f1", "simple", "published", "F1, simple"),
+    Column("simple_recall", "recall", "simple", "published", "R, simple"),
     Column("joint", "precision", "joint", "published", "P, joint"),
     Column("joint_f1", "f1", "joint", "published", "F1, joint"),
     Column("joint_recall", "recall", "joint", "published", "R, joint"),
