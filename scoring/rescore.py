@@ -35,6 +35,8 @@ Key = tuple[int, str, str, str, str, str]
 """System, quantity, criterion, distribution, method, slice"""
 METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES, EXPERT)
 """The methods that are recomputed here"""
+LATER = {("recall", "simple"), ("f1", "simple")}
+"""Quantities and methods that releases of before do not have"""
 
 SENSELESS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 """What reading tables and estimating raise where these say what cannot be"""
@@ -118,7 +120,10 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
             printed.add(key)
             found.numbers += 1
             found.differences += _compare(key, names, row, computed.get(key))
+    missing = LATER - {(key[1], key[4]) for key in printed}
     for key, score in computed.items():
+        if (key[1], key[4]) in missing:
+            continue
         if key not in printed and key[4] in methods and not math.isnan(score.value):
             found.differences.append(
                 Difference(key[0], names[key[0]], *key[1:], "value", None, score.value)
