@@ -1,15 +1,18 @@
 """How fast an upload is read and stored, and in how much memory: prints the time of each phase and
 the peak.
 
-usage: python -m benchmarks.ingest [RELATIONS ...]        (default: 100000 1000000)
+usage: python -m benchmarks.ingest [RELATIONS ...] [--uploads 2]     (default: 100000 1000000)
 
 Each size runs in a process of its own and in a database of its own, on the server that the settings
-name (our own one if none), on a generated TAC KBP file over a generated corpus. `again` is a second
-team's upload of the same relations: its targets and instances exist already.
+name (our own one if none), on a generated TAC KBP file over a generated corpus. Each upload is read,
+stored and planned, then confirmed and drawn, so that the next, another team's upload of the same
+relations, finds its targets and instances there and is planned beside it.
 """
 
 from __future__ import annotations
 
+import argparse
+import io
 import os
 import resource
 import subprocess
@@ -19,6 +22,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +95,18 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
     return phases, submission
 
 
-def measure(relations: int) -> None:
-    """Nothing; prints the phases of the first and of a second upload."""
+def measure(relations: int, uploads: int) -> None:
+    """Nothing; prints the phases of some uploads of the same relations by other teams."""
     import django
 
     django.setup()
     from django.conf import settings
+    from django.core.management import call_command
     from django.test.utils import setup_databases, teardown_databases
 
     from kbpo import queue
     from kbpo.corpus.load import find_schema, load_corpus
-    from kbpo.tracks.models import Track
+    from kbpo.sampling import distribution
 
     queue.nudge = lambda step: None  # nobody is to take part in this
     databases = setup_databases(verbosity=0, interactive=False)
@@ -121,26 +126,52 @@ def measure(relations: int) -> None:
             start = time.perf_counter()
             corpus = load_corpus("Large", Path(folder) / "corpus.jsonl", find_schema("tac_kbp"))
             loaded = time.perf_counter() - start
-            Track.objects.create(corpus=corpus, name="Large", slug="large", status="open")
+            call_command(
+                "create_track",
+                "Large",
+                corpus=corpus.slug,
+                budget=Decimal(10**6),
+                half_width=Decimal("0.05"),
+                criterion="relation",
+                open=True,
+                stdout=io.StringIO(),
+            )
             print(
                 f"{relations:,} relations, {path.stat().st_size / 1e6:,.0f} MB,"
                 f" {corpus.n_documents:,} documents"
             )
             print(f"  corpus loaded in {loaded:.1f} s; {peak():.0f} MB before the first upload")
-            for team in ("first", "again"):
+            for number in range(1, uploads + 1):
                 cpu = time.process_time()
-                phases, submission = ingest(path, team)
+                phases, submission = ingest(path, f"team {number}")
                 cpu = time.process_time() - cpu
                 total = sum(phases.values())
+                start = time.perf_counter()
+                assert distribution.tick() == 1
+                submission.refresh_from_db()
+                assert submission.status == "planned", submission.reason
+                planned = time.perf_counter() - start
                 print(
-                    f"  {team}: {total:.1f} s, {relations / total:,.0f} relations/s, {cpu:.1f} s in"
-                    f" Python, peak {peak():.0f} MB; {submission.counts['relations']:,} stored"
+                    f"  upload {number}: {total:.1f} s, {relations / total:,.0f} relations/s,"
+                    f" {cpu:.1f} s in Python; planned after {planned:.1f} s more, {total + planned:.1f}"
+                    f" in all; peak {peak():.0f} MB; {submission.counts['relations']:,} stored",
+                    flush=True,
                 )
+                confirmed(submission)
                 for name, seconds in sorted(phases.items(), key=lambda one: -one[1]):
-                    if seconds >= 0.05:
+                    if seconds >= 0.05 and number in (1, 2, uploads):
                         print(f"    {name:<24}{seconds:>8.1f} s")
     finally:
         teardown_databases(databases, verbosity=0)
+
+
+def confirmed(submission: Any) -> None:
+    """Nothing; the submission is sampled, so that the next is planned beside it."""
+    from kbpo.sampling import draw
+    from kbpo.sampling.confirm import confirm
+
+    confirm(submission, submission.user)
+    draw.tick()
 
 
 def main() -> None:
@@ -148,11 +179,19 @@ def main() -> None:
     next.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
-    if sys.argv[1:2] == ["--one"]:
-        measure(int(sys.argv[2]))
-        return
-    for relations in sys.argv[1:] or ("100000", "1000000"):
-        subprocess.run([sys.executable, "-m", "benchmarks.ingest", "--one", relations], check=True)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("relations", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--uploads", type=int, default=2)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for relations in options.relations:
+        if options.one:
+            measure(relations, options.uploads)
+            continue
+        command = [sys.executable, "-m", "benchmarks.ingest", "--one", str(relations)]
+        subprocess.run([*command, "--uploads", str(options.uploads)], check=True)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Belief:
     correlation: float
     overconfidence: float
 
-    def variance(self, own: sparse.csr_array, share: ArrayLike) -> FloatArray:
+    def variance(self, own: sparse.sparray, share: ArrayLike) -> FloatArray:
         """Return A_i of ``Σ_S [u_i(x) (f − g) − s_i v(x) (f° − g°)]/π``, one a system.
 
         ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} d_i]² + (1 − ρ) Σ_{x∈τ} d_i²}`` with d_i² the variance
@@ -68,7 +68,7 @@ class Belief:
 
         Parameters
         ----------
-        own : (N, m) scipy.sparse.csr_array
+        own : (N, m) scipy.sparse.csc_array or csr_array
             u: what a right prediction adds to each system's estimate.
         share : (m,) array
             s: what a true fact of the pool takes away from it.
@@ -80,42 +80,39 @@ class Belief:
             cannot, the model alone stands, with its own variance.
         """
         taken = np.asarray(share, dtype=np.float64)
-        chooser = sparse.csr_array(
-            (np.ones(self.target.size), (self.target, np.arange(self.target.size)))
-        )
-        odds = self._odds(chooser)
         base = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
-        cells = sparse.coo_array(own)
-        (row, system), u = cells.coords, cells.data
-        spread = self._spread(row, u, taken[system])
-        less = taken[system] * base[row]
-        first, second = (
-            sparse.csr_array(chooser @ sparse.csr_array((values, (row, system)), shape=own.shape))
-            for values in (spread - less, spread**2 - less**2)
-        )
-        whole, squares = chooser @ base, chooser @ base**2
-        together = (
-            taken**2 * (odds @ whole**2)
-            + 2 * taken * (first.T @ (odds * whole))
-            + first.power(2).T @ odds
-        )
-        apart = taken**2 * (odds @ squares) + second.T @ odds
+        odds = self._odds()
+        whole = np.bincount(self.target, weights=base)
+        together = taken**2 * (odds @ whole**2)
+        apart = taken**2 * (odds @ np.bincount(self.target, weights=base**2))
+        never, by_system = np.zeros(taken.size, dtype=np.bool_), sparse.csc_array(own)
+        for system in range(taken.size):
+            span = slice(by_system.indptr[system], by_system.indptr[system + 1])
+            row, u = by_system.indices[span], by_system.data[span]
+            spread, less = self._spread(row, u, taken[system]), taken[system] * base[row]
+            target, first = self.target[row], spread - less
+            chance = odds[target]
+            sums = np.bincount(target, weights=first)
+            together[system] += 2 * taken[system] * (first @ (chance * whole[target]))
+            together[system] += (sums * odds[: sums.size]) @ sums
+            apart[system] += chance @ (spread**2 - less**2)
+            never[system] = bool(((self.pi[row] == 0) & (spread > 0) & (u != 0)).any())
         rho = self.correlation
         total: FloatArray = self.overconfidence * np.maximum(
             rho * together + (1 - rho) * apart, 0.0
         )
-        total[system[(self.pi[row] == 0) & (spread > 0)]] = np.inf
+        total[never] = np.inf
         return total
 
-    def _odds(self, chooser: sparse.csr_array) -> FloatArray:
+    def _odds(self) -> FloatArray:
         """Return 1/π − 1 of each target; 1 where π is 0."""
-        chance = np.ones(chooser.shape[0])
+        chance = np.ones(int(self.target.max(initial=-1)) + 1)
         chance[self.target] = self.pi
         odds: FloatArray = np.divide(1 - chance, chance, out=np.ones_like(chance), where=chance > 0)
         return odds
 
-    def _spread(self, row: IntArray, u: FloatArray, taken: FloatArray) -> FloatArray:
-        """Return d of single predictions."""
+    def _spread(self, row: IntArray, u: FloatArray, taken: float) -> FloatArray:
+        """Return d of single predictions of a system."""
         whole = self.pool_g[row]
         g = np.minimum(self.g[row], whole)
         v = taken * self.pool_weight[row]

@@ -379,7 +379,7 @@ def anticipated_variance(
     0.0625
     """
     single = not sparse.issparse(p_all) and np.ndim(np.asarray(p_all)) == 1
-    weights = sparse.csr_array(
+    weights = sparse.csc_array(
         np.asarray(p_all, dtype=np.float64)[:, None] if single else p_all, dtype=np.float64
     )
     if not weights.data.all():  # a stored zero times an infinite variance would be undefined
@@ -394,15 +394,18 @@ def anticipated_variance(
     with np.errstate(divide="ignore"):
         odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
     odds[(guess * (1 - guess)) == 0] = 0.0
-    terms = weights.multiply(odds[:, None]).tocsr()
     share = float(checks.probabilities("correlation", correlation))
-    squares = terms.power(2).sum(axis=0)
-    if target is not None:
-        code = checks.groups("target", target, chance.size)
-        chooser = sparse.csr_array((np.ones(code.size), (code, np.arange(code.size))))
-        together = sparse.csr_array(chooser @ terms).power(2).sum(axis=0)
-        reached = np.isfinite(squares)  # what can never be asked stays infinite, whatever ρ
-        squares[reached] = share * together[reached] + (1 - share) * squares[reached]
+    code = None if target is None else checks.groups("target", target, chance.size)
+    squares = np.zeros(weights.shape[1])
+    for column in range(squares.size):
+        span = slice(weights.indptr[column], weights.indptr[column + 1])
+        rows = weights.indices[span]
+        term = weights.data[span] * odds[rows]
+        squares[column] = term @ term
+        # What can never be asked stays infinite, whatever ρ.
+        if code is not None and np.isfinite(squares[column]):
+            together = np.bincount(code[rows], weights=term)
+            squares[column] = share * (together @ together) + (1 - share) * squares[column]
     doubted = overconfidence(*columns(checks.labels("label", label), checks.probabilities("g", g)))
     total = doubted * squares + np.maximum(document_term, 0.0)
     total = np.asarray(total, dtype=np.float64).ravel()

@@ -32,6 +32,8 @@ processor adds up, which differs between kinds of processors, changes no digit t
 """
 ROUNDING = 1e-13
 """A loss that grew by no more than this share of itself has not grown: it was rounded."""
+BLOCK = 2**16
+"""Rows whose features are held at once"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +179,12 @@ def fit(
     coefficients[:, unused] = 0.0
     problem = _problem(rows[:, used], f[known], folds[known], n_folds, features.penalty[used])
     coefficients[:, used] = _minimise(problem, coefficients[:, used].T).T
-    eta = (features.matrix @ coefficients.T)[np.arange(n), folds]
-    return Model(np.clip(expit(eta), CLIP, 1 - CLIP), coefficients, features.names)
+    g = np.empty(n)
+    for begin in range(0, n, BLOCK):
+        fold_of = folds[begin : begin + BLOCK]
+        eta = features.matrix[begin : begin + BLOCK] @ coefficients.T
+        g[begin : begin + BLOCK] = expit(eta[np.arange(fold_of.size), fold_of])
+    return Model(np.clip(g, CLIP, 1 - CLIP), coefficients, features.names)
 
 
 def correlation(

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
 from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
-from scoring.arrays import Floats
+from scoring.arrays import Floats, Ids
 from scoring.data import Data
 from scoring.default import Centred, effective, worth_of_all
 from scoring.inclusion import Inclusion
@@ -89,12 +90,13 @@ class ByThresholds:
     def _samples(self) -> dict[int, Centred]:
         """Each system's own sample; the share that was answered is told by all that were asked."""
         found = {}
-        for column, threshold in self.data.alone.items():
-            one = Centred(own_sample(self.arranged.data, column, threshold))
+        for column in self.data.alone:
+            part, targets = _stated_by(self.arranged.data, column)
+            one = Centred(own_sample(part, column, part.alone[column]))
             for criterion in self.arranged.data.f:
                 of_all = self.arranged.under(criterion)
                 one.under(criterion).__dict__.update(
-                    {name: getattr(of_all, name) for name in SHARED}
+                    {name: getattr(of_all, name)[targets] for name in SHARED}
                 )
             found[column] = one
         return found
@@ -209,6 +211,21 @@ def own_sample(data: Data, column: int, threshold: Floats) -> Data:
     seen = {column: data.seen[column]} if column in data.seen else {}
     own = {column: only(data.own[column])} if column in data.seen else {}
     return replace(data, inclusion=only(data.inclusion), seen=seen, seen_drawn=seen, own=own)
+
+
+def _stated_by(data: Data, column: int) -> tuple[Data, Ids]:
+    """The data of what one system states, and which of the pool's targets that is about."""
+    pool, m = data.pool, len(data.systems)
+    rows = pool.stated(column)
+    p = {}
+    for kind in pool.p:
+        weight = np.zeros(pool.instance.size)
+        stated, values = pool.of(kind, column)
+        weight[stated] = values
+        entries = (weight[rows], np.full(rows.size, column), np.arange(rows.size + 1))
+        p[kind] = sparse.csr_array(entries, shape=(rows.size, m))
+    alone = replace(data, alone={column: data.alone[column]})
+    return alone.of_rows(rows, p), np.unique(pool.target[rows])
 
 
 def _guessing(data: Data, guess: float) -> Data:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.arrays import Bools, Floats, Ids
+from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
@@ -160,6 +160,46 @@ class Data:
             rho={criterion: one.rho for criterion, one in self.unaided.items()},
             error=errors,
             unaided={},
+        )
+
+    def of_targets(self, targets: Ids) -> Data:
+        """The same but for the pool: what is said of each target, of some of them alone."""
+        inside = self.in_documents
+        return replace(
+            self,
+            inclusion=self.inclusion.of(targets),
+            own={at: one.of(targets) for at, one in self.own.items()},
+            seen={at: one.of(targets) for at, one in self.seen.items()},
+            seen_drawn={at: one.of(targets) for at, one in self.seen_drawn.items()},
+            alone={at: one[targets] for at, one in self.alone.items()},
+            in_documents=None if inside is None else inside.of(targets),
+        )
+
+    def of_rows(self, rows: Ids, p: dict[str, Matrix]) -> Data:
+        """The same of some rows of the pool (ascending) and their targets, which weigh `p`; without
+        draws, facts and confidences.
+        """
+        pool = self.pool
+        targets, target = np.unique(pool.target[rows], return_inverse=True)
+        inside = np.zeros(pool.target.size, dtype=np.bool_)
+        inside[rows] = True
+        judged = np.flatnonzero(inside[self.judged])
+        swept = self.swept
+        if swept is not None:
+            at = inside[swept.row]
+            swept = Swept(np.searchsorted(rows, swept.row[at]), swept.true[at])
+        return replace(
+            self.of_targets(targets),
+            pool=pool.of_rows(rows, p, targets, target),
+            judged=np.searchsorted(rows, self.judged[judged]),
+            f={criterion: verdicts[judged] for criterion, verdicts in self.f.items()},
+            g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
+            error={criterion: errors[rows] for criterion, errors in self.error.items()},
+            noise={name: one.of(judged) for name, one in self.noise.items()},
+            swept=swept,
+            unaided={},
+            draws={},
+            facts=None,
         )
 
     def drawn_alone(self) -> Data:

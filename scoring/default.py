@@ -191,11 +191,12 @@ class Centred:
     def stratum(self) -> Ids:
         """(t,) a code of the relation that is said of each target."""
         pool = self.data.pool
-        targets, first = np.unique(pool.target, return_index=True)
-        found = np.zeros(
-            pool.target_id.size, dtype=np.int64
-        )  # of a slice not every target has a row
-        found[targets] = np.unique(pool.predicate[first], return_inverse=True)[1]
+        first = np.full(pool.target_id.size, -1)
+        rows = np.arange(pool.target.size)
+        first[pool.target[::-1]] = rows[::-1]
+        found = np.zeros(first.size, dtype=np.int64)  # of a slice not every target has a row
+        said = np.flatnonzero(first >= 0)
+        found[said] = np.unique(pool.predicate[first[said]], return_inverse=True)[1]
         return found
 
     @cached_property
@@ -236,7 +237,7 @@ class Centred:
             return self.under(criterion).precision(kind, criterion, floor=floor)
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], self.verdicts
-        total = np.asarray(p.T @ g).ravel()
+        total = np.asarray(g @ p).ravel()
         weight = p[self.row].toarray()
         found = horvitz_thompson.centred(
             weight * self.counts[:, None],
@@ -256,18 +257,24 @@ class Centred:
             )
             if floor:
                 [expected] = np.asarray(
-                    self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone)
+                    self._anticipated(
+                        data.pool.columns(kind)[:, [column]], self.pi_of(column), criterion, alone
+                    )
                 )
                 alone = replace(alone, anticipated=float(expected))
             own[column] = alone
         if floor:
             found = replace(
-                found, anticipated=self._anticipated(p, self.pi, criterion, found), total_g=total
+                found,
+                anticipated=self._anticipated(data.pool.columns(kind), self.pi, criterion, found),
+                total_g=total,
             )
         estimate = with_columns(found, own)
         return where_known(estimate, np.asarray(estimate.n) > 0)
 
-    def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
+    def _anticipated(
+        self, p: sparse.sparray, pi: Floats, criterion: str, found: Estimate
+    ) -> Numbers:
         """The variance that the model expects, of instances with these probabilities."""
         error = self.data.error.get(criterion)
         if error is not None:
@@ -306,8 +313,9 @@ class Centred:
         """The precision of one system under a distribution and this criterion, without a floor: all
         that is read of it are its own rows.
         """
-        mine = self.data.pool.p_of(kind, column)
-        at, total = mine[self.row], float(mine @ self.data.g[self.criterion])
+        rows, p = self.data.pool.of(kind, column)
+        at = _spread(rows, p, self.row)
+        total = float(p @ self.data.g[self.criterion][rows])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
         used, pi, exact = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
         if column in self.data.seen:
@@ -334,11 +342,12 @@ class Centred:
         if (kind, column) not in self._worth:
             seen = column in self.data.seen
             used, pi = self.own(column) if seen else (self.counts, self.row_pi)
-            weight = self.data.pool.p_of(kind, column)
-            a = np.where(used & ~np.isnan(self.said_of(column)), weight[self.row] / pi, 0.0)
+            rows, p = self.data.pool.of(kind, column)
+            weight = _spread(rows, p, self.row)
+            a = np.where(used & ~np.isnan(self.said_of(column)), weight / pi, 0.0)
             together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
             whole = self.pi_of(column) if seen else self.pi
-            most = worth_of_all(weight, whole, self.data.pool.target)
+            most = worth_of_all(p, whole[rows], self.data.pool.target[rows])
             self._worth[kind, column] = min(effective(together, self.by_target(pi)), most)
         return self._worth[kind, column]
 
@@ -521,24 +530,35 @@ class Centred:
         """
         facts, member = self.data.facts, self.data.pool.member
         assert facts is not None
-        inside = sparse.csr_array(member * facts.in_scope[:, None])
-        inside.eliminate_zeros()
-        chooser = sparse.csr_array(
-            (np.ones(facts.fact.size), (facts.fact, np.arange(facts.fact.size)))
+        own = _rows_alone(member, facts.in_scope)
+        size = np.bincount(
+            facts.fact[facts.in_scope], minlength=int(facts.fact.max(initial=-1)) + 1
         )
-        own = sparse.coo_array(inside)
-        of_system = np.asarray((chooser @ inside)[facts.fact[own.coords[0]], own.coords[1]]).ravel()
-        share = sparse.csr_array((own.data / of_system, own.coords), shape=own.shape)
-        of_pool = (chooser @ facts.in_scope.astype(np.float64))[facts.fact]
-        return share, np.where(facts.in_scope, 1 / np.maximum(of_pool, 1), 0.0)
+        # Most facts are stated once; of the others it is counted how often each system states them.
+        rows = np.flatnonzero((size[facts.fact] > 1) & facts.in_scope)
+        if rows.size:
+            part, several = own[rows], np.zeros(facts.fact.size, dtype=np.bool_)
+            cell = facts.fact[np.repeat(rows, np.diff(part.indptr))] * own.shape[1] + part.indices
+            _, code, n = np.unique(cell, return_inverse=True, return_counts=True)
+            several[rows] = True
+            own.data[np.repeat(several, np.diff(own.indptr))] = 1 / n[code]
+        return own, np.where(facts.in_scope, 1 / np.maximum(size[facts.fact], 1), 0.0)
 
     @cached_property
     def units(self) -> tuple[sparse.csr_array, Floats]:
         """The same where each instance in the scope stands for itself."""
         facts = self.data.facts
         assert facts is not None
-        inside = facts.in_scope.astype(np.float64)
-        return sparse.csr_array(self.data.pool.member * inside[:, None]), inside
+        own = _rows_alone(self.data.pool.member, facts.in_scope)
+        return own, facts.in_scope.astype(np.float64)
+
+
+def _rows_alone(member: Matrix, inside: NDArray[np.bool_]) -> sparse.csr_array:
+    """(u, m) ones where a submission states an instance, in some of the rows alone."""
+    counts = np.diff(member.indptr)
+    indices = member.indices if inside.all() else member.indices[np.repeat(inside, counts)]
+    indptr = np.concatenate([[0], np.cumsum(counts * inside)]).astype(member.indptr.dtype)
+    return sparse.csr_array((np.ones(indices.size), indices, indptr), shape=member.shape)
 
 
 def effective(a: Floats, pi: Floats) -> float:
@@ -553,13 +573,17 @@ def worth_of_all(p: Floats, pi: Floats, target: Ids) -> float:
     """How many labels drawn with equal chances a sample is worth to a mean of all that has weight:
     (Σ p)² / Σ_τ p_τ² (1/π − 1), whatever was drawn; 0 where something cannot be.
     """
-    at = np.flatnonzero(p > 0)
-    if not at.size or (pi[at] <= 0).any():
+    if not p.any() or ((pi <= 0) & (p > 0)).any():
         return 0.0
-    odds = np.zeros(int(target.max()) + 1)
-    odds[target[at]] = 1 / pi[at] - 1
-    spread = float(by_code(p[at], target[at], odds.size) ** 2 @ odds)
+    odds = np.divide(1 - pi, pi, out=np.zeros(pi.size), where=p > 0)
+    spread = float((by_code(p * np.sqrt(odds), target, int(target.max()) + 1) ** 2).sum())
     return float(p.sum()) ** 2 / spread if spread > 0 else float("inf")
+
+
+def _spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
+    """The values that some ascending rows have at those that are wanted; 0 at others."""
+    at = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
+    return np.where(rows[at] == wanted, values[at], 0.0) if rows.size else np.zeros(wanted.size)
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:

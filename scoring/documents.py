@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.arrays import Bools, Floats
+from scoring.arrays import Bools, Floats, Ids
 from scoring.pool import Pool
 
 NO_MARK, NEVER = -1.0, 2.0
@@ -44,7 +44,7 @@ class KnownDocuments:
         """(u,) the instances of a pool that were asked about wherever they lie in annotated
         documents: those that submissions of the follow-up state, of columns that are not `aware`.
         """
-        return _stated_by(pool, self._columns(pool, aware, followed=True))
+        return stated_by(pool, self._columns(pool, aware, followed=True))
 
     def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
         """The columns of submissions that the follow-up asked for, or of the others."""
@@ -61,7 +61,7 @@ class KnownDocuments:
         """
         found = np.zeros(pool.target_id.size, dtype=np.bool_)
         if not self.closed:
-            found[pool.target[_stated_by(pool, [column]) & ~self.stated(pool)]] = True
+            found[pool.target[stated_by(pool, [column]) & ~self.stated(pool)]] = True
         return found
 
     def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
@@ -77,16 +77,18 @@ class KnownDocuments:
         if self.closed:
             return np.ones(pool.target_id.size, dtype=np.bool_)
         asked = self.stated(pool, aware)
-        later = _stated_by(pool, self._columns(pool, aware, followed=False))
+        later = stated_by(pool, self._columns(pool, aware, followed=False))
         found = np.zeros(pool.target_id.size, dtype=np.bool_)
         found[pool.target[asked]] = True
         found[pool.target[later & ~asked]] = False
         return found & in_scope
 
 
-def _stated_by(pool: Pool, columns: list[int]) -> Bools:
+def stated_by(pool: Pool, columns: list[int]) -> Bools:
     """(u,) whether one of some columns states each instance."""
-    return np.asarray(np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0)
+    chosen = np.zeros(len(pool.systems))
+    chosen[columns] = 1
+    return np.asarray(pool.member @ chosen > 0)
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,12 @@ class InDocuments:
     """A settled follow-up that nobody stopped covers it: it was asked, or marked, or labelled before"""
     asked: Bools
     """Of these, what was asked by a follow-up"""
+
+    def of(self, targets: Ids) -> InDocuments:
+        """Return the same of some of the targets."""
+        return InDocuments(
+            self.marked[targets], self.mark[targets], self.covered[targets], self.asked[targets]
+        )
 
     @property
     def spared(self) -> Bools:

@@ -66,9 +66,7 @@ class Floors:
         by_precision, by_recall = f1_weights(precision, recall.recall)
         share, _ = self.arranged.shares
         part = by_recall / _truth(recall)
-        own = self.arranged.data.pool.p[kind] @ sparse.diags_array(
-            by_precision
-        ) + share @ sparse.diags_array(part)
+        own = _scaled(self.arranged.data.pool.p[kind], by_precision) + _scaled(share, part)
         taken = part * np.asarray(recall.recall.value)
         return replace(
             both, anticipated=self._floor(criterion, sparse.csr_array(own), taken, both, recall)
@@ -125,6 +123,12 @@ class Floors:
             correlation=data.rho[criterion],
             overconfidence=max(overconfidence(label, g[arranged.row]) for label, g in doubted),
         )
+
+
+def _scaled(table: Matrix, by: Floats) -> Matrix:
+    """A table whose columns are multiplied."""
+    found = table.data * np.asarray(by)[table.indices]
+    return sparse.csr_array((found, table.indices, table.indptr), shape=table.shape)
 
 
 def _truth(found: totals.Recall) -> float:

@@ -31,6 +31,17 @@ class Inclusion:
     released: float
     """Share of the open batches that is released: 1 when everything drawn is answered"""
 
+    def of(self, targets: Ids) -> Inclusion:
+        """Return the same of some of the targets."""
+        return replace(
+            self,
+            chances=self.chances.of(targets),
+            drawn=self.drawn[targets],
+            counts=self.counts[targets],
+            cluster=self.cluster[targets],
+            threshold=self.threshold[targets],
+        )
+
     def without_documents(self) -> Inclusion:
         """Return the same if no document brought anything in."""
         return replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,8 @@ class Pool:
     """(u,) code of what each was made for"""
     text: Matrix | None = None
     """(u, words) the weights of words in each, where the model is to see which say the same"""
+    fixed: tuple[Any, ...] = ()
+    """What all of this but the scores follows from, its track first; empty where it may change"""
 
     @property
     def ends(self) -> list[int]:
@@ -78,20 +80,68 @@ class Pool:
             first = first + one
         return sparse.csr_array(first, dtype=np.float64)
 
-    def p_of(self, kind: str, column: int) -> Floats:
-        """(u,) probabilities of one submission."""
-        if kind not in self._by_column:
-            self._by_column.clear()  # one at a time: each is as large as all that is stated
-            self._by_column[kind] = sparse.csc_array(self.p[kind])
-        table, found = self._by_column[kind], np.zeros(self.instance.size)
-        mine = slice(table.indptr[column], table.indptr[column + 1])
-        found[table.indices[mine]] = table.data[mine]
-        return found
+    def columns(self, kind: str) -> sparse.csc_array:
+        """The probabilities of a distribution, system by system."""
+        if kind not in self._columns:
+            self._columns.clear()  # one at a time: each is as large as all that is stated
+            table, by = self.p[kind], self._by_column
+            alike = _at_same_places(table, next(iter(self.p.values())))
+            self._columns[kind] = (
+                sparse.csc_array((table.data[by.data], by.indices, by.indptr), shape=table.shape)
+                if alike
+                else sparse.csc_array(table)
+            )
+        return self._columns[kind]
 
     @cached_property
-    def _by_column(self) -> dict[str, sparse.csc_array]:
-        """The last distribution that `p_of` was asked of, by columns."""
+    def _columns(self) -> dict[str, sparse.csc_array]:
         return {}
+
+    @cached_property
+    def _by_column(self) -> sparse.csc_array:
+        """The place of each entry of the first table, system by system."""
+        table = next(iter(self.p.values()))
+        places = np.arange(table.data.size, dtype=np.int32)
+        return sparse.csc_array(
+            sparse.csr_array((places, table.indices, table.indptr), shape=table.shape)
+        )
+
+    def of(self, kind: str, column: int) -> tuple[Ids, Floats]:
+        """The rows that one submission states, ascending, and their probabilities."""
+        table = self.columns(kind)
+        mine = slice(table.indptr[column], table.indptr[column + 1])
+        return table.indices[mine], table.data[mine]
+
+    def stated(self, column: int) -> Ids:
+        """The rows that one submission states, ascending."""
+        rows, p = self.of(next(iter(self.p)), column)
+        found = rows[p > 0]
+        for kind in self.p:
+            if not _at_same_places(self.p[kind], self.p[next(iter(self.p))]):
+                rows, p = self.of(kind, column)
+                found = np.union1d(found, rows[p > 0])
+        return found
+
+    def of_rows(self, rows: Ids, p: dict[str, Matrix], targets: Ids, target: Ids) -> Pool:
+        """The same of some rows, which weigh `p`, and of the targets that these have; nothing that
+        the model is told of.
+        """
+        return replace(
+            self,
+            instance=self.instance[rows],
+            target=target,
+            target_id=self.target_id[targets],
+            u=self.u[targets],
+            document=self.document[rows],
+            predicate=self.predicate[rows],
+            types=self.types[rows],
+            subject=self.subject[rows],
+            object=self.object[rows],
+            p=p,
+            confidence=sparse.csr_array((rows.size, len(self.systems))),
+            features=np.zeros((0, 0)),
+            fixed=(),
+        )
 
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""

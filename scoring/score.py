@@ -246,12 +246,11 @@ def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
     """Targets that each system states: with a judgment, and drawn for anybody but without one."""
     known = ~np.isnan(data.f[criterion])
     member = data.pool.member[data.judged].toarray() > 0
-    target = data.pool.target[data.judged]
-    totals_ = [
-        np.array(
-            [np.unique(target[mask[:, column]]).size for column in range(mask.shape[1])],
-            dtype=np.int64,
-        )
-        for mask in (member & known, member & ~known)
-    ]
-    return totals_[0], totals_[1]
+    codes, code = np.unique(data.pool.target[data.judged], return_inverse=True)
+    found = []
+    for mask in (member & known, member & ~known):
+        stated = np.zeros((codes.size, mask.shape[1]), dtype=np.bool_)
+        row, column = np.nonzero(mask)
+        stated[code[row], column] = True
+        found.append(stated.sum(axis=0))
+    return found[0], found[1]

@@ -18,7 +18,7 @@ from scipy import sparse
 from estimators.design import Design
 from estimators.estimate import Estimate
 from scoring.arrays import Bools, Floats, Ids, Matrix
-from scoring.data import Data, Swept
+from scoring.data import Data
 from scoring.default import Centred
 from scoring.documents import Facts
 from scoring.floors import Floors
@@ -99,45 +99,10 @@ def restricted(data: Data, cut: Cut) -> Data:
     sums to 1 again.
     """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
-    p = _within(_weighed(pool, cut)[inside], pool.confidence[inside], cut.confidence)
-    place = np.full(pool.instance.size, -1, dtype=np.int64)
-    place[inside] = np.arange(inside.size)
-    kept = np.flatnonzero(place[data.judged] >= 0)
-    return replace(
-        data,
-        pool=replace(
-            pool,
-            instance=pool.instance[inside],
-            target=pool.target[inside],
-            document=pool.document[inside],
-            predicate=pool.predicate[inside],
-            types=pool.types[inside],
-            subject=pool.subject[inside],
-            object=pool.object[inside],
-            p={cut.kind: p},
-            confidence=pool.confidence[inside],
-            features=pool.features[inside] if pool.features.size else pool.features,
-        ),
-        judged=place[data.judged[kept]],
-        f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
-        g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
-        error={criterion: errors[inside] for criterion, errors in data.error.items()},
-        unaided={},
-        noise={name: one.of(kept) for name, one in data.noise.items()},
-        draws={},
-        swept=_cut_swept(data.swept, place),
-        facts=_facts(data.facts, inside, cut.stratum) if data.facts else None,
-    )
-
-
-def _cut_swept(swept: Swept | None, place: Ids) -> Swept | None:
-    """The same of a slice; `place` has the new row of each instance, -1 for one that is not in
-    it.
-    """
-    if swept is None:
-        return None
-    kept = place[swept.row] >= 0
-    return Swept(place[swept.row[kept]], swept.true[kept])
+    confidence = pool.confidence[inside] if cut.confidence else pool.confidence
+    p = _within(_weighed(pool, cut)[inside], confidence, cut.confidence)
+    facts = _facts(data.facts, inside, cut.stratum) if data.facts else None
+    return replace(data.of_rows(inside, {cut.kind: p}), facts=facts)
 
 
 def _weighed(pool: Pool, cut: Cut) -> Matrix:
@@ -161,7 +126,8 @@ def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> 
         kept = sparse.csr_array(kept - kept.multiply(outside))
         kept.eliminate_zeros()
     totals = np.asarray(kept.sum(axis=0)).ravel()
-    return sparse.csr_array(kept @ sparse.diags_array(1 / np.where(totals > 0, totals, 1.0)))
+    kept.data *= (1 / np.where(totals > 0, totals, 1.0))[kept.indices]
+    return kept
 
 
 def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:

@@ -24,17 +24,17 @@ from numpy.typing import NDArray
 log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, NDArray[Any]]
-VERSION = 1
+VERSION = 2
 """To be raised when other arrays are made of the same"""
 NEWEST = 4
 """So many of a name stay: while a new one is made, others may still look at the last."""
 
 
-def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
+def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = NEWEST) -> Arrays:
     """Return the arrays that `make` makes, which follow from a state alone; those of an earlier
     call where they are still there, which nobody can write to.
 
-    `name` is a folder: those of other states in it are forgotten, but for the newest. Without a
+    `name` is a folder: those of other states in it are forgotten, but for the `newest`. Without a
     state, or a place to keep them, they are made.
     """
     if state is None or settings.ARRAYS_ROOT is None:
@@ -46,7 +46,7 @@ def kept(name: str, state: object, make: Callable[[], Arrays]) -> Arrays:
         return mapped
     made = make()
     try:
-        _write(place, made)
+        _write(place, made, newest)
     except OSError as problem:  # a full disk must not keep scores from being made
         log.warning("What is read of predictions could not be kept: %s", problem)
         return made
@@ -79,7 +79,7 @@ def _forget(place: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _write(place: Path, arrays: Arrays) -> None:
+def _write(place: Path, arrays: Arrays, newest: int) -> None:
     """Nothing; the folder holds the arrays, or is not there."""
     part = place.with_name(f"{uuid.uuid4().hex}.part")
     part.mkdir(parents=True, mode=0o700)
@@ -92,5 +92,5 @@ def _write(place: Path, arrays: Arrays) -> None:
         if not place.is_dir():  # else somebody else has just made the same
             raise
     folders = sorted(place.parent.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
-    for old in folders[NEWEST:]:
+    for old in folders[newest:]:
         _forget(old)

@@ -40,6 +40,7 @@ from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Ids
+from scoring.documents import stated_by
 from scoring.inclusion import Disclosed, History
 from scoring.pool import Pool
 
@@ -210,7 +211,7 @@ def private(pool: Pool, found: Mapping[int, Disclosed], *, but: int | None = Non
 
 def _stated(pool: Pool, submission: Submission) -> Bools:
     """Whether the submission states something on each target."""
-    rows = pool.member[:, [pool.systems.index(submission.pk)]].toarray().ravel() > 0
+    rows = pool.stated(pool.systems.index(submission.pk))
     found = np.zeros(pool.target_id.size, dtype=np.bool_)
     found[pool.target[rows]] = True
     return found
@@ -236,7 +237,7 @@ def _stated_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
         Q(sampled_at__lte=when) | Q(pk=submission.pk)
     )
     columns = [pool.systems.index(pk) for pk in sampled.values_list("pk", flat=True)]
-    rows = np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0
+    rows = stated_by(pool, columns)
     found = np.zeros(pool.target_id.size, dtype=np.bool_)
     found[pool.target[rows]] = True
     return found

@@ -63,9 +63,12 @@ class Documents(Route):
         """(t,) Position of each target's document among `documents`; −1: in none of them, or they
         are no route for it.
         """
-        place = {document: at for at, document in enumerate(self.documents)}
         found = np.full(self.pool.target_id.size, -1, dtype=np.int64)
-        found[self.pool.target] = [place.get(one, -1) for one in self.pool.document.tolist()]
+        rows = np.flatnonzero(np.isin(self.pool.document, self.documents))
+        order = np.argsort(self.documents)
+        ascending = np.asarray(self.documents)[order]
+        place = order[np.searchsorted(ascending, self.pool.document[rows])] if rows.size else rows
+        found[self.pool.target[rows]] = place
         return np.where(self.eligible, found, -1)
 
     def chance(self) -> Floats:

@@ -19,6 +19,7 @@ from kbpo.sampling.models import Sweep
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.combine import any_of
+from scoring.documents import stated_by
 from scoring.pool import Pool
 
 
@@ -82,7 +83,7 @@ class FollowUps:
             columns = [
                 column for column, system in enumerate(self.pool.systems) if system in submissions
             ]
-            rows = np.asarray(self.pool.member[:, columns].sum(axis=1)).ravel() > 0
+            rows = stated_by(self.pool, columns)
             stated = np.zeros(self.pool.target_id.size, dtype=np.bool_)
             stated[self.pool.target[rows]] = True
             found.append(stated)

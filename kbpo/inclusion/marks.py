@@ -44,8 +44,9 @@ def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
         f" HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
         pool.ends,
     )
-    open_ones = set(pool.target_id[_not_closed(pool)].tolist())
-    rows = [row for row in rows if row[0] in open_ones]
+    if rows:  # what lies in which document is asked of few pools
+        open_ones = set(pool.target_id[_not_closed(pool)].tolist())
+        rows = [row for row in rows if row[0] in open_ones]
     alone = np.array(sorted(target for target, judged, _ in rows if not judged), dtype=np.int64)
     mark = np.full(pool.target_id.size, NO_MARK)
     if alone.size:

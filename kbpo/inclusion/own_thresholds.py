@@ -57,7 +57,7 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
     for column, owner in enumerate(pool.systems):
         if owner not in last:
             continue
-        stated = np.unique(pool.target[pool.member[:, [column]].nonzero()[0]])
+        stated = np.unique(pool.target[pool.stated(column)])
         now = _read(last[owner])
         if now.size != stated.size:  # kept of another reading of the file: of no use
             continue

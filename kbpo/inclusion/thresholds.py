@@ -8,6 +8,7 @@ counts as soon as the gap before it closes.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,10 +16,15 @@ from functools import cached_property
 import numpy as np
 
 from kbpo.corpus.fetch import fetch_arrays
+from kbpo.corpus.kept import Arrays, kept
 from kbpo.inclusion.route import NOTHING, Moment, Private, Route
+from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
 from scoring.pool import Pool
+
+KEPT = 16
+"""Readings of them that are kept: one for all, and one for each system whose team had seen any"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +40,26 @@ class Thresholds(Route):
     @cached_property
     def highest(self) -> Floats:
         """(t,) The highest threshold so far, answered or not; 0: never considered."""
-        return thresholds(self.track, self.pool.target_id, private=self.private)
+        return np.asarray(self._stored["highest"])
+
+    @cached_property
+    def _stored(self) -> Arrays:
+        """`highest`, and the same of settled batches alone: labels change none of them."""
+        rows = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
+        batches = list(rows.values_list("pk", "settled_at"))
+        settled = [pk for pk, ended in batches if ended is not None]
+        every = [pk for pk, _ in batches]
+        pairs = np.array(_pairs(self.private), dtype=np.int64)
+        hidden, fixed = hashlib.sha256(pairs.tobytes()).hexdigest(), self.pool.fixed
+        return kept(
+            f"thresholds-{self.track.pk}",
+            (*fixed, every, settled, hidden) if fixed else None,
+            lambda: {
+                "highest": _of_batches(every, self.pool.target_id, self.private),
+                "settled": _of_batches(settled, self.pool.target_id, self.private),
+            },
+            newest=KEPT,
+        )
 
     @cached_property
     def released(self) -> float:
@@ -45,8 +70,7 @@ class Thresholds(Route):
         return float(gaps.min()) if gaps.size else 1.0
 
     def chance(self) -> Floats:
-        settled = thresholds(self.track, self.pool.target_id, settled=True, private=self.private)
-        return np.maximum(settled, self.highest * self.released)
+        return np.maximum(self._stored["settled"], self.highest * self.released)
 
     def realised(self) -> Bools:
         return np.asarray(self.pool.u < self.chance())
@@ -79,30 +103,29 @@ class Thresholds(Route):
 
 
 def thresholds(
-    track: Track,
-    target_ids: Ids,
-    *,
-    settled: bool = False,
-    private: Private = NOTHING,
-    until: datetime | None = None,
+    track: Track, target_ids: Ids, *, private: Private = NOTHING, until: datetime | None = None
 ) -> Floats:
-    """Return the highest threshold of each target on a track (0: none); only of settled batches, or
-    of those drawn up to a moment, if asked. Raises of a submission on its `private` targets are
-    left out.
+    """Return the highest threshold of each target on a track (0: none); only of batches drawn up to
+    a moment, if asked. Raises of a submission on its `private` targets are left out.
     """
-    condition = " AND b.settled_at IS NOT NULL" if settled else ""
+    rows = SampleBatch.objects.filter(submission__track=track)
+    if until is not None:
+        rows = rows.filter(drawn_at__lte=until)
+    return _of_batches(list(rows.values_list("pk", flat=True)), target_ids, private)
+
+
+def _of_batches(batches: list[int], target_ids: Ids, private: Private) -> Floats:
+    """(t,) the highest threshold that some batches set."""
     owners, targets = _pairs(private)
-    rows = fetch_arrays(
+    found = fetch_arrays(
         {"target": "h.target_id", "pi": "max(h.pi)"},
         "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
-        " JOIN submissions_submission s ON s.id = b.submission_id"
-        f" WHERE s.track_id = %s{condition} AND (s.id, h.target_id) NOT IN"
-        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[]))"
-        " AND b.drawn_at <= coalesce(%s, 'infinity'::timestamptz) GROUP BY h.target_id",
-        [track.pk, owners, targets, until],
+        " WHERE h.batch_id = ANY(%s) AND (b.submission_id, h.target_id) NOT IN"
+        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",
+        [batches, owners, targets],
         reals=("pi",),
     )
-    return spread(rows["target"], rows["pi"], target_ids)
+    return spread(found["target"], found["pi"], target_ids)
 
 
 def _pairs(private: Private) -> tuple[list[int], list[int]]:

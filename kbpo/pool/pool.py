@@ -28,9 +28,10 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     kind, names = kind_of(track), list(distributions or track.distributions)
     columns = _columns(kind, names)
     state = state_of(submissions)
+    fixed = () if state is None else (track.pk, *state, *columns.items())
     stated = kept(
         f"pool-{track.pk}",
-        None if state is None else (*state, *columns.items()),
+        fixed or None,
         lambda: _stated(kind, names, submissions),
     )
     for name in ("column", "begin"):  # all tables have them together: nobody may sort one in place
@@ -67,6 +68,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         scores=scores.value,
         input=stated["input"],
         text=kind.words_in(instance),
+        fixed=fixed,
     )
 
 

@@ -4,6 +4,7 @@ narrows intervals.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from estimators.crossfit import folds
 from estimators.features import Claims, Features
 from estimators.rating_model import fit_ratings
 from estimators.ratings import rating_error
+from kbpo.corpus.kept import Arrays, kept
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids, Matrix
 from scoring.data import Guess
@@ -118,26 +120,33 @@ class Lesson:
         return _unseen(self.pool, self.pool.member, self.seen)
 
     @cached_property
-    def at(self) -> Ids:
-        """Rows of the pool of which a statement teaches."""
-        return np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
+    def _made(self) -> Arrays:
+        """What is told of the rows of which a statement teaches: `at`, their `fold` by target, and
+        `features` as a table; made once of what was sampled, for nothing of it is a judgment.
+        """
+        fixed = self.pool.fixed
+        if not fixed or self.pool.scorers:
+            return self._make()
+        known = hashlib.sha256(self.key.encode())
+        for column, one in sorted(self.seen.items()):
+            known.update(repr(column).encode() + np.packbits(one.known | one.leaked).tobytes())
+        state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, known.hexdigest())
+        return kept(f"features-{fixed[0]}", state, self._make)
 
-    @cached_property
-    def claims(self) -> Claims:
-        """What is told of these rows."""
+    def _make(self) -> Arrays:
+        at = np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
         confidence = _unseen(self.pool, self.pool.confidence, self.seen)
-        return claims(self.pool, self.at, self.member, confidence)
-
-    @cached_property
-    def features(self) -> Features:
-        """The same as columns of numbers."""
-        return self.claims.features()
-
-    @cached_property
-    def fold(self) -> Ids:
-        """The fold of each of these rows, by target."""
+        found = claims(self.pool, at, self.member, confidence).features()
         names = (int(one) for one in self.pool.target_id)
-        return folds(names, FOLDS, key=self.key.encode()[:64])[self.pool.target[self.at]]
+        return {
+            "at": at,
+            "fold": folds(names, FOLDS, key=self.key.encode()[:64])[self.pool.target[at]],
+            "data": found.matrix.data,
+            "indices": found.matrix.indices,
+            "indptr": found.matrix.indptr,
+            "penalty": found.penalty,
+            "names": np.array(found.names, dtype=np.str_),
+        }
 
     def guess(self, label: Floats) -> Guess:
         """The model's guess of every instance: cross-fitted in folds by target, so that no label
@@ -146,13 +155,24 @@ class Lesson:
         `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where
         there is none.
         """
-        g, known = np.full(self.pool.instance.size, 0.5), label[self.at]
-        labels = int(np.count_nonzero(~np.isnan(known)))
-        if labels < LEAST:
+        g = np.full(self.pool.instance.size, 0.5)
+        if np.count_nonzero(~np.isnan(label)) < LEAST:
             return Guess(g, 1.0, 0)
-        g[self.at] = model.fit(self.features, known, self.fold).g
-        rho = model.correlation(known, g[self.at], self.claims.target, self.claims.membership)
-        return Guess(g, rho, labels)
+        made = self._made
+        at, known = made["at"], label[made["at"]]
+        judged = np.flatnonzero(~np.isnan(known))
+        if judged.size < LEAST:
+            return Guess(g, 1.0, 0)
+        table = tuple(made[name] for name in ("data", "indices", "indptr"))
+        told = Features(
+            sparse.csr_array(table, shape=(at.size, made["names"].size)),
+            np.asarray(made["penalty"]),
+            tuple(made["names"].tolist()),
+        )
+        g[at] = model.fit(told, known, made["fold"]).g
+        rows = at[judged]
+        rho = model.correlation(label[rows], g[rows], self.pool.target[rows], self.member[rows])
+        return Guess(g, rho, judged.size)
 
 
 def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:

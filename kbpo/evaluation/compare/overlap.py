@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimators.horvitz_thompson import hajek
-from scoring.arrays import Floats, Ids
+from scoring.arrays import Floats, Ids, Matrix
 from scoring.data import Data
 from scoring.default import Centred
 
@@ -18,6 +18,8 @@ KEY = "parts"
 """Where the parts of all pairs stand among an evaluation's comparisons."""
 MOST = 45
 """More systems than this have too many pairs to be stored."""
+BLOCK = 2**16
+"""Predictions that are counted at once"""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,9 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
     columns = [at for at, system in enumerate(data.systems) if system in board]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
         return {}
-    member = data.pool.member[:, columns].tocsc()
-    member.data = np.ones_like(member.data)
-    sizes = np.asarray((member.T @ member).todense()).astype(np.int64)
+    sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
     arranged = Centred(data, criterion)
-    stated = member[arranged.row].toarray() > 0
+    stated = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
     seen = [column in data.seen for column in columns]
     told: dict[str, Any] = {}
@@ -79,6 +79,15 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
         for k in range(i + 1, len(columns))
     }
     return {KEY: {"criterion": criterion, "pairs": pairs}}
+
+
+def _sizes(member: Matrix) -> Ids:
+    """(m, m) how many predictions each two systems both state."""
+    found = np.zeros((member.shape[1], member.shape[1]))
+    for begin in range(0, member.shape[0], BLOCK):
+        rows = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
+        found += rows.T @ rows  # whole numbers that a float32 holds: there are fewer rows
+    return found.astype(np.int64)
 
 
 def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:

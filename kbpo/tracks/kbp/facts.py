@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
@@ -150,21 +151,22 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     each = _Mentioned(**{field.name: stated[field.name] for field in fields(_Mentioned)})
     document, in_scope, read = each.document, stated["near"], np.array(annotated, dtype=np.int64)
     sentences = _Sentences(annotated, REACH[track.scope])
-    names = _Names(_labelled(corpus=track.corpus_id) & {*annotated, *np.unique(document).tolist()})
+    names = _Names(_labelled(corpus=track.corpus_id) & {*annotated, *stated["documents"].tolist()})
     # Elsewhere nobody has said anything about names, and what systems claim stands.
     touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
-    fact = stated["fact"]
-    n_facts = int(fact.max(initial=-1)) + 1
+    fact, size, stating = stated["fact"], stated["size"], stated["stating"]
+    untouched = int(fact.max(initial=-1)) + 1
+    size_of = np.zeros(0, dtype=np.int64)
     if touched.size:
-        fact = np.array(fact)
-        fact[touched] = n_facts + names.facts(each.of(touched))
-        n_facts = int(fact.max()) + 1
-    # How many instances in the scope state each fact, and which systems do.
-    size = np.bincount(fact[in_scope], minlength=n_facts)
-    stating = np.zeros((n_facts, len(systems)), dtype=np.bool_)
-    staters = np.diff(stated["begin"])
-    near = np.repeat(in_scope, staters)
-    stating[np.repeat(fact, staters)[near], stated["column"][near]] = True
+        fact, size, stating = np.array(fact), np.array(size), np.array(stating)
+        settled = names.facts(each.of(touched))
+        fact[touched] = untouched + settled
+        size_of = np.bincount(settled[in_scope[touched]], minlength=int(settled.max()) + 1)
+        size[touched] = size_of[settled]
+        shape = (document.size, len(systems))
+        entries = (np.ones(stated["column"].size, np.int8), stated["column"], stated["begin"])
+        part = sparse.csr_array(entries, shape=shape)[touched]
+        stating[touched] = _stating(settled, in_scope[touched], part)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     marks = set(_true_marks(annotated, sentences))
     true = sorted({names.fact(*mark) for mark in marks})
@@ -175,18 +177,19 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     last = int(max(document.max(initial=0), read.max(initial=0)))
     place = np.full(last + 1, -1, dtype=np.int64)
     place[read] = np.arange(read.size)
-    row = np.searchsorted(stated["instance"], instances)
-    assert np.array_equal(stated["instance"][row], instances), "an instance that nobody states"
-    if row.size < fact.size:
-        fact, in_scope, document = fact[row], in_scope[row], document[row]
+    if not np.array_equal(stated["instance"], instances):
+        row = np.searchsorted(stated["instance"], instances)
+        assert np.array_equal(stated["instance"][row], instances), "an instance that nobody states"
+        fact, size, stating = fact[row], size[row], stating[row]
+        in_scope, document = in_scope[row], document[row]
     return Facts(
         fact=fact,
         in_scope=in_scope,
-        pool_weight=np.where(in_scope, 1 / np.maximum(size[fact], 1), 0.0),
-        stated=stating[fact] & in_scope[:, None],
+        pool_weight=np.where(in_scope, 1 / np.maximum(size, 1), 0.0),
+        stated=stating,
         document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
         predicate=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
-        found=(code >= 0) & (np.append(size, 0)[code] > 0),
+        found=(code >= 0) & (np.append(size_of, 0)[np.where(code < 0, -1, code - untouched)] > 0),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,
         inside=place[document],
@@ -200,20 +203,42 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
 def _of_each_instance(systems: list[int], reach: int) -> Arrays:
     """What follows from what systems state alone: a row an instance, with what most submissions
     claim its subject and its object to be, and a code of the fact that this makes; by `begin` and
-    `column` which systems state it.
+    `column` which systems state it. `size` is how many instances in the scope state its fact, and
+    `stating` (u, m) which systems do.
     """
     stated = _Stated.by(systems)
     instance, first, row = np.unique(stated.instance, return_index=True, return_inverse=True)
     order = np.lexsort((stated.column, row))
     each = _Mentioned.by(stated).of(first)
+    documents, fact = np.unique(each.document), each.facts()
+    near = _Sentences(documents.tolist(), reach).all_near(each)
+    begin = np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32)
+    column = stated.column[order].astype(np.int32)
+    entries = sparse.csr_array(
+        (np.ones(column.size, np.int8), column, begin), shape=(instance.size, len(systems))
+    )
     return {
         **vars(each),
         "instance": instance,
-        "near": _Sentences(np.unique(each.document).tolist(), reach).all_near(each),
-        "fact": each.facts(),
-        "begin": np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32),
-        "column": stated.column[order].astype(np.int32),
+        "documents": documents,
+        "near": near,
+        "fact": fact,
+        "size": np.bincount(fact[near], minlength=int(fact.max(initial=-1)) + 1)[fact],
+        "stating": _stating(fact, near, entries),
+        "begin": begin,
+        "column": column,
     }
+
+
+def _stating(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
+    """(n, m) whether each submission states the fact of each row in the scope; `entries` (n, m) is
+    what it states.
+    """
+    rows = np.repeat(np.arange(fact.size), np.diff(entries.indptr))
+    inside = near[rows]
+    found = np.zeros((int(fact.max(initial=-1)) + 1, entries.shape[1]), dtype=np.bool_)
+    found[fact[rows[inside]], entries.indices[inside]] = True
+    return np.asarray(found[fact] & near[:, None])
 
 
 def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
