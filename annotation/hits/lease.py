@@ -49,8 +49,8 @@ OPEN_TO = """
           SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g
               ON g.question_id = gq.question_id
           WHERE gq.hit_id = h.id)
-      AND NOT EXISTS (
-          SELECT 1
+      AND 0 = (
+          SELECT count(*)
           FROM annotation_hit_questions hq
           JOIN annotation_question q ON q.id = hq.question_id
           JOIN annotation_question met ON met.target_id = q.target_id
@@ -60,8 +60,8 @@ OPEN_TO = """
           JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
           WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
             AND (a.status <> 'returned' OR a.returned_by = %(given_back)s))
-      AND NOT EXISTS (
-          SELECT 1 FROM annotation_hit_questions iq JOIN annotation_question i
+      AND 0 = (
+          SELECT count(*) FROM annotation_hit_questions iq JOIN annotation_question i
               ON i.id = iq.question_id
           WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s))
       AND (%(tracks)s::bigint[] IS NULL OR h.track_id = ANY(%(tracks)s::bigint[]))
@@ -89,7 +89,11 @@ OPEN_TO = """
 """HITs with a free place, none of whose targets the worker has met in this round, on any track,
 or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that they
 have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs pays
-for or states, nor reads a whole document in which it states anything."""
+for or states, nor reads a whole document in which it states anything.
+
+What a HIT's questions are is counted, not joined: a join may be planned the other way round, from
+all questions there are, or from all that the worker ever answered, of which each lease would read
+every row."""
 
 PLACES = "FROM unnest(%(platforms)s) AS places(name) CROSS JOIN LATERAL"
 """Each platform by itself: its open HITs lie in one index in the order in which they go out."""

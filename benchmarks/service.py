@@ -1,0 +1,545 @@
+"""What the service does a second, as it is deployed: pages, answers, leases, the board, and nothing.
+
+usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
+
+ROW is lease, veteran, answers, people, board, owner, idle or (default) all. PostgreSQL and Redis are
+the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile, Celery ticks
+as often as it does there; all in a database of its own. Questions are about two names, by the steps
+that ask and publish; 500 are made so and copied until there are enough. People log in, take what is
+next and send an answer as the page's script does: one request, which answers with the next page.
+Client and server share the machine: what the client takes itself is told. A core-second is one of
+the site's and the database's processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import re
+import resource
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "annotation")]
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+
+import django  # noqa: E402
+
+django.setup()
+
+import processes  # noqa: E402
+import psutil  # noqa: E402
+from annotation_world import ToyTrack, has_learned, make_submission, make_target  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.test.utils import CaptureQueriesContext  # noqa: E402
+
+from benchmarks import rescore_large  # noqa: E402
+
+if TYPE_CHECKING:
+    from annotation.models import Worker
+
+ANSWER = {"a": "0-3", "b": "other", "holds": "per:schools_attended>"}
+CSRF = "a" * 32
+MADE = 500
+"""Questions that the steps make; the others are copies"""
+
+
+class Person(NamedTuple):
+    """Somebody who is logged in."""
+
+    session: str
+    worker: int
+
+
+class Load(NamedTuple):
+    """What some people got: seconds of each request, and how long it all took."""
+
+    times: list[float]
+    seconds: float
+    server: float
+    """Seconds of the server's processors"""
+    client: float
+
+
+def told(what: str, measured: str, goal: str) -> None:
+    """Nothing; prints a row."""
+    print(f"{what:<46} {measured:<62} {goal}", flush=True)
+
+
+class Site(processes.Service):
+    """The service as it is deployed."""
+
+    def _commands(self) -> dict[str, list[str]]:
+        commands = super()._commands()
+        commands["web"][-4:] = ["--workers", "3", "--threads", "4"]
+        return commands
+
+    def processor_seconds(self) -> float:
+        """Return what the site's, the worker's and the database's processes have used."""
+        seconds = 0.0
+        roots = [one.pid for one in self.running.values()] + [self.postmaster()]
+        for pid in roots:
+            root = psutil.Process(pid)
+            for process in [root, *root.children(recursive=True)]:
+                try:
+                    used = process.cpu_times()
+                except psutil.NoSuchProcess:
+                    continue
+                seconds += used.user + used.system + used.children_user + used.children_system
+        return seconds
+
+    def postmaster(self) -> int:
+        """Return the number of the database server's process."""
+        [(folder,)] = self.fetch("SELECT current_setting('data_directory')")
+        return int((Path(folder) / "postmaster.pid").read_text().split()[0])
+
+    def ask(
+        self, path: str, session: str = "", form: dict[str, str] | None = None, etag: str = ""
+    ) -> tuple[int, bytes, str]:
+        """Return status, body and ETag of a page; of what is sent as the page's script sends it."""
+        headers = {"Cookie": f"sessionid={session}; csrftoken={CSRF}", "X-CSRFToken": CSRF}
+        headers |= {"Accept-Encoding": "gzip"} if form is None else {}
+        headers |= {"If-None-Match": etag} if etag else {}
+        body = None
+        if form is not None:
+            headers |= {
+                "Accept": "application/json",
+                "Content-Type": "application/x-www-form-urlencoded",
+            }
+            body = urlencode(form)
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            link.request("GET" if form is None else "POST", path, body, headers)
+            answer = link.getresponse()
+            said = answer.read()
+            return answer.status, said, answer.getheader("ETag", "")
+        finally:
+            link.close()
+
+    def load(self, people: int, seconds: float, turn: Callable[[int], Iterator[float]]) -> Load:
+        """Return what it took while each of some people took their turns for so many seconds."""
+        times: list[float] = []
+        failed: list[BaseException] = []
+        end = time.monotonic() + seconds
+
+        def work(number: int) -> None:
+            try:
+                for taken in turn(number):
+                    times.append(taken)
+                    if time.monotonic() > end:
+                        return
+            except BaseException as problem:
+                failed.append(problem)
+
+        server, client, began = self.processor_seconds(), own_seconds(), time.monotonic()
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(people)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failed:
+            raise failed[0]
+        return Load(
+            times,
+            time.monotonic() - began,
+            self.processor_seconds() - server,
+            own_seconds() - client,
+        )
+
+
+def own_seconds() -> float:
+    """Return what this process has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def p95(times: list[float]) -> str:
+    """Return the middle and the 95th percentile of some times."""
+    ordered = sorted(times)
+    middle, high = statistics.median(ordered), ordered[int(0.95 * (len(ordered) - 1))]
+    return f"p50 {middle * 1000:.0f} ms, p95 {high * 1000:.0f} ms"
+
+
+def open_questions(hits: int) -> None:
+    """Nothing; so many questions are open on our own pages."""
+    from annotation.hits import publish
+    from annotation.models import HIT
+    from annotation.questions import ask
+    from kbpo.corpus.models import Corpus, Predicate
+    from kbpo.money.models import Price
+    from kbpo.tracks.models import Track
+
+    ask.kind_of = ToyTrack  # type: ignore[assignment]
+    corpus = Corpus.objects.create(name="Toy news", slug="toy-news", schema={})
+    Predicate.objects.create(corpus=corpus, name="per:schools_attended", position=0)
+    track = Track.objects.create(corpus=corpus, name="Toy", slug="toy", status="open", design="iid")
+    Price.objects.create(
+        track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2")
+    )
+    targets = [make_target(track, number, number / MADE) for number in range(MADE)]
+    make_submission(track, targets, money="100000")
+    while ask.tick() + publish.tick():
+        pass
+    with connection.cursor() as cursor:
+        for statement in COPIES:
+            cursor.execute(statement, {"times": max(0, -(-hits // MADE) - 1)})
+        cursor.execute("ANALYZE")
+    print(f"{HIT.objects.filter(status='open').count():,} HITs are open")
+
+
+COPIES = (
+    """
+    CREATE TEMPORARY TABLE copies AS SELECT q.id AS question, q.target_id AS target,
+        hq.hit_id AS hit, nextval(pg_get_serial_sequence('annotation_question', 'id')) AS question_2,
+        nextval(pg_get_serial_sequence('instances_target', 'id')) AS target_2,
+        nextval(pg_get_serial_sequence('annotation_hit', 'id')) AS hit_2
+    FROM annotation_question q JOIN annotation_hit_questions hq ON hq.question_id = q.id,
+        generate_series(1, %(times)s)
+    """,
+    """
+    INSERT INTO instances_target SELECT (jsonb_populate_record(t, jsonb_build_object(
+        'id', target_2, 'key', md5(target_2::text), 'u', random()))).*
+    FROM copies JOIN instances_target t ON t.id = target
+    """,
+    """
+    INSERT INTO annotation_question SELECT (jsonb_populate_record(q, jsonb_build_object(
+        'id', question_2, 'target_id', target_2, 'order', random()))).*
+    FROM copies JOIN annotation_question q ON q.id = question
+    """,
+    """
+    INSERT INTO annotation_hit SELECT (jsonb_populate_record(h, jsonb_build_object(
+        'id', hit_2, 'token', md5(hit_2::text), 'order', random()))).*
+    FROM copies JOIN annotation_hit h ON h.id = hit
+    """,
+    """
+    INSERT INTO annotation_hit_questions (hit_id, question_id)
+    SELECT hit_2, question_2 FROM copies
+    """,
+)
+
+VETERAN = (
+    """
+    CREATE TEMPORARY TABLE old AS SELECT q.id AS question, q.target_id AS target, hq.hit_id AS hit,
+        nextval(pg_get_serial_sequence('annotation_question', 'id')) AS question_2,
+        nextval(pg_get_serial_sequence('instances_target', 'id')) AS target_2,
+        nextval(pg_get_serial_sequence('annotation_hit', 'id')) AS hit_2
+    FROM annotation_question q JOIN annotation_hit_questions hq ON hq.question_id = q.id
+    ORDER BY q.id LIMIT %(answers)s
+    """,
+    """
+    INSERT INTO instances_target SELECT (jsonb_populate_record(t, jsonb_build_object(
+        'id', target_2, 'key', md5(target_2::text), 'u', random()))).*
+    FROM old JOIN instances_target t ON t.id = target
+    """,
+    """
+    INSERT INTO annotation_question SELECT (jsonb_populate_record(q, jsonb_build_object(
+        'id', question_2, 'target_id', target_2, 'status', 'settled'))).*
+    FROM old JOIN annotation_question q ON q.id = question
+    """,
+    """
+    INSERT INTO annotation_hit SELECT (jsonb_populate_record(h, jsonb_build_object(
+        'id', hit_2, 'token', md5(hit_2::text), 'status', 'closed'))).*
+    FROM old JOIN annotation_hit h ON h.id = hit
+    """,
+    "INSERT INTO annotation_hit_questions (hit_id, question_id) SELECT hit_2, question_2 FROM old",
+    """
+    INSERT INTO annotation_assignment SELECT (jsonb_populate_record(a, jsonb_build_object(
+        'id', nextval(pg_get_serial_sequence('annotation_assignment', 'id')), 'hit_id', hit_2,
+        'token', md5(hit_2 || 'a'), 'status', 'approved', 'raw', '{}'::jsonb, 'submitted_at', a.accepted_at))).*
+    FROM old, annotation_assignment a WHERE a.id = %(like)s
+    """,
+    "ANALYZE",
+)
+
+
+def logged_in(user: Any) -> str:
+    """Return the session of somebody who has logged in."""
+    client = Client()
+    client.force_login(user)
+    return str(client.cookies["sessionid"].value)
+
+
+def people(names: list[str]) -> list[Person]:
+    """Return annotators who have agreed to the terms, learned, and logged in."""
+    from annotation.workers.worker import worker_of
+    from kbpo.accounts.models import User
+
+    found = []
+    for name in names:
+        user = User.objects.create_user(name, is_annotator=True)
+        worker = worker_of(user)
+        has_learned(worker)
+        found.append(Person(logged_in(user), worker.pk))
+    return found
+
+
+def worker_numbered(pk: int) -> Worker:
+    """Return a worker."""
+    from annotation.models import Worker
+
+    return Worker.objects.get(pk=pk)
+
+
+def lease(site: Site, hits: int) -> None:
+    """Nothing; prints how long it takes to find the next question."""
+    from annotation.hits import lease as leases
+
+    times = []
+    for person in people([f"leaser{number}" for number in range(30)]):
+        worker = worker_numbered(person.worker)
+        began = time.perf_counter()
+        assert leases.lease(worker) is not None
+        times.append(time.perf_counter() - began)
+    worker = worker_numbered(people(["counted"])[0].worker)
+    with CaptureQueriesContext(connection) as queries:
+        leases.lease(worker)
+    told(f"lease with {hits:,} open HITs", f"{p95(times)}, {len(queries)} statements", "≤ 4 ms")
+
+
+def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
+    """Yields the seconds of each answer that somebody sends, until nothing is left."""
+    link = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+    link.request("GET", "/annotate/next/", headers={"Cookie": f"sessionid={person.session}"})
+    reply = link.getresponse()
+    reply.read()
+    address = reply.getheader("Location", "")
+    link.close()
+    if think:
+        time.sleep(think * (hash(person.session) % 100) / 100)
+    while re.fullmatch("/annotate/[0-9a-f]{32,}/", address):
+        if think:
+            time.sleep(think)
+        began = time.perf_counter()
+        status, body, _ = site.ask(address, person.session, ANSWER)
+        assert status == 200, (status, body[:300])
+        yield time.perf_counter() - began
+        address = json.loads(body)["next"]
+
+
+def doubled(site: Site) -> int:
+    """Return how many questions have more answers than places, or two of one person."""
+    [(n,)] = site.fetch(
+        "SELECT count(*) FROM (SELECT h.id FROM annotation_hit h JOIN annotation_assignment a"
+        " ON a.hit_id = h.id WHERE a.status NOT IN ('returned', 'rejected', 'failed') GROUP BY h.id"
+        " HAVING count(*) > h.max_assignments OR count(*) > count(DISTINCT a.worker_id)) found"
+    )
+    return int(n)
+
+
+def answers(site: Site, seconds: float) -> None:
+    """Nothing; prints what forty people who never think get through."""
+    crowd = people([f"quick{number}" for number in range(40)])
+    load = site.load(40, seconds, lambda number: answering(site, crowd[number]))
+    n = len(load.times)
+    told(
+        "answers a second, 40 people, think time 0",
+        f"{n / load.seconds:.0f} a second, {n / load.server:.0f} a core-second, {p95(load.times)};"
+        f" client {load.client / load.seconds:.2f} cores; doubled {doubled(site)}",
+        "≥ 100, ≥ 60 a core-second",
+    )
+
+
+def slow_people(site: Site, seconds: float) -> None:
+    """Nothing; prints what two hundred people who think for three seconds wait for."""
+    crowd = people([f"slow{number}" for number in range(200)])
+    load = site.load(200, seconds, lambda number: answering(site, crowd[number], think=3.0))
+    n = len(load.times)
+    told(
+        "200 people at 3 s think time",
+        f"{n / load.seconds:.0f} a second, {p95(load.times)}; client"
+        f" {load.client / load.seconds:.2f} cores; doubled {doubled(site)}",
+        "66 of 66, p95 ≤ 250 ms",
+    )
+
+
+def veteran(site: Site, n: int) -> None:
+    """Nothing; prints how long the page takes for somebody with many answers, and with none."""
+    from annotation.hits import lease as leases
+    from annotation.models import Assignment
+
+    newcomer, old = people(["newcomer", "veteran"])
+    first = leases.lease(worker_numbered(old.worker))
+    assert first is not None
+    with connection.cursor() as cursor:
+        for statement in VETERAN:
+            cursor.execute(statement, {"answers": n, "like": first.pk})
+    had = Assignment.objects.filter(worker=old.worker).count()
+
+    def times(person: Person) -> list[float]:
+        turn = answering(site, person)
+        return [taken for _, taken in zip(range(40), turn, strict=False)][5:]
+
+    told(
+        f"question page of a worker with {had:,} answers",
+        f"{p95(times(old))}; with none {p95(times(newcomer))}",
+        "as with none",
+    )
+
+
+def real_track(site: Site, folder: Path) -> tuple[str, int, str]:
+    """Return the slug of a track with ten scored systems, one of them, and its owner's session."""
+    import subprocess
+
+    from django.db import transaction
+
+    from kbpo import queue
+    from kbpo.corpus.load import find_schema, load_corpus
+    from kbpo.evaluation.run import evaluate, finished
+    from kbpo.sampling import draw
+    from kbpo.tracks.models import Track
+
+    queue._send = lambda step: None  # type: ignore[assignment]
+    command = [sys.executable, "-m", "rehearsal.newspaper.large", str(folder)]
+    subprocess.run([*command, "--relations", "6000"], check=True, stdout=subprocess.DEVNULL)
+    corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
+    with open(os.devnull, "w") as silent:
+        call_command(
+            "create_track",
+            "Large",
+            corpus=corpus.slug,
+            budget=Decimal(10**6),
+            half_width=Decimal("0.1"),
+            criterion="relation",
+            design="poisson",
+            open=True,
+            stdout=silent,
+        )
+    track = Track.objects.get(slug="large")
+    for path in rescore_large.system_files(folder / "large_6000.kb.tsv", folder, 10, 3000):
+        row = rescore_large.take_in(track, path)
+        for _ in range(12):
+            draw.tick()
+            rescore_large.answer(track)
+            with transaction.atomic():
+                evaluate(track, finished(track))
+            row.refresh_from_db()
+            if row.status == "scored":
+                break
+    row.team.members.add(row.user)
+    row.user.is_researcher = True
+    row.user.save()
+    return track.slug, row.pk, logged_in(row.user)
+
+
+def reading(site: Site, path: str, session: str, again: bool, number: int) -> Iterator[float]:
+    """Yields the seconds of each reading of a page; with the ETag of the last if `again`."""
+    etag = ""
+    while True:
+        began = time.perf_counter()
+        status, body, found = site.ask(path, session, etag=etag)
+        assert status in (200, 304), (status, body[:300])
+        etag = found if again else ""
+        yield time.perf_counter() - began
+
+
+def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds: float) -> None:
+    """Nothing; prints how long the board and an owner's page take under twenty readers."""
+    slug, pk, session = real
+    pages = {
+        "board": (f"/tracks/{slug}/", "", "p95 ≤ 20 ms"),
+        "owner": (f"/submissions/{pk}/", session, "≤ 12 statements, p95 ≤ 200 ms"),
+    }
+    for name in which:
+        path, login, goal = pages[name]
+        client = Client(HTTP_HOST="127.0.0.1")
+        client.cookies["sessionid"] = login
+        client.get(path)
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(path).status_code == 200
+        alone = site.load(1, 3, partial(reading, site, path, login, False))
+        for again in (False, True):
+            load = site.load(20, seconds, partial(reading, site, path, login, again))
+            how = "who have seen it" if again else "as for the first time"
+            told(
+                f"{name}: 20 readers, {how}",
+                f"{p95(load.times)}, {len(load.times) / load.seconds:.0f} a second; alone"
+                f" {p95(alone.times)}, {len(queries)} statements",
+                goal,
+            )
+
+
+def idle(site: Site, seconds: float) -> None:
+    """Nothing; prints what the service takes while nothing happens."""
+    time.sleep(15)
+    before, began = site.processor_seconds(), time.monotonic()
+    time.sleep(seconds)
+    share = (site.processor_seconds() - before) / (time.monotonic() - began)
+    told("idle, submissions judging", f"{share:.1%} of a core", "≤ 1 %")
+
+
+def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
+    """Nothing; prints the rows."""
+    settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
+    with site.speaking():
+        settings.ALLOWED_HOSTS = ["*"]
+        open_questions(hits)
+        real = real_track(site, folder) if {"board", "owner"} & set(rows) else None
+        # The site's processes start with what there is; nothing is measured while it is made.
+        site.start("web", "worker")
+        time.sleep(10)
+        if "lease" in rows:
+            lease(site, hits)
+        if "veteran" in rows:
+            veteran(site, 20_000)
+        pages = [name for name in ("board", "owner") if name in rows]
+        if real and pages:
+            read_pages(site, real, pages, seconds / 2)
+        if "answers" in rows:
+            answers(site, seconds)
+        if "people" in rows:
+            slow_people(site, 2 * seconds)
+        if "idle" in rows:
+            idle(site, 60)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    every = ["lease", "veteran", "board", "owner", "answers", "people", "idle"]
+    parser.add_argument("rows", nargs="*", metavar="ROW")
+    parser.add_argument("--hits", type=int, default=22_000)
+    parser.add_argument("--seconds", type=float, default=20)
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is stopped
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        processes._make_database()
+        site = Site(
+            folder,
+            nullcontext,
+            processes.free_port(),
+            connection.settings_dict,
+            settings={
+                "TICK_SECONDS": "5",
+                "DEBOUNCE_SECONDS": "30",
+                "SECRET_KEY": settings.SECRET_KEY,
+            },
+        )
+        try:
+            with site.speaking():
+                call_command("migrate", verbosity=0)
+            measure(site, folder, options.rows or every, options.hits, options.seconds)
+        finally:
+            site.stop()
+
+
+if __name__ == "__main__":
+    main()
