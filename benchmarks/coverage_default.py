@@ -6,14 +6,15 @@ documents read, by people who are always right and by such as err?
 In each repetition the runs arrive in random order, and each raises thresholds in stages, as the
 service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked. Some
 documents were drawn at random before and are closed: what is marked there is true, what is not is
-false, and their labels of pool targets fold in. Judgments are the gold standard's, or those of three
-people who are right 85 times in 100, by majority. When all runs are judged, the service's own
-`scoring.score` makes every number of the board, and each is held against the exact truth.
+false, and their labels of pool targets come by the document route. Judgments are the gold
+standard's, or those of three people who are right 85 times in 100, by majority. When all runs are
+judged, the service's own `scoring.score` makes every number of the board, and each is held against
+the exact truth.
 
-Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted prints
-what there is; started again, or a second time beside it, it goes on from there, and with `--repeats 0`
-it prints it again. A repetition has a seed of its own, so that the numbers do not depend on where it
-was interrupted.
+Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted
+prints what there is; started again, or a second time beside it, it goes on from there, and with
+`--repeats 0` it prints it again. A repetition has a seed of its own, so that the numbers do not
+depend on where it was interrupted.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The whole HTTP journey on the same data is run once by `journey_redocred.py`.
 Every repetition draws all batches anew (design iid), judges them with the gold standard (or with
 three people who are right 85 times in 100, by majority), annotates 100 random documents, and calls
 the service's own `scoring.score`. For the default estimators ("centred") the annotated documents
-are closed: their labels of pool targets fold in.
+are closed: their labels of pool targets come by the document route.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ of its submissions.
 
 direct            true facts of the run over true facts, in the annotated documents alone
 θν common         the published product, one mixture for all runs (Chaganty 2018, A.1.2)
-θν per system     with a mixture for each run (3.4.3), which counts what its draws cannot reach as nothing
-totals            T_i / (T + M): difference estimates with g from the labels, M from the documents
-… regression      M by regression on the document's length and its Σ g
-… folded in       the documents' own labels of what was stated count too, as clusters
+θν per system     with a mixture for each run (3.4.3), which counts what its draws cannot reach as
+nothing totals            T_i / (T + M): difference estimates with g from the labels, M from the
+documents … regression      M by regression on the document's length and its Σ g … document route
+the documents' own labels of what was stated count too, as clusters
 
 `error` is the root mean square error over runs and repeats, in points; `documents` how many
 documents the direct ratio would need for the same error; coverage is that of nominal 80 %
@@ -43,7 +43,14 @@ from estimators.features import Features
 from estimators.pool import joint_recall
 
 DOCUMENTS, DRAWS, LEVEL, FOLDS, LEARNT = (20, 50, 100), 150, 0.8, 5, 1000
-WAYS = ("direct", "θν common", "θν per system", "totals", "totals, regression", "totals, folded in")
+WAYS = (
+    "direct",
+    "θν common",
+    "θν per system",
+    "totals",
+    "totals, regression",
+    "totals, document route",
+)
 
 
 @dataclass(frozen=True)
@@ -167,16 +174,16 @@ def totals(
     drawn: np.ndarray,
     *,
     regression: bool = False,
-    fold_in: bool = False,
+    document_route: bool = False,
 ):
     """Return T_i / (T + M)."""
     n, D, g = drawn.size, world.missed.size, labels.g
     place = np.full(D, -1)
     place[drawn] = np.arange(n)
     inside = place[world.document]
-    known = labels.asked[world.target] | ((inside >= 0) & fold_in)
+    known = labels.asked[world.target] | ((inside >= 0) & document_route)
     rows = np.flatnonzero(known)
-    pi = recalls.folded_in(world.pi[rows], n / D) if fold_in else world.pi[rows]
+    pi = recalls.with_document_route(world.pi[rows], n / D) if document_route else world.pi[rows]
     about = np.column_stack([world.length, np.bincount(world.document, weights=g, minlength=D)])
     return recalls.recall(
         world.member[rows],
@@ -188,7 +195,7 @@ def totals(
         world.missed[drawn],
         D,
         target=np.unique(world.target[rows], return_inverse=True)[1],
-        document=inside[rows] if fold_in else None,
+        document=inside[rows] if document_route else None,
         features=about[drawn] if regression else None,
         feature_totals=about.sum(axis=0) if regression else None,
     ).recall
@@ -202,7 +209,7 @@ def estimates(world: World, labels: Labels, drawn: np.ndarray) -> dict[str, Esti
         "θν per system": product(world, labels, drawn, "per_system"),
         "totals": totals(world, labels, drawn),
         "totals, regression": totals(world, labels, drawn, regression=True),
-        "totals, folded in": totals(world, labels, drawn, fold_in=True),
+        "totals, document route": totals(world, labels, drawn, document_route=True),
     }
 
 

@@ -21,9 +21,9 @@ class Design:
 
     Without clusters (Poisson sampling) ``V = Σ (1 − π) z²``, exactly unbiased.
 
-    With clusters there are two ways in: by itself, with π₁, or with its whole document, with β; so
-    ``π = 1 − (1 − π₁)(1 − β)``. With ``b = (1 − π₁) z`` and b_d its sum over the rows of annotated
-    document d,
+    With clusters there are two inclusion routes: by itself, with π₁, or with its whole document,
+    with β; so ``π = 1 − (1 − π₁)(1 − β)``. With ``b = (1 − π₁) z`` and b_d its sum over the rows of
+    annotated document d,
 
         V = Σ (1 − π) z² + n_d/(n_d − 1) Σ_d (1 − β_d)(b_d − b̄)² − Σ (1 − β) b²
 
@@ -33,8 +33,8 @@ class Design:
     cancel. Every document drawn needs a cluster code, also one without any row; documents with β =
     1 (a first stage on which all else is conditioned) add nothing.
 
-    A row in an annotated document for which that is no way in has code −1 and π = π₁, like a row
-    elsewhere. Where a document brings a row in only with probability q (``answered``: some
+    A row in an annotated document for which that is no inclusion route has code −1 and π = π₁, like
+    a row elsewhere. Where a document brings a row in only with probability q (``answered``: some
     questions in it are given up), let α be the probability without the document: ``π = (1 − β) α +
     β q``, ``b = (1 − α/q) z``, and all else stays as it is.
 

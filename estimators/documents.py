@@ -15,7 +15,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 
 
-def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
+def with_document_route(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
     """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated
     too.
 
@@ -34,7 +34,7 @@ def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> folded_in(np.array([0.5]), 0.2).round(6).tolist()
+    >>> with_document_route(np.array([0.5]), 0.2).round(6).tolist()
     [0.6]
     """
     together: FloatArray = 1 - (1 - checks.probabilities("pi", pi)) * (

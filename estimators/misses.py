@@ -51,8 +51,8 @@ def found_share(
     document : (n,) integer array
         Position of its annotated document; −1: in none, and it does not count.
     design : Design
-        That of :func:`estimators.recall.recall` (targets, then documents). With labels folded in, π
-        must be 1.
+        That of :func:`estimators.recall.recall` (targets, then documents). With the document route,
+        π must be 1.
     target : (n,) integer array, optional
         Code of each row's target among the design's rows; of a row with π = 1 any will do.
 
@@ -66,8 +66,8 @@ def found_share(
     Raises
     ------
     ValueError
-        If shapes disagree, a probability leaves (0, 1], or the design has labels folded in and some
-        π is below 1.
+        If shapes disagree, a probability leaves (0, 1], or the design has the document route and
+        some π is below 1.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def found_share(
         and not certain.all()
     ):
         raise ValueError(
-            "labels of documents are folded in: everything in them is known, so that pi of each"
+            "the design has the document route: everything in them is known, so that pi of each"
             f" row must be 1; got {chance[~certain][0]!r}"
         )
     counts = (inside >= 0) & (f == 1)

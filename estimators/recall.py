@@ -8,8 +8,8 @@ annotated documents.
 
 Influences have one row a target and then one row an annotated document, so that
 :class:`estimators.design.Design` gives every variance, also where the documents' own labels of pool
-targets count too ("two ways in"). References: Särndal, Swensson and Wretman (1992), sections 3.3,
-5.6 and 6.4; Chaganty 2018, section 3.5.
+targets count too ("two inclusion routes"). References: Särndal, Swensson and Wretman (1992),
+sections 3.3, 5.6 and 6.4; Chaganty 2018, section 3.5.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from estimators import checks
 from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
 from estimators.checks import FloatArray, IntArray, Numbers, plain
 from estimators.design import Design
-from estimators.documents import document_probabilities, folded_in, unseen
+from estimators.documents import document_probabilities, unseen, with_document_route
 from estimators.estimate import Estimate, with_columns
 from estimators.horvitz_thompson import difference
 
@@ -33,12 +33,12 @@ __all__ = [
     "Recall",
     "Totals",
     "f1",
-    "folded_in",
     "from_totals",
     "recall",
     "totals",
     "unseen",
     "with_anticipated",
+    "with_document_route",
 ]
 
 
@@ -207,8 +207,8 @@ def recall(
     document : (n,) integer array, optional
         Folds the documents' own labels in: for each labelled row the position in ``counts`` of the
         annotated document that its target lies in, −1 for none. ``pi`` must then be
-        :func:`folded_in` with β = n_d/D. Only documents drawn with equal probabilities. A target
-        for which its document is no way in has −1, and its own ``pi``.
+        :func:`with_document_route` with β = n_d/D. Only documents drawn with equal probabilities. A
+        target for which its document is no inclusion route has −1, and its own ``pi``.
     own : mapping of column to Estimate, optional
         T_i of systems whose team had seen labels when it uploaded, in place of what the common
         probabilities give: from :func:`estimators.horvitz_thompson.difference` with probabilities
@@ -256,8 +256,7 @@ def recall(
     )
     if document is not None and inclusion is not None:
         raise ValueError(
-            "document labels fold in only where documents have equal probabilities; got"
-            " inclusion too"
+            "the document route needs documents with equal probabilities; got inclusion too"
         )
     beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
     design = _design(

@@ -3,9 +3,9 @@ or judged.
 
 Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it:
 then everything that was stated in these documents when it was ordered has a label, and the
-documents are a route of their own (for what, is said in `kbpo.inclusion.documents`). Its money is set aside
-with the order; where a sweep is follows from its targets, their labels and their questions alone,
-so that this step may be killed anywhere and does each thing once.
+documents are a route of their own (for what, is said in `kbpo.inclusion.documents`). Its money is
+set aside with the order; where a sweep is follows from its targets, their labels and their
+questions alone, so that this step may be killed anywhere and does each thing once.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def _due(sweep: Sweep) -> dict[int, float]:
 @transaction.atomic
 def _settle(pk: int) -> int:
     """1 if all of it is judged now, or known to be missing, or stopped: unless it was, its labels
-    can be folded in.
+    can come by the document route.
     """
     sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
     if sweep.settled_at is not None or sweep.targets.filter(done_at=None).exists():

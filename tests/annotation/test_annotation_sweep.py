@@ -1,5 +1,5 @@
-"""A sweep from its order to labels that are folded in: price, questions, answers, money, kills, and
-what it leaves.
+"""A sweep from its order to labels by the document route: price, questions, answers, money, kills,
+and what it leaves.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_
             call_command("sweep_documents", *wrong)
 
 
-def test_it_goes_from_the_order_to_labels_that_are_folded_in(world: World) -> None:
+def test_it_goes_from_the_order_to_labels_by_the_document_route(world: World) -> None:
     row = order(world)
     n = row.targets.count()
     move()

@@ -117,8 +117,8 @@ def test_a_lucky_sample_does_not_make_recall_certain():
 
 
 def test_documents_keep_their_whole_variance():
-    """Where no label folds in, the variance of M is all documents': the floor must not leave half
-    of it out.
+    """Where there is no document route, the variance of M is all documents': the floor must not
+    leave half of it out.
     """
     members = np.array([[1.0], [1.0]])
     found = recall(members, np.full(2, 0.5), [1, 1], np.full(2, 0.5), [1.0], 1.0, [3, 0, 1], 30)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estimators.design import Design
-from estimators.documents import folded_in
+from estimators.documents import with_document_route
 from estimators.horvitz_thompson import difference
 from estimators.noise import corrected, corrected_recall, expert_probabilities
 from estimators.recall import f1, recall
@@ -59,11 +59,11 @@ def both(
 @pytest.mark.parametrize("crowd", CROWD)
 @pytest.mark.parametrize("fold", [False, True])
 def test_the_totals_and_every_variance_are_exactly_unbiased(crowd, fold):
-    """Over all labels, all checks and all pairs of three documents; folded in, the targets lie in
-    one each.
+    """Over all labels, all checks and all pairs of three documents; by the document route, the
+    targets lie in one each.
     """
     share = 2 / 3
-    pi = folded_in(PI, share) if fold else PI
+    pi = with_document_route(PI, share) if fold else PI
     ratio = np.array([0.3, 0.6])
     mean, second, variance, total = np.zeros(4), np.zeros((2, 2)), np.zeros((2, 2)), 0.0
     for drawn in itertools.combinations(range(3), 2):

@@ -41,7 +41,7 @@ def test_under_poisson_sampling_variances_and_covariances_are_exactly_unbiased(u
     np.testing.assert_allclose(estimated, second - np.outer(mean, mean), atol=1e-8)
 
 
-def two_ways_in(y, own, pi_1, document, n_documents, n_drawn):
+def two_routes(y, own, pi_1, document, n_documents, n_drawn):
     """Yield chance, estimate, estimated variance for every set of documents and every Poisson
     sample.
     """
@@ -61,13 +61,13 @@ def two_ways_in(y, own, pi_1, document, n_documents, n_drawn):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_with_two_ways_in_the_variance_is_exactly_unbiased(seed):
+def test_with_two_routes_the_variance_is_exactly_unbiased(seed):
     rng = np.random.default_rng(seed)
     document = np.array([0, 0, 0, 1, 1, 2])
     y, own = rng.normal(size=6), rng.normal(size=4)
     pi_1 = rng.uniform(0.1, 0.9, size=6)
     chance, value, variance = map(
-        np.array, zip(*two_ways_in(y, own, pi_1, document, 4, 2), strict=True)
+        np.array, zip(*two_routes(y, own, pi_1, document, 4, 2), strict=True)
     )
     assert chance.sum() == pytest.approx(1)
     assert chance @ value == pytest.approx(y.sum() + own.sum())
@@ -75,7 +75,7 @@ def test_with_two_ways_in_the_variance_is_exactly_unbiased(seed):
 
 
 def some_eligible(y, own, alpha, document, n_documents, n_drawn, eligible, q):
-    """As two_ways_in, where a document brings in only eligible targets, each with probability q.
+    """As two_routes, where a document brings in only eligible targets, each with probability q.
 
     α, the probability without the document, is free of it: a target that is given up is so however
     it was asked.
@@ -102,7 +102,7 @@ def some_eligible(y, own, alpha, document, n_documents, n_drawn, eligible, q):
 
 @pytest.mark.parametrize("q", [1.0, None])
 @pytest.mark.parametrize("seed", range(3))
-def test_where_a_document_is_no_way_in_for_all_of_its_targets_the_variance_is_exactly_unbiased(
+def test_where_a_document_is_no_route_for_all_of_its_targets_the_variance_is_exactly_unbiased(
     seed, q
 ):
     rng = np.random.default_rng(seed)
@@ -117,10 +117,10 @@ def test_where_a_document_is_no_way_in_for_all_of_its_targets_the_variance_is_ex
     assert chance @ variance == pytest.approx(chance @ value**2 - (chance @ value) ** 2)
 
 
-def test_treating_folded_in_labels_as_independent_is_wrong():
+def test_treating_the_document_route_as_independent_is_wrong():
     y, own = np.ones(6), np.zeros(4)
     pi_1, document = np.full(6, 0.2), np.array([0, 0, 0, 0, 0, 1])
-    chance, value, _ = map(np.array, zip(*two_ways_in(y, own, pi_1, document, 4, 2), strict=True))
+    chance, value, _ = map(np.array, zip(*two_routes(y, own, pi_1, document, 4, 2), strict=True))
     true = chance @ value**2 - (chance @ value) ** 2
     pi = 1 - 0.8 * 0.5
     assert np.sum(y**2 * (1 - pi) / pi) < 0.5 * true

@@ -46,9 +46,9 @@ def test_who_misses_nothing_changes_nothing():
     assert corrected.unseen.variance == pytest.approx(plain.unseen.variance)
 
 
-def test_with_labels_folded_in_a_row_that_is_not_certain_is_refused():
+def test_with_the_document_route_a_row_that_is_not_certain_is_refused():
     folded = Design(np.array([0.6, 0.5]), cluster=[0, 0], beta=0.5)
-    with pytest.raises(ValueError, match=r"folded in.*0\.6"):
+    with pytest.raises(ValueError, match=r"document route.*0\.6"):
         found_share([1], [True], [1], [0.6], [0], folded)
     assert found_share([1], [True], [1], [1.0], [0], folded).value == 1
 
@@ -73,13 +73,13 @@ def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influenc
 
 @pytest.mark.statistical
 def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_variance():
-    """Labels folded in by documents, facts missed at random, an unlabelled late half of the
+    """Labels by the document route, facts missed at random, an unlabelled late half of the
     predictions.
     """
     rng, repeats, D, n_d, c, pi_1 = np.random.default_rng(5), 1500, 100, 40, 0.7, 0.2
     place = np.repeat(np.arange(D), 8)
     f = (rng.random(place.size) < 0.6).astype(float)
-    late = np.arange(place.size) % 4 == 0  # stated only after the documents were closed: no way in
+    late = np.arange(place.size) % 4 == 0  # stated only after the documents were closed: no route
     members = (rng.random((place.size, 1)) < 0.7).astype(float)
     marked = rng.random(place.size) < c
     there = rng.poisson(3, D)

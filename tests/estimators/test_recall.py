@@ -13,7 +13,15 @@ from estimators.design import Design
 from estimators.documents import document_probabilities
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import centred
-from estimators.recall import f1, folded_in, from_totals, recall, totals, unseen, with_anticipated
+from estimators.recall import (
+    f1,
+    from_totals,
+    recall,
+    totals,
+    unseen,
+    with_anticipated,
+    with_document_route,
+)
 
 
 def known(counts, n_documents, **more):
@@ -252,8 +260,8 @@ def test_the_anticipated_variance_by_hand_with_its_document_term():
     )
 
 
-def test_folded_in_labels_have_the_chance_of_either_way():
-    np.testing.assert_allclose(folded_in(np.array([0.0, 0.5, 1.0]), 0.2), [0.2, 0.6, 1.0])
+def test_labels_by_the_document_route_have_the_chance_of_either_way():
+    np.testing.assert_allclose(with_document_route(np.array([0.0, 0.5, 1.0]), 0.2), [0.2, 0.6, 1.0])
 
 
 def test_f1_by_hand_with_its_covariance():
@@ -321,15 +329,18 @@ class Corpus:
         self.truth = self.members[self.f == 1].sum(axis=0) / self.f.sum()
         self.n_documents = n_documents
 
-    def replay(self, rng, n_drawn, pi_1, *, fold_in):
+    def replay(self, rng, n_drawn, pi_1, *, document_route):
         """Return recall from one sample of targets and documents; g is a constant."""
         drawn = rng.choice(self.n_documents, n_drawn, replace=False)
         code = np.full(self.n_documents, -1)
         code[drawn] = np.arange(n_drawn)
         asked = self.pool & (rng.random(self.document.size) < pi_1)
         inside = code[self.document]
-        rows = asked | (self.pool & (inside >= 0)) if fold_in else asked
-        pi = np.full(rows.sum(), folded_in(pi_1, n_drawn / self.n_documents) if fold_in else pi_1)
+        rows = asked | (self.pool & (inside >= 0)) if document_route else asked
+        pi = np.full(
+            rows.sum(),
+            with_document_route(pi_1, n_drawn / self.n_documents) if document_route else pi_1,
+        )
         g = 0.6
         return recall(
             self.members[rows],
@@ -340,17 +351,17 @@ class Corpus:
             g * self.pool.sum(),
             self.counts[drawn],
             self.n_documents,
-            document=inside[rows] if fold_in else None,
+            document=inside[rows] if document_route else None,
         )
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("fold_in", [False, True])
-def test_recall_covers_as_often_as_it_says(fold_in):
+@pytest.mark.parametrize("document_route", [False, True])
+def test_recall_covers_as_often_as_it_says(document_route):
     corpus, rng, repeats = Corpus(), np.random.default_rng(1), 500
     hits, values, variances = np.zeros(2), [], []
     for _ in range(repeats):
-        found = corpus.replay(rng, 30, 0.15, fold_in=fold_in)
+        found = corpus.replay(rng, 30, 0.15, document_route=document_route)
         low, high = found.recall.confidence_interval(0.8, method="wilson")
         hits += (low <= corpus.truth) & (corpus.truth <= high)
         values.append(found.recall.value)
@@ -365,9 +376,13 @@ def test_folding_in_narrows_recall():
     corpus, rng = Corpus(), np.random.default_rng(2)
     spread = [
         np.var(
-            [corpus.replay(rng, 30, 0.15, fold_in=fold_in).recall.value for _ in range(300)], axis=0
+            [
+                corpus.replay(rng, 30, 0.15, document_route=document_route).recall.value
+                for _ in range(300)
+            ],
+            axis=0,
         )
-        for fold_in in (False, True)
+        for document_route in (False, True)
     ]
     assert np.all(spread[1] < spread[0])
 

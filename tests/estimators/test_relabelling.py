@@ -14,7 +14,7 @@ from estimators.horvitz_thompson import anticipated_variance, inclusion_iid
 from estimators.model import correlation, expected_error
 from estimators.noise import expert_design, ppi
 from estimators.poisson import planned_variance
-from estimators.recall import f1, folded_in, recall, with_anticipated
+from estimators.recall import f1, recall, with_anticipated, with_document_route
 
 ROWS, TARGETS, DOCUMENTS, SYSTEMS = 7, 4, 3, 3
 CORPUS = 9
@@ -62,11 +62,13 @@ class World:
             counts=self.counts[old],
         )
 
-    def recall(self, *, fold_in):
+    def recall(self, *, document_route):
         """Return recall with everything that it takes, the anticipated variance included."""
         pi = self.pi
-        if fold_in:
-            pi = np.where(self.document >= 0, folded_in(self.pi, DOCUMENTS / CORPUS), self.pi)
+        if document_route:
+            pi = np.where(
+                self.document >= 0, with_document_route(self.pi, DOCUMENTS / CORPUS), self.pi
+            )
         found = recall(
             self.stated,
             pi,
@@ -78,7 +80,7 @@ class World:
             CORPUS,
             target=self.target,
             n_targets=TARGETS,
-            document=self.document if fold_in else None,
+            document=self.document if document_route else None,
             pool_weight=self.other,
             pool_label=np.maximum(self.label, 0.5),
             pool_g=np.maximum(self.g, 0.5),
@@ -152,9 +154,12 @@ def agree(one, other):
 
 @given(worlds(), orders, st.booleans())
 @quick
-def test_names_and_orders_permute_recall_and_change_nothing_else(world, names, fold_in):
+def test_names_and_orders_permute_recall_and_change_nothing_else(world, names, document_route):
     _, targets, documents, systems = names
-    one, other = world.recall(fold_in=fold_in), world.renamed(*names).recall(fold_in=fold_in)
+    one, other = (
+        world.recall(document_route=document_route),
+        world.renamed(*names).recall(document_route=document_route),
+    )
     for before, after in ((one.recall, other.recall), (one.totals.systems, other.totals.systems)):
         agree(after.value, np.asarray(before.value)[systems])
         agree(after.variance, np.asarray(before.variance)[systems])
@@ -197,7 +202,7 @@ def test_names_and_orders_permute_corrected_precision_and_change_nothing_else(wo
 @quick
 def test_two_systems_that_state_the_same_are_told_the_same(world):
     twins = replace(world, stated=world.stated[:, [0, 0, 2]], total_g=world.total_g[[0, 0, 2]])
-    found, (estimate, _) = twins.recall(fold_in=True), twins.corrected()
+    found, (estimate, _) = twins.recall(document_route=True), twins.corrected()
     assert found.recall.value[0] == found.recall.value[1] or np.isnan(found.recall.value[:2]).all()
     assert estimate.value[0] == estimate.value[1] and estimate.variance[0] == estimate.variance[1]
 

@@ -256,8 +256,8 @@ def test_the_number_that_would_do() -> None:
 
 
 def test_documents_that_were_read_in_full_bring_their_labels_to_slices_too(world: World) -> None:
-    """Half of the targets are asked, and half of the documents closed: both ways in count, with
-    clusters.
+    """Half of the targets are asked, and half of the documents closed: both inclusion routes count,
+    with clusters.
     """
     row = world.system("whole", lambda one: True)
     asked = world.sample(row, 0.5)

@@ -1,5 +1,5 @@
 """Documents that were swept: what nobody marked in them was asked, and their judgments count as a
-second way in.
+second inclusion route.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.sampling.ways import pi_of
 pytestmark = pytest.mark.django_db
 
 
-def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -> None:
+def test_what_was_stated_has_two_routes_and_what_came_later_one(swept: Swept) -> None:
     before = read(swept.world.track).inclusion
     assert before.n_clusters == 0 and (before.chances.document == 0).all()
     swept.follow_up()
@@ -57,7 +57,7 @@ def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -
 
 
 def test_what_a_withdrawn_submission_stated_stays_eligible(swept: Swept) -> None:
-    """Else a team could choose by what it saw which targets have two ways in."""
+    """Else a team could choose by what it saw which targets have two inclusion routes."""
     swept.follow_up()
     swept.add_late()
     before = read(swept.world.track).inclusion

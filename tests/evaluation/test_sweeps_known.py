@@ -64,7 +64,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
         assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
 
 
-def test_what_only_a_team_that_knew_the_documents_states_has_no_second_way_in(swept: Swept) -> None:
+def test_what_only_a_team_that_knew_the_documents_states_has_no_second_route(swept: Swept) -> None:
     swept.follow_up()
     again = swept.world.system("again", lambda one: early(one) or late(one))
     swept.world.answer(swept.world.sample(again, 0.7))

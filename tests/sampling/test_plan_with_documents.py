@@ -177,7 +177,7 @@ def test_where_documents_tell_enough_nothing_is_asked_and_it_is_scored(toy: Toy)
     assert printed.value == pytest.approx(made.world.share_true(mine))
 
 
-def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> None:
+def test_what_a_sweep_did_not_ask_about_has_no_second_route(swept: Swept) -> None:
     swept.follow_up()
     late = swept.add_late()
     state = State(late)

@@ -1,4 +1,4 @@
-"""The probability of a target that a team knew to be unjudged: every way in by itself."""
+"""The probability of a target that a team knew to be unjudged: every inclusion route by itself."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_documents_that_were_read_by_then_are_no_chance_whatever_is_stated_in_th
         False,
         False,
     ]
-    # four in ten documents were read since; for the last two no document is a way in
+    # four in ten documents were read since; for the last two no document is an inclusion route
     assert np.allclose(
         own(with_them, now),
         [1, 1 - 0.5 * (1 - 0.4 / 0.8), 0.5, 0.5],

@@ -38,7 +38,7 @@ LEAST_LEFT = 0.01
 differ by: then all is asked, and more people would be needed"""
 TOGETHER = 2.0
 """How much more variance judgments leave that come in by whole documents, since errors of the
-model go together there (`benchmarks/fold_in.py` measures it). A guess for plans alone: what is
+model go together there (`benchmarks/document_route.py` measures it). A guess for plans alone: what is
 realised counts whatever it is."""
 
 

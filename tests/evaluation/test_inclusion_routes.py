@@ -1,5 +1,5 @@
-"""The probabilities of the two ways in are those with which labels come to be known, whatever
-people give up.
+"""The probabilities of the two inclusion routes are those with which labels come to be known,
+whatever people give up.
 
 A world in arrays: some targets are drawn and asked, documents are read, a sweep asks what nobody
 marked, more is drawn. People answer only a share of what a draw asks, another share of what a sweep
@@ -42,7 +42,7 @@ class World:
     early: tuple[float, float] = (0.8, 0.1)
     late: tuple[float, float] = (0.9, 0.5)
     fold: bool = True
-    """The swept documents are a second way in"""
+    """The swept documents are a second inclusion route"""
 
     def happen(self, rng: np.random.Generator) -> tuple[Data, Array]:
         """What the service would have read then, and the truth, of a system that states all and of
@@ -132,9 +132,13 @@ WORLDS = {
     "both, the sweep less": World(by_draw=0.9, by_sweep=0.6),
     "both, the draws less": World(by_draw=0.6, by_sweep=0.9),
     "all kinds alike": World(by_draw=0.7, by_sweep=0.7, early=(0.5, 0.5), late=(0.7, 0.7)),
-    "documents are no way in": World(by_draw=0.7, fold=False),
-    "documents are no way in, the sweep less": World(by_draw=0.9, by_sweep=0.6, fold=False),
-    "documents are no way in, the draws less": World(by_draw=0.6, by_sweep=0.9, fold=False),
+    "documents are no inclusion route": World(by_draw=0.7, fold=False),
+    "documents are no inclusion route, the sweep less": World(
+        by_draw=0.9, by_sweep=0.6, fold=False
+    ),
+    "documents are no inclusion route, the draws less": World(
+        by_draw=0.6, by_sweep=0.9, fold=False
+    ),
 }
 
 

@@ -1,11 +1,11 @@
 """How often an 80 % interval of recall is right when the annotated documents' own labels count too.
 
-usage: python benchmarks/fold_in.py [REPEATS]        (default: 300)
+usage: python benchmarks/document_route.py [REPEATS]        (default: 300)
 
 Each repeat asks every target of the pool of 28 real runs with probability π₁ and annotates n_d of
 500 documents. Recall is estimated from what was asked alone, with the documents' labels of pool
-targets folded in but treated as independent, and folded in with the clusters' variance. Coverage is
-that of value ± z·√V (Student's t for the number of documents).
+targets by the document route but treated as independent, and with the clusters' variance. Coverage
+is that of value ± z·√V (Student's t for the number of documents).
 
 The second table is about precision, all of it from whole documents: how many times the variance is
 that of as many targets drawn one by one, mean, least and largest over runs. Plans suppose 2
@@ -26,18 +26,18 @@ from estimators.design import Design
 LEVEL = 0.8
 DOCUMENTS = (20, 50, 100)
 QUESTIONS = (1000, 4000)
-WAYS = ("asked alone", "folded in, independent", "folded in, clusters")
+WAYS = ("asked alone", "document route, independent", "document route, clusters")
 
 
-def sample(pool, g, n_drawn, pi_1, rng, *, fold_in):
+def sample(pool, g, n_drawn, pi_1, rng, *, document_route):
     """Return recall of all runs from one sample of targets and documents."""
     code = np.full(pool.missed.size, -1)
     drawn = rng.choice(pool.missed.size, n_drawn, replace=False)
     code[drawn] = np.arange(n_drawn)
     asked = (rng.random(pool.n_targets) < pi_1)[pool.target]
     inside = code[pool.document]
-    rows = np.flatnonzero(asked | (inside >= 0)) if fold_in else np.flatnonzero(asked)
-    pi = recalls.folded_in(pi_1, n_drawn / pool.missed.size) if fold_in else pi_1
+    rows = np.flatnonzero(asked | (inside >= 0)) if document_route else np.flatnonzero(asked)
+    pi = recalls.with_document_route(pi_1, n_drawn / pool.missed.size) if document_route else pi_1
     return recalls.recall(
         pool.membership[rows],
         np.full(rows.size, pi),
@@ -48,12 +48,14 @@ def sample(pool, g, n_drawn, pi_1, rng, *, fold_in):
         pool.missed[drawn],
         pool.missed.size,
         target=np.unique(pool.target[rows], return_inverse=True)[1],
-        document=inside[rows] if fold_in else None,
+        document=inside[rows] if document_route else None,
     )
 
 
 def independent(found):
-    """Return the variance of recall if folded-in labels were taken for independent ones."""
+    """Return the variance of recall if labels by the document route were taken for independent
+    ones.
+    """
     n_targets = found.totals.pool.influence.size
     cluster = found.design.cluster.copy()
     cluster[:n_targets] = -1
@@ -70,8 +72,8 @@ def measure(pool, g, n_drawn, questions, repeats, rng):
     values = {way: [] for way in WAYS}
     variances = {way: [] for way in WAYS}
     for _ in range(repeats):
-        alone = sample(pool, g, n_drawn, pi_1, rng, fold_in=False)
-        folded = sample(pool, g, n_drawn, pi_1, rng, fold_in=True)
+        alone = sample(pool, g, n_drawn, pi_1, rng, document_route=False)
+        folded = sample(pool, g, n_drawn, pi_1, rng, document_route=True)
         for way, found, variance in (
             (WAYS[0], alone, alone.recall.variance),
             (WAYS[1], folded, independent(folded)),
@@ -140,7 +142,7 @@ def main() -> None:
         f"{len(pool.systems)} runs, {pool.true.size} instances, {repeats} repeats, nominal"
         f" {LEVEL}\n"
     )
-    tables.show("fold_in", header, table)
+    tables.show("document_route", header, table)
     print("\nPrecision from whole documents: variance over that of targets drawn one by one\n")
     tables.show(
         "fold_in_together",
