@@ -134,7 +134,6 @@ STILL_NAMING: set[str] = {
     "annotation.labels.votes",
     "annotation.models.evidence",
     "annotation.quality.judged",
-    "annotation.quality.tally",
     "annotation.questions.follow_up",
     "annotation.questions.order",
     "annotation.questions.pilot",

@@ -472,11 +472,6 @@ class Track(ABC):
         """The quantities that are compared between systems."""
         return [quantity for quantity in cls.quantities if quantity.short]
 
-    @classmethod
-    def asking_through(cls, interface: str) -> Asking | None:
-        """How the kind asks through an interface; None if it does not."""
-        return next((one for one in cls.asking if one.interface == interface), None)
-
     @property
     def answers(self) -> Decimal:
         """How many answers one question takes, on average: by that a plan is priced."""

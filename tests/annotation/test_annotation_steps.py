@@ -15,7 +15,7 @@ from annotation.desk import command, journey
 from annotation.hits import collect, progress, publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question, Response, Signal, Worker
-from annotation.quality import agreement, describe, tally
+from annotation.quality import agreement, describe
 from annotation.questions import ask
 from kbpo import clock, queue
 from kbpo.instances.models import Label, Target
@@ -338,10 +338,6 @@ def test_the_report_counts_votes_states_and_agreement(
         18,
         0.0,
     )
-    pair = Target.objects.filter(kind="pair").first()
-    assert pair is not None
-    votes = tally.tallies([pair.pk])[pair.pk]
-    assert (votes.n, votes.holds, votes.shown) == (3, {PARTS[0]: 2}, set(PARTS))
     measured = {one.what: one for one in agreement.measure(track=published.track)}["relation"]
     # Of 18 items, 12 are agreed by all (1) and 6 by two of three (1/3); yes is 12 of 54.
     assert measured.observed == pytest.approx((12 + 6 / 3) / 18)

@@ -19,7 +19,6 @@ from estimators.poisson import (
     select,
     uniforms,
     water_fill,
-    without_given_up,
 )
 
 
@@ -194,15 +193,6 @@ def test_any_prefix_of_the_order_is_a_sample_with_proportional_probabilities():
 def test_a_uniform_number_of_one_is_refused():
     with pytest.raises(ValueError, match="below 1"):
         select(np.array([1.0]), np.array([1.0]))
-
-
-def test_those_who_answer_stand_for_those_who_were_given_up():
-    answered, stratum = np.array([True, True, False, True, False]), np.array([0, 0, 0, 2, 3])
-    left = without_given_up(np.full(5, 0.6), answered, stratum)
-    np.testing.assert_allclose(left, [0.4, 0.4, 0.4, 0.6, 0.0])
-    assert np.sum(answered[:3] / left[:3]) == pytest.approx(3 / 0.6)
-    with pytest.raises(ValueError, match="answered"):
-        without_given_up(np.full(5, 0.6), answered[:2], stratum)
 
 
 @given(st.floats(1e-6, 1), st.floats(0, 10), st.floats(1e-6, 1))
