@@ -329,7 +329,7 @@ def either(*tests: ShareTest) -> ShareTest:
     >>> either(ShareTest(9, 1, 5.0, 0.01), ShareTest(7, 4, 4.0, 0.9)).p_value
     0.02
     """
-    known = sum(one.size > 0 for one in tests)
+    known = sum(test.size > 0 for test in tests)
     clearest = min(tests, key=lambda one: (one.size == 0, one.p_value))
     return replace(clearest, p_value=min(1.0, max(known, 1) * clearest.p_value))
 

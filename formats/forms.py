@@ -291,7 +291,7 @@ class _Reader:
         self, keys: dict[str, _Node], path: str, node: _Node
     ) -> tuple[float, float, list[Answer]]:
         ends = self.items(keys["range"], f"{path}, range") if "range" in keys else []
-        values = [one.value for one in ends]
+        values = [end.value for end in ends]
         if len(values) != 2 or not all(_is_whole(value) for value in values):
             at = keys.get("range", node)
             sentence = "A rating needs its range: two whole numbers, as in [1, 5]."

@@ -105,7 +105,11 @@ class Schema:
         text, but nothing is asked about them.
         """
         named = {name for p in self.predicates.values() for pair in p.types for name in pair}
-        return [one for one in self.entity_types.values() if one.name in named]
+        return [
+            entity_type_
+            for entity_type_ in self.entity_types.values()
+            if entity_type_.name in named
+        ]
 
     def knows(self, predicate: str) -> bool:
         """True if the name may stand in a submission, evaluated or not."""

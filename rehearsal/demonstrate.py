@@ -399,9 +399,11 @@ class Demo:
         self, token: str, system: dict[str, str], name: str, track: Track | None = None
     ) -> int:
         track = track or self.track
-        found = Submission.objects.filter(track=track, team__name=system["team"], name=name).first()
-        if found:
-            return found.pk
+        submission = Submission.objects.filter(
+            track=track, team__name=system["team"], name=name
+        ).first()
+        if submission:
+            return submission.pk
         path = Path(system["file"])
         fields = {"track": track.slug, "name": name, "description": system["description"]}
         answer = self._request(

@@ -592,7 +592,7 @@ class _Reader:
             found[criterion] = np.full((len(column), len(self.systems)), np.nan)
             for at, verdict in enumerate(column):
                 if isinstance(verdict, dict):
-                    found[criterion][at] = [_float(verdict[str(one)]) for one in self.systems]
+                    found[criterion][at] = [_float(verdict[str(system)]) for system in self.systems]
                 else:
                     found[criterion][at] = _float(verdict)
         return found
@@ -712,7 +712,7 @@ class _Reader:
         told, instances = self.release.columns("facts"), self.instances
         stated = np.zeros((self.instance.size, len(self.systems)), dtype=np.bool_)
         for at, systems in enumerate(instances["stated_by"]):
-            stated[at, [self.column[one] for one in systems]] = True
+            stated[at, [self.column[system] for system in systems]] = True
         links = list(zip(told.get("subject_link", []), told.get("object_link", []), strict=True))
         return Facts(
             fact=_ids(instances["fact"]),
@@ -774,7 +774,7 @@ def _ids(values: Iterable[Any]) -> Ids:
 
 
 def _floats(values: Iterable[Any]) -> Floats:
-    return np.array([_float(one) for one in values], dtype=np.float64)
+    return np.array([_float(value) for value in values], dtype=np.float64)
 
 
 def _bools(values: Iterable[Any]) -> Bools:

@@ -415,12 +415,12 @@ def standings(track: Track) -> list[Standing]:
     """The gold questions of a track that are dealt out, newest first, with how people answer
     them.
     """
-    rows = list(
+    golds = list(
         Gold.objects.filter(question__track=track, retired_at=None).select_related(
             "question", "made_by"
         )
     )
-    comparisons = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=rows)
+    comparisons = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=golds)
     counts: Counter[tuple[int, bool]] = Counter()
     for question, against, n in (
         comparisons.values_list("assignment__hit__questions", "against")
@@ -434,5 +434,5 @@ def standings(track: Track) -> list[Standing]:
             counts[row.question_id, True] + counts[row.question_id, False],
             counts[row.question_id, True],
         )
-        for row in sorted(rows, key=lambda one: -one.pk)
+        for row in sorted(golds, key=lambda one: -one.pk)
     ]

@@ -305,8 +305,10 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     for responses in counting.values():
         for response in responses:
             answers.add(response.assignment_id)
-    rows = list(Comparison.objects.filter(kind="majority", assignment__in=answers))
-    other = [row for row in rows if row.against != bool(known.get(row.assignment_id, (0, []))[1])]
+    comparisons = list(Comparison.objects.filter(kind="majority", assignment__in=answers))
+    other = [
+        row for row in comparisons if row.against != bool(known.get(row.assignment_id, (0, []))[1])
+    ]
     for row in other:
         row.against = not row.against
     Comparison.objects.bulk_update(other, ["against"])

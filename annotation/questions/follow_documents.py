@@ -91,7 +91,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     open_ones = [question for question in asked if question.status != "settled"]
     return (
         "at the names"
-        if any(one.interface == MENTIONS for one in open_ones)
+        if any(open_one.interface == MENTIONS for open_one in open_ones)
         else "at the relations"
     )
 

@@ -164,11 +164,11 @@ def undo(number: str, who: User, why: str) -> Payout:
 
     A second click gives the same row."""
     reason = " ".join(why.replace("\x00", "").split())
-    found = Payout.objects.filter(number=number, undoes=None).first()
-    if found is None:
+    payout = Payout.objects.filter(number=number, undoes=None).first()
+    if payout is None:
         raise CannotPay("There is no such payout.")
-    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=found.worker_id)
-    if (made := Payout.objects.filter(undoes=found).first()) is not None:
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=payout.worker_id)
+    if (made := Payout.objects.filter(undoes=payout).first()) is not None:
         return made
     if not 1 <= len(reason) <= LONGEST:
         raise CannotPay(
@@ -179,7 +179,7 @@ def undo(number: str, who: User, why: str) -> Payout:
             "Nothing was undone: this annotator has left and was erased, and cannot be paid any"
             " more."
         )
-    items = PayoutItem.objects.filter(payout=found, undone=False)
+    items = PayoutItem.objects.filter(payout=payout, undone=False)
     answers = Assignment.objects.select_for_update(of=("self",)).filter(
         payment__payout_items__in=items
     )
@@ -193,24 +193,24 @@ def undo(number: str, who: User, why: str) -> Payout:
     items.update(undone=True)
     undone = Payout.objects.create(
         worker=worker,
-        amount=-found.amount,
+        amount=-payout.amount,
         reference=reason,
-        key=f"undo:{found.number}",
+        key=f"undo:{payout.number}",
         paid_by=who,
-        undoes=found,
+        undoes=payout,
     )
     note(
         "undo payout",
-        f"payout:{found.number}",
+        f"payout:{payout.number}",
         who=who,
         why=reason,
-        before=f"${found.amount}",
+        before=f"${payout.amount}",
         after="owed",
     )
     tell(
         worker,
-        f"${found.amount} are owed to you again",
-        f"Receipt {found.number} was taken back: {reason}. If the money did reach you, tell us.",
+        f"${payout.amount} are owed to you again",
+        f"Receipt {payout.number} was taken back: {reason}. If the money did reach you, tell us.",
     )
     return undone
 

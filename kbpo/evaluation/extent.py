@@ -79,8 +79,10 @@ def _pair(track: Track) -> dict[str, Any]:
 
 def _judged(submission: Submission, targets: set[int]) -> set[int]:
     """Those of these targets of which some prediction has a verdict."""
-    rows = Prediction.objects.filter(submission=submission, instance__target__in=targets)
-    pairs = np.array(list(rows.values_list("instance_id", "instance__target_id")), dtype=np.int64)
+    predictions = Prediction.objects.filter(submission=submission, instance__target__in=targets)
+    pairs = np.array(
+        list(predictions.values_list("instance_id", "instance__target_id")), dtype=np.int64
+    )
     if not pairs.size:
         return set()
     verdicts = kind_of(submission.track).judge(pairs[:, 0], [submission.pk])

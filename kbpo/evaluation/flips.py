@@ -74,8 +74,8 @@ def flips_of(submission: Submission) -> dict[int, Flip]:
     """
     if not is_answered(submission):
         return {}
-    rows = Flip.objects.filter(submission=submission, criterion=submission.track.criterion)
-    return {one.instance_id: one for one in rows.order_by("pk")}
+    flips = Flip.objects.filter(submission=submission, criterion=submission.track.criterion)
+    return {row.instance_id: row for row in flips.order_by("pk")}
 
 
 def turned(submission: Submission) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def judges_of(evaluation: Evaluation | None, submission: Submission | None = Non
 
 def _differ(track: Track) -> bool:
     """Whether single ratings count under a track's criterion."""
-    criteria = {one.name: one for one in kind_of(track).criteria}
+    criteria = {criterion.name: criterion for criterion in kind_of(track).criteria}
     return criteria[track.criterion].single == "mean"
 
 

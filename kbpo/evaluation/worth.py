@@ -213,7 +213,7 @@ def _quadrants(
         instance[order[one[order]]][:EXAMPLES].tolist()
         for one, order in zip(shares, orders, strict=True)
     ]
-    return {"quadrants": [float(one.mean()) for one in shares], "examples": examples}
+    return {"quadrants": [float(share.mean()) for share in shares], "examples": examples}
 
 
 def _number(value: float) -> float | None:

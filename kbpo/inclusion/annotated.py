@@ -24,9 +24,11 @@ LEAST = 2
 
 def annotated(track: Track) -> Annotated:
     """The annotated documents of a track that count now."""
-    rows = list(DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position"))
-    gone = given_up(row.document_id for row in rows if row.settled_at is None)
-    first, second = ([row for row in rows if row.stage == stage] for stage in (1, 2))
+    document_samples = list(
+        DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
+    )
+    gone = given_up(row.document_id for row in document_samples if row.settled_at is None)
+    first, second = ([row for row in document_samples if row.stage == stage] for stage in (1, 2))
     if not second or any(row.settled_at is None and row.document_id not in gone for row in second):
         counted = sorted(_without_gaps(first, gone))
         return Annotated(counted, counted)
@@ -36,15 +38,15 @@ def annotated(track: Track) -> Annotated:
     }
     documents = sorted(chance)
     stage_one = sorted(row.document_id for row in first if row.settled_at)
-    return Annotated(documents, stage_one, np.array([chance[one] for one in documents]))
+    return Annotated(documents, stage_one, np.array([chance[document] for document in documents]))
 
 
 def given_up(documents: Iterable[int]) -> set[int]:
     """Those of some documents whose annotation was given up: their label is empty."""
-    rows = Label.objects.filter(
+    labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}
     )
-    return set(rows.values_list("target__document", flat=True))
+    return set(labels.values_list("target__document", flat=True))
 
 
 def _without_gaps(rows: list[DocumentSample], gone: set[int]) -> list[int]:

@@ -81,8 +81,8 @@ class Draws(Route):
         hidden = set[tuple[int, int]]()
         for owner, targets in self.private.items():
             hidden.update((owner, target) for target in targets.tolist())
-        rows = Sample.objects.filter(batch__in=batches)
-        pairs = rows.values_list("batch__submission_id", "target_id").distinct()
+        samples = Sample.objects.filter(batch__in=batches)
+        pairs = samples.values_list("batch__submission_id", "target_id").distinct()
         return np.isin(self.pool.target_id, [pair[1] for pair in pairs if pair not in hidden])
 
     def _chance(self, batches: QuerySet[SampleBatch]) -> Floats:

@@ -58,5 +58,7 @@ def with_label(pool: Pool, condition: str, *parameters: object) -> Bools:
 
 def _read_by(track: Track, when: datetime) -> list[int]:
     """The documents that were annotated whole by then, for any track of the corpus."""
-    rows = DocumentSample.objects.filter(track__corpus=track.corpus_id, settled_at__lte=when)
-    return list(rows.values_list("document_id", flat=True).distinct())
+    document_samples = DocumentSample.objects.filter(
+        track__corpus=track.corpus_id, settled_at__lte=when
+    )
+    return list(document_samples.values_list("document_id", flat=True).distinct())

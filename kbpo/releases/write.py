@@ -333,21 +333,24 @@ def _draws(track: Track, data: Data) -> Iterator[Row]:
 
 def _estimates(evaluation: Evaluation) -> Iterator[Row]:
     names = ("quantity", "criterion", "distribution", "method", "slice", *REALS, *COUNTS)
-    for one in evaluation.estimates.order_by("pk").iterator():
-        yield {"system": one.submission_id, **{name: getattr(one, name) for name in names}}
+    for estimate in evaluation.estimates.order_by("pk").iterator():
+        yield {
+            "system": estimate.submission_id,
+            **{name: getattr(estimate, name) for name in names},
+        }
 
 
 class _Codes:
     """Codes of the people who answered, in no order, drawn anew for this release."""
 
     def __init__(self, track: Track) -> None:
-        rows = Worker.objects.filter(assignments__responses__question__track=track).distinct()
-        everybody = list(rows.values_list("pk", "platform", "handle"))
+        workers = Worker.objects.filter(assignments__responses__question__track=track).distinct()
+        everybody = list(workers.values_list("pk", "platform", "handle"))
         agreed = Consent.objects.filter(worker__in=[pk for pk, _, _ in everybody])
         self.versions = sorted(set(agreed.values_list("version", flat=True)))
         # Whoever was erased had agreed that answers stay, linked to nobody.
         willing = set(agreed.values_list("worker", flat=True))
-        erased = set(rows.filter(leaving__erased_at__isnull=False).values_list("pk", flat=True))
+        erased = set(workers.filter(leaving__erased_at__isnull=False).values_list("pk", flat=True))
         kept = [one for one in everybody if one[0] in willing | erased]
         secrets.SystemRandom().shuffle(kept)
         self.code = {

@@ -245,11 +245,11 @@ class _Judged:
         target, and how often it did; 0 where nothing was a sample.
         """
         pool = self.pool
-        rows = SampleBatch.objects.filter(
+        sample_batches = SampleBatch.objects.filter(
             submission__in=pool.systems, submission__track=self.track, design="iid"
         ).filter(drawn_at__lte=self.when)
         batches = []
-        for pk, kind, owner in rows.order_by("pk").values_list(
+        for pk, kind, owner in sample_batches.order_by("pk").values_list(
             "pk", "distribution__kind", "submission_id"
         ):
             is_sample = ~np.isin(pool.target_id, self.hidden.get(owner, []))

@@ -185,14 +185,14 @@ def systems(track: Track) -> dict[str, Mapping[str, int]]:
 
 def _named(track: Track) -> dict[str, tuple[int, Mapping[str, int]]]:
     kind = kind_of(track)
-    rows = list(
+    submissions = list(
         Submission.objects.filter(track=track, status__in=STORED)
         .select_related("team")
         .order_by("pk")
     )
-    names = [row.name for row in rows]
+    names = [row.name for row in submissions]
     found: dict[str, tuple[int, Mapping[str, int]]] = {}
-    for row in rows:
+    for row in submissions:
         name = row.name if names.count(row.name) == 1 else f"{row.team.name} {row.name}"
         if name in found:  # one team may give two runs one name
             name = f"{name} {row.pk}"

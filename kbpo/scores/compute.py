@@ -37,10 +37,12 @@ def tick() -> int:
         versions = [[metric.name, metric.version] for metric in class_of(name).metrics]
         if not versions:
             continue
-        rows = Submission.objects.filter(track__kind=name, status__in=STORED)
-        fresh = [Computing(submission=one, status="wanted") for one in rows.filter(computing=None)]
+        submissions = Submission.objects.filter(track__kind=name, status__in=STORED)
+        fresh = [
+            Computing(submission=row, status="wanted") for row in submissions.filter(computing=None)
+        ]
         Computing.objects.bulk_create(fresh, ignore_conflicts=True)
-        of_kind = Computing.objects.filter(submission__in=rows)
+        of_kind = Computing.objects.filter(submission__in=submissions)
         of_kind.filter(status="made").exclude(versions=versions).move("wanted")
     done, until = 0, time.monotonic() + LONGEST
     while time.monotonic() < until and (moved := work(Computing, "wanted", _some)):

@@ -36,7 +36,11 @@ def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iter
 
 def ordered(track: Track) -> list[str]:
     """The criteria of a track, the guaranteed one first."""
-    others = [one for one in kind_of(track).criterion_names() if one != track.criterion]
+    others = [
+        criterion_name
+        for criterion_name in kind_of(track).criterion_names()
+        if criterion_name != track.criterion
+    ]
     return [track.criterion, *others]
 
 

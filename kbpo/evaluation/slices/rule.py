@@ -146,7 +146,7 @@ def _names(raw: dict[str, Any], key: str, known: Collection[str]) -> tuple[str, 
     if (
         not isinstance(values, list)
         or not values
-        or not all(isinstance(one, str) for one in values)
+        or not all(isinstance(value, str) for value in values)
     ):
         raise BadRule(f"{key} must be a list of names; got {_shown(values)}.")
     for one in values:
@@ -163,7 +163,7 @@ def _range(raw: dict[str, Any]) -> tuple[float, float] | None:
         return None
     ends = raw["confidence"]
     numbers = (
-        isinstance(ends, list) and len(ends) == 2 and all(type(one) in (int, float) for one in ends)
+        isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
     )
     if not numbers or not 0 <= ends[0] <= ends[1] <= 1:
         raise BadRule(
@@ -191,7 +191,7 @@ def _days(raw: dict[str, Any]) -> tuple[str, str] | None:
         return None
     ends = raw["date"]
     try:
-        first, last = (date.fromisoformat(one).isoformat() for one in ends)
+        first, last = (date.fromisoformat(end).isoformat() for end in ends)
     except (TypeError, ValueError):
         first, last = "1", "0"
     if not isinstance(ends, list) or first > last:

@@ -239,7 +239,7 @@ def _linked(data: Data) -> list[Key | None]:
     assert data.facts is not None
     rows = zip(data.facts.predicate.tolist(), data.facts.links.tolist(), strict=True)
     return [
-        (predicate, *(one.lower() for one in ends)) if all(ends) else None
+        (predicate, *(end.lower() for end in ends)) if all(ends) else None
         for predicate, ends in rows
     ]
 

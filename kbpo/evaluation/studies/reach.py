@@ -117,7 +117,10 @@ def read_incidence(track: Track) -> Incidence | None:
         names = entities_found(
             track.corpus, list(read.values_list("document_id", flat=True)), clock.now()
         )
-        rows, source = [(*one, True) for one in occurrences(track.corpus, names)], "people"
+        rows, source = (
+            [(*occurrence, True) for occurrence in occurrences(track.corpus, names)],
+            "people",
+        )
     if not rows:
         return None
     documents, entities, counts, of_people = zip(*rows, strict=True)

@@ -62,14 +62,14 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     if not _due(track):
         return None
     when, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
-    first = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
+    document_batch = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
     before = _drawn(track)
-    size = min(first.settings["both_stages"], track.corpus.n_documents) - len(before)
+    size = min(document_batch.settings["both_stages"], track.corpus.n_documents) - len(before)
     if size < LEAST:
         log.warning("The second stage of %s has nothing left to draw.", track.name)
         return None
     documents, pi, said = _probabilities(
-        track, before, size, when, first.settings.get("uniform_share", UNIFORM_SHARE)
+        track, before, size, when, document_batch.settings.get("uniform_share", UNIFORM_SHARE)
     )  # reads all texts: not while the track is locked
     with transaction.atomic():
         Track.objects.select_for_update().only("pk").get(pk=track.pk)
@@ -82,7 +82,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
             size=size,
             seed=seed,
             settings=said,
-            user=first.user,
+            user=document_batch.user,
             drawn_at=when,
         )
         DocumentSample.objects.bulk_create(

@@ -145,8 +145,8 @@ def _criterion(question: Question) -> Criterion:
 def field_of(question: Question) -> dict[str, Any]:
     """What a page needs of a question; the values of its answers in [0, 1]."""
     options = [
-        {"label": one.label, "value": question.share(one.value), "cue": one.cue}
-        for one in question.answers
+        {"label": answer.label, "value": question.share(answer.value), "cue": answer.cue}
+        for answer in question.answers
     ]
     return {
         "name": question.name,
@@ -284,14 +284,14 @@ class PreferenceTrack(DeclaredTrack):
             submission=submission_id
         ).delete()  # a file that waited is read again
         Written.objects.bulk_create(rows, batch_size=2000)
-        others = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
+        submissions = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
         stored = store(
             submission_id,
             self.corpus,
             self.target_kind,
             self._pairs(submission_id, self._opponents(submission_id), with_references=True),
         )
-        waiting = others.filter(status="received", reason=WAITS)
+        waiting = submissions.filter(status="received", reason=WAITS)
         if waiting.update(next_try_at=clock.now()):
             nudge("ingest")
         if not stored:
@@ -309,14 +309,14 @@ class PreferenceTrack(DeclaredTrack):
         there is none yet, and people wrote nothing either, the drafts of other teams: the first two
         systems of a track would wait for each other for ever.
         """
-        others = Submission.objects.filter(track=self.track, is_private=False).exclude(
+        submissions = Submission.objects.filter(track=self.track, is_private=False).exclude(
             pk=submission_id
         )
-        taking_part = list(others.confirmed().order_by("pk").values_list("pk", flat=True))
+        taking_part = list(submissions.confirmed().order_by("pk").values_list("pk", flat=True))
         if taking_part or any(self._references(submission_id).values()):
             return taking_part
         team = Submission.objects.values_list("team", flat=True).get(pk=submission_id)
-        drafts = others.exclude(status__in=GONE).exclude(team=team)
+        drafts = submissions.exclude(status__in=GONE).exclude(team=team)
         return list(drafts.order_by("pk").values_list("pk", flat=True))
 
     def _references(self, submission_id: int) -> dict[str, list[str]]:
@@ -324,8 +324,8 @@ class PreferenceTrack(DeclaredTrack):
         for.
         """
         keys = Written.objects.filter(submission=submission_id).values("key")
-        rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
-        return {asked.key: asked.references[:1] for asked in rows}
+        inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
+        return {asked.key: asked.references[:1] for asked in inputs}
 
     def _pairs(
         self, submission_id: int, others: Sequence[int], *, with_references: bool = False
@@ -337,19 +337,23 @@ class PreferenceTrack(DeclaredTrack):
         if with_references:
             for key, references in self._references(submission_id).items():
                 texts[key] += references
-        rows = Written.objects.filter(submission__in=others, key__in=keys)
-        for row in rows.order_by("submission_id"):
+        writtens = Written.objects.filter(submission__in=others, key__in=keys)
+        for row in writtens.order_by("submission_id"):
             texts[row.key].append(row.text)
         for one in own:
             for text in texts[one.key]:
                 yield _pair(one.key, one.text, text, one.line)
 
     def joined(self, submission_id: int) -> list[int]:
-        others = Submission.objects.filter(track=self.track).confirmed().exclude(pk=submission_id)
-        public = list(others.filter(is_private=False).order_by("pk").values_list("pk", flat=True))
+        submissions = (
+            Submission.objects.filter(track=self.track).confirmed().exclude(pk=submission_id)
+        )
+        public = list(
+            submissions.filter(is_private=False).order_by("pk").values_list("pk", flat=True)
+        )
         sides = [(submission_id, public)]
         if not Submission.objects.filter(pk=submission_id, is_private=True).exists():
-            meeting = list(others.order_by("pk").values_list("pk", flat=True))
+            meeting = list(submissions.order_by("pk").values_list("pk", flat=True))
             sides += [(other, [submission_id]) for other in meeting]
         return [
             system

@@ -125,7 +125,7 @@ class KbpTrack(TrackWithRecall):
         canonical ones.
         """
         types = load_schema(self.corpus.schema).entity_types.values()
-        linkable = [one.name for one in types if one.linkable]
+        linkable = [type_.name for type_ in types if type_.linkable]
         return judgments.self_claims(submissions, linkable)
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:

@@ -36,7 +36,9 @@ def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
     that nobody marks in vain.
     """
     counted = schema.counted_types
-    others = [one for one in schema.entity_types.values() if one not in counted]
+    others = [
+        entity_type_ for entity_type_ in schema.entity_types.values() if entity_type_ not in counted
+    ]
     return _text_of(document) | {
         "tokens": [
             list(span) for span in zip(document.token_begin, document.token_end, strict=True)

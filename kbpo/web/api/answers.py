@@ -88,7 +88,7 @@ def _complete(operation: Json, path: str, method: str) -> None:
     answers = operation["responses"]
     parameters = operation.get("parameters", [])
     reads, sends = method == "get", "requestBody" in operation
-    asked = any(one["in"] == "query" for one in parameters)
+    asked = any(parameter["in"] == "query" for parameter in parameters)
     may_be_public = {} in operation.get("security", [{}])
     statuses = {
         "400": sends or asked,

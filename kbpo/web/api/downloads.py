@@ -25,8 +25,10 @@ ASK = "Its documents are not to be downloaded here: ask whoever runs the track f
 
 def public_track(slug: str) -> Track:
     """The track with its corpus. Raises Http404 for drafts and for what does not exist."""
-    rows = Track.objects.exclude(status="draft").select_related("corpus").defer("corpus__hash_key")
-    track = rows.filter(slug=slug).first()
+    tracks = (
+        Track.objects.exclude(status="draft").select_related("corpus").defer("corpus__hash_key")
+    )
+    track = tracks.filter(slug=slug).first()
     if track is None:
         raise Http404(f"There is no track “{slug[:60]}”.")
     return track

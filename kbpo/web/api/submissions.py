@@ -182,10 +182,10 @@ def _further(submission: Submission) -> dict[str, Any] | None:
 
 def own(request: Request) -> QuerySet[Submission]:
     """Submissions of the requester's teams (all of them for admins)."""
-    rows = Submission.objects.filter(deleted_at=None).select_related("track", "team")
+    submissions = Submission.objects.filter(deleted_at=None).select_related("track", "team")
     user = request.user
     assert isinstance(user, User)
-    return rows if user.is_staff else rows.filter(team__members=user)
+    return submissions if user.is_staff else submissions.filter(team__members=user)
 
 
 def find(request: Request, pk: int) -> Submission:
@@ -424,8 +424,8 @@ class Problems(APIView):
 
     @extend_schema(operation_id="list_problems", parameters=PAGING, responses={200: page_of_list()})
     def get(self, request: Request, pk: int) -> Response:
-        rows = Problem.objects.filter(submission=find(request, pk)).order_by("line", "pk")
-        pages, page = page_of(rows, request, self)
+        problems = Problem.objects.filter(submission=find(request, pk)).order_by("line", "pk")
+        pages, page = page_of(problems, request, self)
         keys = ("code", "severity", "line", "text", "line_text", "culprit_begin", "culprit_end")
         return pages.get_paginated_response(
             [{key: getattr(row, key) for key in keys} for row in page]

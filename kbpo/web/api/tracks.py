@@ -140,7 +140,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "saved": row.saved,
                 "judges": judges_as_json(shown, row),
                 **{one.name: row.counted.get(one.name) for one in kind.counted},
-                **{one.name: _figure(row.figure(one.name)) for one in kind.columns},
+                **{column.name: _figure(row.figure(column.name)) for column in kind.columns},
             }
             for row in shown.rows
         ],

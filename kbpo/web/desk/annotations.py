@@ -106,16 +106,18 @@ def verb_of(request: HttpRequest) -> str:
 @require_POST
 def change(request: HttpRequest, pk: int) -> HttpResponse:
     """Loads an upload that was tried, or drops one."""
-    known = get_object_or_404(AnnotationUpload.objects.select_related("track"), pk=pk)
+    annotation_upload = get_object_or_404(AnnotationUpload.objects.select_related("track"), pk=pk)
     verb = verb_of(request)
     if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:
         about = f"annotation upload:{pk}"
-        note(f"{verb} annotations", about, who=admin_of(request), track=known.track.slug)
+        note(
+            f"{verb} annotations", about, who=admin_of(request), track=annotation_upload.track.slug
+        )
         done = "are loaded now" if verb == "load" else "are dropped"
         messages.success(request, f"The annotations {done}.")
-    return redirect("desk-annotations", slug=known.track.slug)
+    return redirect("desk-annotations", slug=annotation_upload.track.slug)
 
 
 urlpatterns = [

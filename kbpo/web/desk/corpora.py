@@ -69,11 +69,11 @@ def show(request: HttpRequest) -> HttpResponse:
         _keep(form, request)
         messages.success(request, "The file is here. It is tried now; nothing is loaded yet.")
         return redirect("desk-corpora")
-    rows = CorpusUpload.objects.select_related("corpus").order_by("-pk")[:LISTED]
+    corpus_uploads = CorpusUpload.objects.select_related("corpus").order_by("-pk")[:LISTED]
     context = {
         "form": form,
-        "rows": rows,
-        "moving": any(row.status in ("received", "wanted") for row in rows),
+        "rows": corpus_uploads,
+        "moving": any(row.status in ("received", "wanted") for row in corpus_uploads),
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "desk/corpora.html", context, status=status)

@@ -111,8 +111,8 @@ def _logged_out(request: HttpRequest, token: object) -> HttpResponse:
     """
     back = request.get_full_path() if request.method == "GET" else reverse("annotate_next")
     if request.method == "POST" and token is not None:
-        found = Assignment.objects.filter(token=token, status="leased").first()
-        if found is not None and lease.renew(found, raw_of(request.POST)):
+        assignment = Assignment.objects.filter(token=token, status="leased").first()
+        if assignment is not None and lease.renew(assignment, raw_of(request.POST)):
             back = reverse("annotate_question", args=[token])
     if _is_asked_by_script(request) or request.path.endswith("/draft/"):
         return JsonResponse({"error": LOGGED_OUT, "login": reverse("login")}, status=401)

@@ -165,12 +165,12 @@ def _names(document: Document) -> list[Span]:
     """The names that came with the document, numbered by what they stand for."""
     numbers: dict[tuple[int, int], int] = {}
     spans = []
-    for one in Mention.objects.filter(document=document).order_by("begin"):
-        canonical = (one.begin, one.end)
-        if one.canonical_begin is not None and one.canonical_end is not None:
-            canonical = (one.canonical_begin, one.canonical_end)
+    for mention in Mention.objects.filter(document=document).order_by("begin"):
+        canonical = (mention.begin, mention.end)
+        if mention.canonical_begin is not None and mention.canonical_end is not None:
+            canonical = (mention.canonical_begin, mention.canonical_end)
         number = numbers.setdefault(canonical, len(numbers) + 1)
-        spans.append(Span(one.begin, one.end, NAME, number=number, type=one.type))
+        spans.append(Span(mention.begin, mention.end, NAME, number=number, type=mention.type))
     return spans
 
 

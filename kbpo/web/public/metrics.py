@@ -88,11 +88,11 @@ def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
     address = reverse("metrics", args=[track.slug])
     return [
         {
-            "url": f"{address}?{urlencode({'criterion': one.name})}",
-            "text": one.label,
-            "current": one.name == chosen,
+            "url": f"{address}?{urlencode({'criterion': criterion.name})}",
+            "text": criterion.label,
+            "current": criterion.name == chosen,
         }
-        for one in kind.criteria
+        for criterion in kind.criteria
     ]
 
 
@@ -103,15 +103,15 @@ def _scorers(told: dict[str, Any]) -> list[dict[str, Any]]:
     rows = [told["together"] | {"label": told["together"]["name"]}] if "together" in told else []
     rows += sorted(told.get("scorers", ()), key=lambda one: -(one.get("worth") or 0.0))
     return [
-        one
+        row
         | {
             "interval": Interval(
-                one.get("worth"),
-                *(end for level in (80, 95) for end in one.get(f"worth_{level}", (None, None))),
+                row.get("worth"),
+                *(end for level in (80, 95) for end in row.get(f"worth_{level}", (None, None))),
             ),
-            "saves": _saves(one.get("worth")),
+            "saves": _saves(row.get("worth")),
         }
-        for one in rows
+        for row in rows
     ]
 
 
@@ -135,16 +135,18 @@ def _names(evaluation: Evaluation | None) -> dict[str, str]:
     """The systems on the board: number -> name."""
     if evaluation is None:
         return {}
-    rows = Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
-    return {str(row.pk): row.full_name for row in rows.order_by("pk")}
+    submissions = (
+        Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
+    )
+    return {str(row.pk): row.full_name for row in submissions.order_by("pk")}
 
 
 def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     """By how much each metric alone over- or underrates each system on the board."""
     return [
-        {"label": one["label"], "bias": [_shade(one["bias"].get(number)) for number in names]}
-        for one in _scorers(told)
-        if one.get("bias")
+        {"label": scorer["label"], "bias": [_shade(scorer["bias"].get(number)) for number in names]}
+        for scorer in _scorers(told)
+        if scorer.get("bias")
     ]
 
 
@@ -158,7 +160,7 @@ def _quadrants(kind: Kind, told: dict[str, Any]) -> dict[str, Any] | None:
     """Where the best single metric and people part, with a text of each kind that everybody may
     see.
     """
-    single = [one for one in _scorers(told)[1:] if one.get("quadrants")]
+    single = [scorer for scorer in _scorers(told)[1:] if scorer.get("quadrants")]
     if not single:
         return None
     words = ("Both like it", "The metric alone", "People alone", "Neither")
@@ -299,20 +301,26 @@ def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told:
     keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
     header = ["metric", "version", "prompt", *keys, "low80", "high80", "low95", "high95", "saves"]
     rows = []
-    for one in _scorers(told):
-        ends = [end for level in (80, 95) for end in one.get(f"worth_{level}", (None, None))]
-        told_of = [one.get(key) for key in keys]
-        named = [one["name"], one.get("version", ""), one.get("prompt", "")]
-        rows.append([*named, *told_of, *ends, one["saves"]])
+    for scorer in _scorers(told):
+        ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
+        told_of = [scorer.get(key) for key in keys]
+        named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
+        rows.append([*named, *told_of, *ends, scorer["saves"]])
     return header, rows
 
 
 def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
     names = _names(evaluation)
     rows = [
-        [one["name"], names[number], one["alone"][number], one["alone"][number] - bias, bias]
-        for one in _scorers(told)
-        for number, bias in one.get("bias", {}).items()
+        [
+            scorer["name"],
+            names[number],
+            scorer["alone"][number],
+            scorer["alone"][number] - bias,
+            bias,
+        ]
+        for scorer in _scorers(told)
+        for number, bias in scorer.get("bias", {}).items()
         if number in names
     ]
     return ["metric", "system", "alone", "people", "bias"], rows
@@ -340,7 +348,11 @@ def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told
 
 
 def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
-    rows = [[one["name"], *one["quadrants"]] for one in _scorers(told) if one.get("quadrants")]
+    rows = [
+        [scorer["name"], *scorer["quadrants"]]
+        for scorer in _scorers(told)
+        if scorer.get("quadrants")
+    ]
     return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows
 
 

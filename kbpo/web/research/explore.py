@@ -206,7 +206,8 @@ def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[st
             (one for one in there if one != ""), key=lambda one: (-(there[one] or 0), str(one))
         )
         named = {
-            words.get(one, (str(one), ""))[0]: words.get(one, ("", str(one)))[1] for one in values
+            words.get(value, (str(value), ""))[0]: words.get(value, ("", str(value)))[1]
+            for value in values
         }
         of = {words.get(one, (str(one), ""))[0]: n for one, n in there.items()}
         filters.append(
@@ -244,7 +245,7 @@ def _filter(
     return {
         "label": label,
         "options": first,
-        "folded": [one for one in options if one not in first],
+        "folded": [option for option in options if option not in first],
     }
 
 
@@ -379,8 +380,10 @@ def newest(request: HttpRequest) -> HttpResponse:
     """To the newest run of one's own that has judgments, else to the newest track's documents."""
     user = request.user
     if isinstance(user, User):
-        rows = Submission.objects.filter(sampled_at__isnull=False, status__in=["judging", "scored"])
-        row = rows.filter(team__members=user).order_by("-pk").first()
+        submissions = Submission.objects.filter(
+            sampled_at__isnull=False, status__in=["judging", "scored"]
+        )
+        row = submissions.filter(team__members=user).order_by("-pk").first()
         if row is not None:
             return redirect("submission-explore", pk=row.pk)
     tracks = Track.objects.exclude(status="draft").filter(

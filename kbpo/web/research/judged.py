@@ -97,13 +97,13 @@ def with_disputes(
     can_be_checked = kind_of(submission.track).can_be_checked
     return [
         replace(
-            one,
-            turned=turned.get(one.prediction.instance_id),
-            dispute=disputes.get(one.prediction.instance.target_id),
+            row,
+            turned=turned.get(row.prediction.instance_id),
+            dispute=disputes.get(row.prediction.instance.target_id),
             disputable=own
             and can_be_checked
-            and one.source in (Label.Source.CROWD, Label.Source.DOCUMENT),
-            undisputed=NOT_DISPUTED.get(one.source, "") if own else "",
+            and row.source in (Label.Source.CROWD, Label.Source.DOCUMENT),
+            undisputed=NOT_DISPUTED.get(row.source, "") if own else "",
         )
-        for one in rows
+        for row in rows
     ]

@@ -116,9 +116,11 @@ def buy(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _own(request: HttpRequest, pk: int) -> Submission:
     """The submission, for those who may spend on it. Raises Http404 for everybody else."""
-    rows = Submission.objects.select_related("track", "team")
+    submissions = Submission.objects.select_related("track", "team")
     user = cast(User, request.user)
-    return get_object_or_404(rows if user.is_staff else rows.filter(team__members=user), pk=pk)
+    return get_object_or_404(
+        submissions if user.is_staff else submissions.filter(team__members=user), pk=pk
+    )
 
 
 def _moment(text: str) -> datetime | None:

@@ -138,12 +138,12 @@ def _url(team: Team, **changes: str) -> str:
 
 def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
     """The runs in a state, and how many there are in each. Raises Http404 for a state there is not."""
-    rows = Submission.objects.filter(team=team).runs().select_related("track", "team")
+    submissions = Submission.objects.filter(team=team).runs().select_related("track", "team")
     of_state = {
-        "all": rows,
-        "under-way": rows.filter(status__in=UNDER_WAY),
-        "scored": rows.filter(status="scored"),
-        "private": rows.filter(is_private=True),
+        "all": submissions,
+        "under-way": submissions.filter(status__in=UNDER_WAY),
+        "scored": submissions.filter(status="scored"),
+        "private": submissions.filter(is_private=True),
     }
     if state not in of_state:
         raise Http404(f"Runs are shown by {', '.join(STATES)}; there is no “{state[:40]}”.")
@@ -253,8 +253,8 @@ def _moment(text: str) -> datetime | None:
 def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
     """A refused upload or a discarded draft leaves the page, with its file."""
     user = cast(User, request.user)
-    rows = Submission.objects.filter(team__members=user, deleted_at=None)
-    row = get_object_or_404(rows.select_related("team"), pk=pk)
+    submissions = Submission.objects.filter(team__members=user, deleted_at=None)
+    row = get_object_or_404(submissions.select_related("team"), pk=pk)
     if delete(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
     else:

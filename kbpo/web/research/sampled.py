@@ -32,7 +32,7 @@ def sampled(submission: Submission) -> dict[str, Any] | None:
     )
     return {
         "design": submission.track.design,
-        "stages": [_stage(submission, one, counts.get(one.pk, 0)) for one in stages],
+        "stages": [_stage(submission, stage, counts.get(stage.pk, 0)) for stage in stages],
         "model": _model(submission),
     }
 

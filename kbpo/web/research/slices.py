@@ -36,7 +36,11 @@ def by_slice(submission: Submission, chosen: str, *, own: bool, address: str) ->
         guaranteed = one.criterion == submission.track.criterion
         name = one.quantity if guaranteed or one.quantity != kind.mean else one.criterion
         found.setdefault(one.slice, {})[name] = one
-    others = [one for one in kind.criterion_names() if one != submission.track.criterion]
+    others = [
+        criterion_name
+        for criterion_name in kind.criterion_names()
+        if criterion_name != submission.track.criterion
+    ]
     if not own and submission.track.status != "closed":
         found = {key: some for key, some in found.items() if some[kind.mean].n_labels >= FEW}
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}

@@ -206,19 +206,19 @@ class Money:
     @property
     def spent(self) -> Decimal:
         """On all tracks together."""
-        return sum((one.spent for one in self.purses), ZERO)
+        return sum((purse.spent for purse in self.purses), ZERO)
 
     @property
     def reserved(self) -> Decimal:
         """Set aside for what is being judged."""
-        return sum((one.reserved for one in self.purses), ZERO)
+        return sum((purse.reserved for purse in self.purses), ZERO)
 
     @property
     def free(self) -> Decimal | None:
         """What runs may still take of all caps; None where a track has none, for then there is no
         sum.
         """
-        left = [one.free for one in self.purses]
+        left = [purse.free for purse in self.purses]
         return None if None in left or not left else sum((one for one in left if one), ZERO)
 
     @property
@@ -239,9 +239,9 @@ class Money:
 
 def money_of(team: Team) -> Money:
     """What the team has spent, set aside and left, on every open track and wherever it has spent."""
-    rows = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
+    tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
-    for track in rows.order_by("name"):
+    for track in tracks.order_by("name"):
         sums = balance(team=team, track=track)
         left: Decimal | None = ZERO
         if track.status == Track.Status.OPEN:
@@ -302,8 +302,10 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An invitation of the team works no more."""
-    rows = Invitation.objects.filter(pk=pk, team=find_team(request, slug))
-    withdraw(rows, cast(User, request.user), why_of(request, "Taken back from the team’s page."))
+    invitations = Invitation.objects.filter(pk=pk, team=find_team(request, slug))
+    withdraw(
+        invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")
+    )
     messages.success(request, "The link works no more.")
     return redirect("team", slug=slug)
 

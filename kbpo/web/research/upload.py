@@ -171,8 +171,8 @@ def _file_page(
 
 def drafts(team: Team) -> QuerySet[Submission]:
     """The team's uploads that nobody has confirmed, newest first."""
-    rows = Submission.objects.filter(team=team).drafts().select_related("track", "team")
-    return rows.order_by("-pk")
+    submissions = Submission.objects.filter(team=team).drafts().select_related("track", "team")
+    return submissions.order_by("-pk")
 
 
 @for_researchers
@@ -241,11 +241,11 @@ def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[
     address = reverse("upload-check", args=[submission.pk])
     return [
         {
-            "url": f"{address}?{urlencode({'target': one.width})}",
-            "text": f"±{one.half_width * 100:g}",
-            "current": one.width == chosen,
+            "url": f"{address}?{urlencode({'target': option.width})}",
+            "text": f"±{option.half_width * 100:g}",
+            "current": option.width == chosen,
         }
-        for one in options
+        for option in options
     ]
 
 
@@ -294,10 +294,10 @@ def _most_severe(rows: QuerySet[Problem]) -> list[Problem]:
 
 def same_as(submission: Submission) -> Submission | None:
     """Another submission of the team with the very same file; None if there is none."""
-    rows = Submission.objects.filter(
+    submissions = Submission.objects.filter(
         team=submission.team_id, track=submission.track_id, file_digest=submission.file_digest
     )
-    return rows.exclude(pk=submission.pk).exclude(status__in=GONE).order_by("-pk").first()
+    return submissions.exclude(pk=submission.pk).exclude(status__in=GONE).order_by("-pk").first()
 
 
 @for_researchers

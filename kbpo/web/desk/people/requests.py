@@ -104,13 +104,13 @@ def write(request: HttpRequest) -> HttpResponse:
             n = speak.write_to_all(subject, text, admin)
             messages.success(request, f"Sent to {n} annotator{'' if n == 1 else 's'}.")
         else:
-            found = list(Worker.objects.filter(Q(handle=to) | Q(user__username=to))[:2])
-            if len(found) != 1:
+            workers = list(Worker.objects.filter(Q(handle=to) | Q(user__username=to))[:2])
+            if len(workers) != 1:
                 raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
-            speak.write(found[0], subject, text, admin)
+            speak.write(workers[0], subject, text, admin)
             there = (
                 "It stands on their page."
-                if found[0].user_id
+                if workers[0].user_id
                 else "The marketplace is asked to hand it over."
             )
             messages.success(request, f"Sent. {there}")

@@ -117,7 +117,7 @@ def _price(
 def _numbers(asked: QueryDict) -> tuple[int, int]:
     """How many workers and items. Raises CannotPilot."""
     numbers = [asked.get(name, "") for name in ("workers", "items")]
-    if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
+    if not all(number.isdecimal() and number.isascii() and len(number) < 6 for number in numbers):
         raise CannotPilot("Say how many workers and how many items.")
     return int(numbers[0]), int(numbers[1])
 
