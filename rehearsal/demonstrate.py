@@ -27,6 +27,7 @@ from django.core.management import call_command
 
 from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
+from annotation.questions.follow_documents import OrderState
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import join
 from kbpo.corpus.models import Corpus
@@ -230,9 +231,7 @@ class Demo:
             return
         self.say("The annotators read the ordered documents to the end")
         deadline = time.monotonic() + 1800
-        while any(
-            order.closed_at is None for order in follow_documents.document_orders(self.track)
-        ):
+        while any(order.closed_at is None for order in self._own_reading()):
             if time.monotonic() > deadline:
                 raise DemoFailed(
                     "The documents were not read within half an hour; see"
@@ -245,6 +244,10 @@ class Demo:
             token = _token(submission.team.name)
             told = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
             self.say(f"  {submission.team.name} {submission.name}: {_told(told)}")
+
+    def _own_reading(self) -> list[OrderState]:
+        """The order of documents that the simulated annotators read: the first."""
+        return follow_documents.document_orders(self.track)[-1:] if self.study.by_hand else []
 
     @property
     def track(self) -> Track:
@@ -310,7 +313,7 @@ class Demo:
     def _is_judged(self, systems: list[dict[str, str]]) -> bool:
         scored = Submission.objects.filter(track=self.track, status="scored")
         names = set(scored.values_list("team__name", "name"))
-        orders = follow_documents.document_orders(self.track) if self.study.by_hand else []
+        orders = self._own_reading()
         scored_texts = Submission.objects.filter(
             track__name__in=[texts.name for texts in self.study.texts], status="scored"
         ).count()
@@ -326,8 +329,12 @@ class Demo:
             self._confirm(token, self._upload(token, system, name), f"{system['team']} {name}")
 
     def _order_reading(self) -> None:
-        """As many documents as systems wait to be read in full by people, once."""
-        if self.study.by_hand or follow_documents.document_orders(self.track):
+        """As many documents as systems wait to be read in full by people, once; unless the
+        simulated annotators have read them all.
+        """
+        orders, read = follow_documents.document_orders(self.track), self._own_reading()
+        n_read = self.study.read_in_full if read else 0
+        if len(orders) > len(read) or n_read >= self.track.corpus.n_documents:
             return
         n = str(self.study.for_people)
         call_command("annotate_documents", self.track.slug, n, yes=True, stdout=io.StringIO())

@@ -378,3 +378,25 @@ def test_agreement_on_what_is_the_same_and_on_titles_is_measured_word_by_word() 
 
 def test_nobody_found_anything() -> None:
     assert settle_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "told"),
+    [
+        ("PER", "person: a name, or a part of one", "a name, or a part of one"),
+        ("ORG", "organization, company, agency", "company, agency"),
+        ("GPE", "country, state: with a government", "country, state: with a government"),
+        ("TITLE", "title, position or profession", "position or profession"),
+        ("PERSON", "person (real or fictional)", ""),
+        ("MISC", "other name (of a work)", "(of a work)"),
+        ("LOC", "place; also “American”", "also “American”"),
+        ("NUM", "number", ""),
+        ("DATE", "date or time", "date or time"),
+    ],
+)
+def test_a_type_is_told_without_saying_its_word_twice(
+    name: str, description: str, told: str
+) -> None:
+    types = [{"name": name, "description": description, "value": None}]
+    [shown] = types_of(Reading(PAYLOAD | {"types": types}))
+    assert shown["about"] == told

@@ -15,7 +15,7 @@ from browsing import IN_CHROMIUM, open_page
 from django.test import Client
 from django.urls import reverse
 from documents_world import answer_to, order, pairs_answer
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from annotation.hits import publish
 from annotation.labels import settle
@@ -118,6 +118,10 @@ def test_the_pairs_of_a_document_by_keyboard_alone(
             page.keyboard.press(key)
     assert seen == PAIRS
     assert page.locator("#judged").inner_text() == "3 of 3 pairs judged"
+    page.keyboard.press("Enter")  # in the rhythm of the others: it shows what is sent
+    expect(page.locator("#missing")).to_contain_text("Look through what you send")
+    expect(page.locator("#summary li")).to_have_count(2)
+    assert Assignment.objects.filter(status="leased").count() == 1
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert sent() == true_answer(paired)

@@ -295,6 +295,10 @@ def test_who_is_paid_gets_a_message_with_the_receipt(
     message = Message.objects.get(subject="You were paid $0.30")
     assert f"/annotate/receipts/{made.number}/" in message.text and "bank 2026" in message.text
     assert IBAN not in message.text, "a mail may go astray"
+    page = ada.get("/annotate/messages/").content.decode()
+    assert f'/annotate/receipts/{made.number}/" rel="nofollow">' in page, (
+        "the receipt is a click away"
+    )
     admin.post(PAGE, {"undo": made.number, "why": "The bank sent it back."})
     assert "owed to you again" in Message.objects.latest("pk").subject
 

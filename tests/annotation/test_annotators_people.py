@@ -181,7 +181,8 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
     )
     admin.post(f"{DESK}appeals/{row.pk}/", {"text": "Changed my mind", "decision": "keep"})
     assert worker().excluded_at is None
-    assert "You are right, sorry." in text_of(ada.get("/annotate/"))
+    page = text_of(ada.get("/annotate/"))
+    assert "You are right, sorry." in page and "you judge again" in page
     assert not Response.objects.exclude(excluded_reason="").exists()
 
 
@@ -226,7 +227,7 @@ def test_an_appeal_against_refused_pay_may_fail(
     assert (
         answer.status == "rejected" and Audit.objects.filter(what="uphold rejection").count() == 1
     )
-    assert "not followed" in text_of(ada.get("/annotate/"))
+    assert "it stays as it is" in text_of(ada.get("/annotate/"))
 
 
 def test_who_is_not_left_out_has_nothing_to_appeal(ada: Client) -> None:

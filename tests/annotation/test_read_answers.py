@@ -23,6 +23,7 @@ from annotation.workers import speak
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.judging.views import interface_title
 
 pytestmark = pytest.mark.django_db
 WRONG = {"a": "0-3", "b": "other", "holds": ["org:founded_by<"]}
@@ -190,3 +191,23 @@ def test_other_tracks_stay_out_of_a_file(judged: Assignment, track: Track) -> No
     )
     assert list(EXPORTS["answers"][1](other)) == []
     assert Question.objects.filter(track=track).exists()
+
+
+@pytest.mark.parametrize(
+    ("interface", "payload", "told"),
+    [
+        ("relation", {"a": {"gloss": "Ann"}, "b": {"gloss": "Elm"}}, "Ann and Elm"),
+        (
+            "relation",
+            {"a": {"gloss": "Ann"}, "b": {"gloss": "Elm"}, "document": {"title": "A story"}},
+            "Ann and Elm, in A story",
+        ),
+        ("entities", {"document": {"title": "A story"}}, "A story"),
+        ("form", {"title": "How helpful is it?"}, "How helpful is it?"),
+        ("language_quality", {}, "How well a text reads"),
+    ],
+)
+def test_a_list_of_answers_says_what_each_was_about(
+    interface: str, payload: dict[str, Any], told: str
+) -> None:
+    assert interface_title(Question(interface=interface, payload=payload)) == told

@@ -241,7 +241,7 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
                 "word": word,
                 "key": key,
                 "value": one["value"],
-                "about": one["description"],
+                "about": _more_than(word, one["description"]),
                 "example": _pieces(one.get("example", "")),
                 "cues": one.get("cues", []),
             }
@@ -253,6 +253,15 @@ def with_weekday(day: str) -> str:
     """A date with its weekday if it is a whole one: texts say “Saturday” and mean a date."""
     whole = len(day) == len("2013-03-25") and is_date(day)
     return f"{day}, a {date.fromisoformat(day):%A}" if whole else day
+
+
+def _more_than(word: str, description: str) -> str:
+    """What a description adds to a type's word, with which many begin: “person: a name, …”."""
+    said = description.lower().replace("z", "s")
+    first = word if said.startswith(word.lower()) else re.split("[,:;]", description)[0]
+    rest = description[len(first) :].lstrip()
+    adds = word.lower().startswith(first.lower().replace("z", "s")) and rest[:1] in {*",:;(", ""}
+    return rest.strip(",:; ") if adds else description
 
 
 def _pieces(example: str) -> list[tuple[str, bool]]:

@@ -6,7 +6,7 @@
 import { isDate, looksLikeDate, normalDate, proposedDate } from "./dates.js";
 import { History } from "../shared/history.js";
 
-const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
+const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|whose|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
 const BEGINS_NO_NAME = /^(an?|the|his|her|its|their|my|our|of|and|or|as|by|with|to|for|from|in|at|on|after|before|when|while|if|but)$/i;
 const EMPTY = { mentions: [], links: {}, names: {} };
 

@@ -23,6 +23,7 @@ const pairs = data.pairs.map(([a, b, options, sentence]) => ({ a: data.mentions[
 let answers = {}; // number of a pair -> the parts that hold; a pair without an entry is not judged yet
 const history = new History(); // of [pair at hand, answers]
 let at = 0;
+let summed = null; // the answers that Enter has shown the summary of
 
 // -- The text: every mention an element, the pair at hand and its sentences lit
 
@@ -212,7 +213,13 @@ const unanswered = (from) => [...pairs.keys()].map((step) => (from + step) % pai
 
 function goOn() {
   if (!(at in answers)) { tell("Pick what the text says about this pair, or “None of these”."); return; }
-  if (Object.keys(answers).length === pairs.length) { send(); return; }
+  if (Object.keys(answers).length === pairs.length) {
+    if (summed === answers) { send(); return; }
+    summed = answers; // a digit and Enter for the last pair, as for those before, sends nothing that was not seen
+    summary.scrollIntoView({ block: "nearest" });
+    tell("All pairs are judged. Look through what you send; Enter sends it.");
+    return;
+  }
   goTo(at === pairs.length - 1 ? unanswered(0) : at + 1);
 }
 

@@ -51,7 +51,8 @@ def candidates(
 
     The mention itself and what systems propose for it come first into the list, then names of its
     types: those of which its words are a part, however far away they stand, since each thing is
-    called by its fullest name; and the nearest. Empty for dates, numbers and titles, which refer to nothing.
+    called by its fullest name; and the nearest. Empty for dates, numbers and titles, which refer
+    to nothing.
     """
     kinds = {kind for kind in types if schema.linkable(kind)}
     if not kinds:

@@ -166,9 +166,10 @@ def refused(
 
 def interface_title(question: Question) -> str:
     """What a question was about, in a line."""
-    document = question.payload.get("document", {})
+    title = question.payload.get("document", {}).get("title", "")
     sides = [question.payload[side]["gloss"] for side in ("a", "b") if side in question.payload]
-    return " and ".join(sides) + (f", in {document['title']}" if document.get("title") else "")
+    said = ", in ".join(part for part in (" and ".join(sides), title) if part)
+    return said or question.payload.get("title") or interface_of(question.interface).title
 
 
 @require_GET
