@@ -49,8 +49,8 @@ OPEN_TO = """
           SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g
               ON g.question_id = gq.question_id
           WHERE gq.hit_id = h.id)
-      AND 0 = (
-          SELECT count(*)
+      AND NOT EXISTS (
+          SELECT 1
           FROM annotation_hit_questions hq
           JOIN annotation_question q ON q.id = hq.question_id
           JOIN annotation_question met ON met.target_id = q.target_id
@@ -59,11 +59,13 @@ OPEN_TO = """
           JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
           JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
           WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
-            AND (a.status <> 'returned' OR a.returned_by = %(given_back)s))
-      AND 0 = (
-          SELECT count(*) FROM annotation_hit_questions iq JOIN annotation_question i
+            AND (a.status <> 'returned' OR a.returned_by = %(given_back)s)
+          OFFSET 0)
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions iq JOIN annotation_question i
               ON i.id = iq.question_id
-          WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s))
+          WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s)
+          OFFSET 0)
       AND (%(tracks)s::bigint[] IS NULL OR h.track_id = ANY(%(tracks)s::bigint[]))
       AND (%(teams)s::bigint[] IS NULL OR NOT EXISTS (
           SELECT 1
@@ -91,9 +93,9 @@ or has given back; gold apart, which `annotation.quality.gold` deals out; throug
 have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs pays
 for or states, nor reads a whole document in which it states anything.
 
-What a HIT's questions are is counted, not joined: a join may be planned the other way round, from
-all questions there are, or from all that the worker ever answered, of which each lease would read
-every row."""
+OFFSET 0 keeps what is asked of a HIT's questions from being planned as a join: that may go the other
+way round, from all questions there are, or from all that the worker ever answered, of which each
+lease would read every row."""
 
 PLACES = "FROM unnest(%(platforms)s) AS places(name) CROSS JOIN LATERAL"
 """Each platform by itself: its open HITs lie in one index in the order in which they go out."""
