@@ -10,6 +10,7 @@ from typing import Any
 
 from kbpo import clock
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.printed import printed
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Quantity
@@ -202,27 +203,13 @@ def evaluation_on(track: Track, day: str) -> Evaluation:
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:
-    """Return the evaluation of a number. Raises NoBoard that says what became of one that is not
-    kept.
-    """
+    """Return the evaluation of a number. Raises NoBoard."""
     found = track.evaluations.filter(number=number).first()
-    if found is not None:
-        return found
-    later = track.evaluations.filter(number__gt=number).order_by("number").first()
-    if later is None or number < 1:
-        raise NoBoard(f"{track.name} has no evaluation {number} yet.")
-    raise NoBoard(
-        f"Evaluation {number} of {track.name} was replaced on the same day. The next one that is"
-        f" kept is {later.number}, of {later.made_at:%Y-%m-%d}."
-    )
-
-
-def standing_in(evaluation: Evaluation) -> set[int]:
-    """Return the submissions that stood on the board when an evaluation was made."""
-    if "standing" in evaluation.settings:
-        return set(evaluation.settings["standing"])
-    told = evaluation.comparisons.values()
-    return {pk for one in told if isinstance(one, dict) for pk in one.get("systems", ())}
+    if found is None:
+        last = track.evaluations.order_by("-number").first()
+        since = f"the last is {last.number}" if last else "nothing has been scored"
+        raise NoBoard(f"{track.name} has no evaluation {number}; {since}.")
+    return found
 
 
 def sorts(track: Track) -> tuple[str, ...]:
@@ -340,9 +327,12 @@ def _figures(
     kind = kind_of(evaluation.track)
     column_of = {(column.quantity, column.method): column.name for column in kind.columns}
     figures_of: dict[int, dict[str, Figure]] = {}
-    estimates = evaluation.estimates.filter(
+    estimates: Iterable[Estimate] = evaluation.estimates.filter(
         criterion=criterion, slice="", submission__in=submissions
     )
+    if evaluation.printed is not None:
+        wanted = set(Submission.objects.filter(pk__in=submissions).values_list("pk", flat=True))
+        estimates = printed(evaluation, criterion, wanted)
     for row in estimates:
         here = row.distribution == distribution or not kind.quantity(row.quantity).weighed
         name = column_of.get((row.quantity, row.method))
@@ -355,7 +345,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
     kind = kind_of(evaluation.track)
     of_track = Submission.objects.filter(track=evaluation.track_id)
     standing = (
-        of_track.filter(pk__in=standing_in(evaluation), is_private=False)
+        of_track.filter(pk__in=evaluation.standing, is_private=False)
         if past
         else of_track.on_board()
     )

@@ -15,9 +15,16 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 
+class EvaluationQuerySet(models.QuerySet["Evaluation"]):
+    def whole(self) -> EvaluationQuerySet:
+        """Those that still have all their estimates."""
+        return self.filter(printed__isnull=True)
+
+
 class Evaluation(models.Model):
-    """One scoring run of a track. Kept for ever: those that ended a stage or that a release
-    prints, and the last of each day (UTC); others are replaced by the next.
+    """One scoring run of a track. Each keeps its number for ever, and what the board printed of it.
+    With all their estimates are kept those that ended a stage or that a release prints, and the last
+    of each day (UTC).
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")
@@ -34,6 +41,13 @@ class Evaluation(models.Model):
         default=dict, help_text="Versions, seeds, scope, counts of labels and documents"
     )
 
+    printed = models.JSONField(
+        null=True,
+        help_text="What the board printed of one that a later one of its day replaced: it has no"
+        " estimates any more",
+    )
+    objects = EvaluationQuerySet.as_manager()
+
     class Meta:
         db_table_comment = "Scoring runs"
         constraints = [
@@ -42,6 +56,14 @@ class Evaluation(models.Model):
 
     def __str__(self) -> str:
         return f"Evaluation {self.number}"
+
+    @property
+    def standing(self) -> set[int]:
+        """The submissions that stood on the board when it was made."""
+        if "standing" in self.settings:
+            return set(self.settings["standing"])
+        told = self.comparisons.values()
+        return {pk for one in told if isinstance(one, dict) for pk in one.get("systems", ())}
 
 
 class Estimate(models.Model):

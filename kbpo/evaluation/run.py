@@ -30,6 +30,7 @@ from kbpo.evaluation.leaderboard import half_width
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.preferences import strengths
+from kbpo.evaluation.printed import replace_since
 from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
@@ -197,7 +198,8 @@ def open_targets(submission: Submission) -> set[int]:
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """A new Evaluation. Submissions with enough judgments move to the board, the others on to their
-    next stage; an earlier evaluation of the same day that ended no stage is replaced.
+    next stage; of an earlier evaluation of the same day that ended no stage only what the board
+    printed is kept.
     """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)
@@ -228,7 +230,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         log_flips(track, data.systems, previous.settings.get("last_label", 0), newest)
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    track.evaluations.filter(stage_end=False, made_at__gte=midnight).delete()
+    replace_since(track, midnight)
     evaluation = Evaluation.objects.create(
         track=track,
         number=last + 1,

@@ -170,7 +170,7 @@ def test_where_documents_tell_enough_nothing_is_asked_and_it_is_scored(toy: Toy)
     assert (made.late.status, made.late.stage_reason, batch.size) == ("scored", "target", 0)
     assert not batch.thresholds.exists()
     assert batch.settings["realised_variance"] == pytest.approx(0)
-    printed = made.world.track.evaluations.get().estimates.get(
+    printed = made.world.track.evaluations.latest("number").estimates.get(
         submission=made.late, quantity="precision", method="centred", criterion="relation", slice=""
     )
     mine = [one for one in made.world.instances if one.pk % 2 == 0]

@@ -8,6 +8,7 @@ import csv
 import io
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -16,11 +17,14 @@ from django.urls import reverse
 from kbpo import clock
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.web.components.drawing import Interval
 from kbpo.web.components.plots import draw_history
 from kbpo.web.public.cite import badge, bibtex
 from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+from tests.evaluation.test_withdrawn import RUNS
 from tests.web.scored import make_board, score
 
 As = Callable[[str], Client]
@@ -88,8 +92,8 @@ def test_an_evaluation_stays_as_it_was_printed(
         ("on=2026-02-01", "the first is of 2026-03-02"),
         ("on=yesterday", "is no day"),
         ("on=2999-01-01", "has not come yet"),
-        ("evaluation=2", "The next one that is kept is 3"),
-        ("evaluation=9", "no evaluation 9 yet"),
+        ("evaluation=2", "has no evaluation 2; the last is 3"),
+        ("evaluation=9", "no evaluation 9; the last is 3"),
         ("evaluation=x", "is not the number of an evaluation"),
     ],
 )
@@ -115,13 +119,40 @@ def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
     )
 
 
-def test_the_last_evaluation_of_a_day_is_kept_and_says_who_stood_on_it(toy: Toy) -> None:
+def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: Toy) -> None:
+    """The last of each day keeps its estimates, and the others of it what stood on their boards."""
     yesterday = clock.now() - timedelta(days=1)
     Evaluation.objects.create(track=toy.track, number=1, made_at=yesterday)
+    world = Replay.of(toy, 120, 0.6, design="poisson")
+    rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
+    Submission.objects.update(status="scored", scored_at=clock.now())
+    first = evaluate(toy.track)
+    assert first.settings["standing"] == [row.pk for row in rows]
+    somebody, permalink = Client(), reverse("evaluation", args=["toy", first.number])
+    json = reverse("board-json", args=["toy"]) + f"?evaluation={first.number}&criterion=relation"
+    page, printed = somebody.get(permalink), somebody.get(json).json()
+    told = _cells(page)
+    Label.objects.filter(target__in=world.target[::2]).delete()
     second = evaluate(toy.track)
-    assert second.settings["standing"] == []
-    evaluate(toy.track)
-    assert list(toy.track.evaluations.order_by("number").values_list("number", flat=True)) == [1, 3]
+    then = somebody.get(permalink)
+    assert _cells(then) == told != _cells(somebody.get(reverse("board", args=["toy"])))
+    assert somebody.get(json).json() == printed
+    first.refresh_from_db()
+    assert not first.estimates.exists() and second.estimates.exists()
+    assert not any("covariance" in one for one in first.comparisons.values())
+    listed = somebody.get(reverse("evaluations", args=["toy"])).content.decode()
+    assert permalink not in listed and reverse("evaluation", args=["toy", second.number]) in listed
+    rows[0].is_private = True
+    rows[0].save()
+    assert rows[0].name not in somebody.get(permalink).content.decode()
+
+
+def _cells(page: Any) -> list[Any]:
+    """What stands in the rows of a board."""
+    return [
+        (row["submission"].pk, row["rank"], [cell["interval"] for cell in row["cells"]])
+        for row in page.context["rows"]
+    ]
 
 
 def test_a_runs_history_is_drawn_with_the_numbers_behind_it(

@@ -37,7 +37,6 @@ from kbpo.evaluation.leaderboard import (
     evaluation_of,
     evaluation_on,
     sorts,
-    standing_in,
 )
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
@@ -570,14 +569,15 @@ def json(request: HttpRequest, slug: str) -> HttpResponse:
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """The evaluations of a track that are kept, and the runs that were withdrawn."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    page = Paginator(track.evaluations.order_by("-number"), 50).get_page(request.GET.get("page"))
+    whole = track.evaluations.whole().order_by("-number")
+    page = Paginator(whole, 50).get_page(request.GET.get("page"))
     gone = Submission.objects.filter(
         track=track, status="withdrawn", scored_at__isnull=False, is_private=False
     )
     context = {
         "track": track,
         "page": page,
-        "evaluations": [(one, len(standing_in(one))) for one in page],
+        "evaluations": [(one, len(one.standing)) for one in page],
         "withdrawn": gone.select_related("team").order_by("-withdrawn_at")[:200],
     }
     return render(request, "evaluations.html", context)

@@ -83,7 +83,7 @@ def _now(track: Track, since: datetime, states: dict[int, Now]) -> Now:
     """The state of a track, read once."""
     if track.pk not in states:
         latest = track.evaluations.order_by("-number").first()
-        before = track.evaluations.filter(made_at__lte=since).order_by("-number").first()
+        before = track.evaluations.whole().filter(made_at__lte=since).order_by("-number").first()
         states[track.pk] = Now(
             latest, before, _scores(latest), _scores(before), ranks(latest) if latest else {}
         )

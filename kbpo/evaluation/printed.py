@@ -1,0 +1,48 @@
+"""Keeps what the board printed of an evaluation that a later one of its day replaces.
+
+While people judge there is an evaluation every few seconds, each of thousands of estimates. Whoever
+has read a board may have noted its address: that stays, and so does all that stood on the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+NAMES = (
+    "submission_id", "quantity", "criterion", "distribution", "method", "value", "low80", "high80",
+    "low95", "high95", "n_labels", "n_missing", "n_documents", "n_checked", "kind", "note",
+)  # fmt: skip
+RANKS = ("systems", "best", "worst", "groups", "level")
+
+
+def replace_since(track: Track, moment: datetime) -> None:
+    """Nothing; evaluations since a moment that ended no stage keep what the board printed alone."""
+    columns = {(column.quantity, column.method) for column in kind_of(track).columns}
+    for one in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
+        rows = one.estimates.filter(slice="", submission__in=one.standing).order_by("pk")
+        values = [dict(zip(NAMES, row, strict=True)) for row in rows.values_list(*NAMES)]
+        one.printed = [
+            list(row.values()) for row in values if (row["quantity"], row["method"]) in columns
+        ]
+        one.comparisons = {
+            key: {name: told[name] for name in RANKS}
+            for key, told in one.comparisons.items()
+            if "best" in told
+        }
+        one.save(update_fields=["printed", "comparisons"])
+        one.estimates.all().delete()
+
+
+def printed(
+    evaluation: Evaluation, criterion: str, submissions: Collection[int]
+) -> Iterator[Estimate]:
+    """Yields what the board printed of some submissions, as estimates that are not stored."""
+    for row in evaluation.printed or ():
+        one = Estimate(evaluation=evaluation, **dict(zip(NAMES, row, strict=True)))
+        if one.criterion == criterion and one.submission_id in submissions:
+            yield one
