@@ -20,8 +20,8 @@ from estimators.estimate import Estimate as Found
 from kbpo import clock
 from kbpo.evaluation import judges
 from kbpo.evaluation.compare.by_relation import Errors
-from kbpo.evaluation.compare.overlap import parts
-from kbpo.evaluation.compare.ranks import comparisons, is_ranked
+from kbpo.evaluation.compare.overlap import MOST, parts
+from kbpo.evaluation.compare.ranks import comparisons, is_ranked, with_private
 from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.correction.why import not_corrected
 from kbpo.evaluation.data import read
@@ -260,7 +260,10 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]),
         batch_size=2000,
     )
-    errors = Errors(data, standing)
+    # Those that many pairs would be too many of are told of the board alone.
+    scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
+    paired = scored if len(scored) <= MOST else standing
+    errors = Errors(data, paired)
     sliced = (one for one in slice_scores(track, data, errors.take) if data.shown[one.score.column])
     Estimate.objects.bulk_create(
         (_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000
@@ -268,7 +271,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     _look(track, data, found, done)
     evaluation.comparisons = (
         comparisons(type(kind), data, found, standing, _references(track))
-        | parts(data, track.criterion, standing)
+        | with_private(data, found, scored, standing)
+        | parts(data, track.criterion, paired)
         | errors.stored()
     )
     evaluation.seconds = time.monotonic() - began

@@ -64,12 +64,23 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         """Submissions that are judged to their end."""
         return self.filter(status="scored")
 
-    def on_board(self) -> SubmissionQuerySet:
-        """Submissions that stand on the board: those that are scored, also while more is judged
-        that was ordered, and not private.
-        """
+    def with_score(self) -> SubmissionQuerySet:
+        """Submissions that are scored, also while more is judged that was ordered."""
         again = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
-        return self.filter(models.Q(status="scored") | again, is_private=False)
+        return self.filter(models.Q(status="scored") | again)
+
+    def on_board(self) -> SubmissionQuerySet:
+        """Submissions that stand on the board: those with a score that are not private."""
+        return self.with_score().filter(is_private=False)
+
+    def compared_by(self, who: Any) -> SubmissionQuerySet:
+        """Submissions that a person may compare: those on the board, and the private ones of their
+        own teams.
+        """
+        if not isinstance(who, User):
+            return self.on_board()
+        own = models.Q(team__in=who.teams.values("pk"))
+        return self.with_score().filter(models.Q(is_private=False) | own)
 
 
 class Submission(Moving):

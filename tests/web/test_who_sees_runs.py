@@ -140,6 +140,39 @@ def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) ->
     assert SECRETS[1] not in page.content.decode()
 
 
+def test_a_team_compares_its_private_runs_and_nobody_else_does(toy: Toy, as_user: As) -> None:
+    """With one another and with the board; what is printed is what the same runs would print in
+    public.
+    """
+    world = Replay.of(toy, 120, 0.6, design="poisson")
+    rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
+    Submission.objects.update(status="scored", scored_at=clock.now())
+    a, other, b = rows
+    page, api = reverse("compare-track", args=["toy"]), reverse("api-compare", args=["toy"])
+    two = {"a": a.pk, "b": b.pk}
+    evaluate(toy.track)
+    public = Client().get(api, two).json()["differences"]
+    assert public
+    overlap = Client().get(page, two).context["overlap"]
+    Submission.objects.filter(pk__in=two.values()).update(is_private=True)
+    evaluate(toy.track)
+    rosa, program = as_user("Rosa"), Token.issue(toy.users["Rosa"], "x")[1]
+    told = Client().get(api, two, headers={"Authorization": f"Token {program}"}).json()
+    for before, now in zip(public, told["differences"], strict=True):
+        assert now.pop("told_apart") is None, "of the board's pairs it is none"
+        before.pop("told_apart")
+        assert now == before
+    own = rosa.get(page, two)
+    assert own.context["rows"] and own.context["overlap"] == overlap
+    assert "private" in own.content.decode()
+    assert rosa.get(page, {"a": a.pk, "b": other.pk}).context["rows"], "with one of the board"
+    for who in ("", "Tim"):
+        outsider = as_user(who)
+        assert outsider.get(page, two).status_code == outsider.get(api, two).status_code == 404
+        assert a.name not in outsider.get(page).content.decode()
+    assert not {a.pk, b.pk} & {one.pk for one in as_user("Tim").get(page).context["board"]}
+
+
 def test_a_team_publishes_once_and_links_only_pages(
     toy: Toy, as_user: As, secret: Submission
 ) -> None:

@@ -39,9 +39,9 @@ def strata_group(kind: type[Kind]) -> str:
 class Errors:
     """Collects the standard errors of differences while the slices are scored."""
 
-    def __init__(self, data: Data, board: set[int]) -> None:
+    def __init__(self, data: Data, scored: set[int]) -> None:
         self.columns = np.array(
-            [at for at, system in enumerate(data.systems) if system in board], dtype=np.int64
+            [at for at, system in enumerate(data.systems) if system in scored], dtype=np.int64
         )
         self.systems = [data.systems[column] for column in self.columns]
         self.found: dict[str, list[float | None]] = {}

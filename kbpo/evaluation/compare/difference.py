@@ -12,6 +12,7 @@ from typing import Any
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from kbpo.evaluation.compare.ranks import PRIVATE
 from kbpo.evaluation.leaderboard import Figure, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.registry import kind_of
@@ -60,11 +61,22 @@ def differences(
     found = []
     for quantity in (one.name for one in compared):
         kind = "instance" if quantity in unweighed else distribution
-        stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{kind}")
+        stored = _stored(evaluation, f"{quantity}|{criterion}|{kind}", {first, second})
         one, other = figures.get((quantity, first)), figures.get((quantity, second))
-        if stored and one and other and {first, second} <= set(stored["systems"]):
+        if stored and one and other:
             found.append(_difference(quantity, one, other, stored, first, second))
     return found
+
+
+def _stored(evaluation: Evaluation, key: str, pair: set[int]) -> dict[str, Any] | None:
+    """What an evaluation says of a number of both systems: of the board, or where one is private, of
+    all that is scored.
+    """
+    for told in (evaluation.comparisons, evaluation.comparisons.get(PRIVATE, {})):
+        stored: dict[str, Any] | None = told.get(key)
+        if stored and pair <= set(stored["systems"]):
+            return stored
+    return None
 
 
 def _difference(

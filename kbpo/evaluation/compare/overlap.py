@@ -35,8 +35,8 @@ class Part:
     n_labels: int = 0
 
 
-def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, Any]]:
-    """For all pairs of systems on the board: [n, share, low, high, judgments] of what both state,
+def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, Any]]:
+    """For all pairs of scored systems: [n, share, low, high, judgments] of what both state,
     and of what each of them states and the other does not, under "first|second" and in this order:
     both, first, second.
 
@@ -44,7 +44,7 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
     which links its names differently: then it counts half. What a team had seen when it confirmed
     counts in its own way, so of what it shares with others no share is told.
     """
-    columns = [at for at, system in enumerate(data.systems) if system in board]
+    columns = [at for at, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
         return {}
     sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]

@@ -20,6 +20,8 @@ from scoring.score import Key
 LEVEL = 0.95
 """Of all statements about a board together."""
 SEED = 20_171_017
+PRIVATE = "private"
+"""Where the covariances that private runs take part in stand among an evaluation's comparisons"""
 
 
 def comparisons(
@@ -48,6 +50,19 @@ def comparisons(
         )
         for key, found in estimates.items()
     }
+
+
+def with_private(
+    data: Data, estimates: dict[Key, tuple[Estimate, Design]], scored: set[int], board: set[int]
+) -> dict[str, dict[str, Any]]:
+    """The covariance of all numbers of what is scored, private or not, for teams that compare what
+    is theirs; nothing where all of it is on the board.
+    """
+    columns = np.flatnonzero(np.isin(data.systems, list(scored))).astype(np.int64)
+    if scored <= board or not columns.size:
+        return {}
+    joint = {"|".join(key): _joint(data, found, columns) for key, found in estimates.items()}
+    return {PRIVATE: joint}
 
 
 def is_ranked(

@@ -1,4 +1,6 @@
-"""Two systems of a board side by side, over the API: public, no token needed."""
+"""Two systems side by side, over the API: public for those of the board; a token of their team is
+needed for private runs.
+"""
 
 from __future__ import annotations
 
@@ -73,10 +75,10 @@ def _system(request: Request, track: Track, name: str) -> Submission:
     asked = whole_number(request, name, 0, least=1)
     if not asked:
         raise ValidationError({name: ["Which submission? Say its number."]})
-    rows = Submission.objects.on_board().filter(track=track).select_related("team")
+    rows = Submission.objects.compared_by(request.user).filter(track=track).select_related("team")
     system = rows.filter(pk=asked).first()
     if system is None:
-        raise Http404(f"Submission {asked} is not on this board.")
+        raise Http404(f"Submission {asked} is not on this board, nor a private run of your team.")
     return system
 
 

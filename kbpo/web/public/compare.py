@@ -30,7 +30,7 @@ WHY_NOT = {
     "number": "“{said}” is no system: choose two from the lists.",
     "missing": (
         "One of these systems is not on this board: it is of another track, not scored yet, or not"
-        " public."
+        " public. Private runs are compared by their own team alone."
     ),
     "same": "These are one and the same system: choose another for one of them.",
 }
@@ -49,8 +49,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
-    standing = Submission.objects.filter(track=track).on_board().select_related("team")
-    board = sorted(standing, key=lambda row: row.full_name)
+    rows = Submission.objects.filter(track=track).compared_by(request.user)
+    board = sorted(rows.select_related("team"), key=lambda row: row.full_name)
     said = [*request.GET.getlist("s"), "", ""]
     a, b = request.GET.get("a", said[0]), request.GET.get("b", said[1])
     chosen, why_not = _chosen(board, a.strip(), b.strip())
