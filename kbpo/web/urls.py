@@ -27,6 +27,7 @@ from kbpo.web.desk.quality import adjudication, aggregation, checks, experts, me
 from kbpo.web.public import (
     ask,
     board,
+    client,
     compare,
     gallery,
     health,
@@ -46,6 +47,7 @@ urlpatterns = [
     *health.urlpatterns,
     *board.urlpatterns,
     *track.urlpatterns,
+    *client.urlpatterns,
     *runs.urlpatterns,
     *submissions.urlpatterns,
     *cited.urlpatterns,

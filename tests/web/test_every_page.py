@@ -92,7 +92,7 @@ NO_PAGE = {
         "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
-        "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "explore",
+        "adjudicate_next", "annotate_join", "annotate_next", "client", "compare", "expert-next", "explore",
         "submission-judged", "try",
         "try-it",
     },
@@ -113,7 +113,7 @@ NO_PAGE = {
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
         "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
-        "badge", "release", "runs-csv", "submission-history",
+        "badge", "client-file", "release", "runs-csv", "submission-history",
         "submission-explore-csv", "submission-explore-jsonl",
         "submission-missed-csv", "submission-missed-jsonl",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",

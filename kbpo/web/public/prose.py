@@ -19,6 +19,7 @@ from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.web.components.sketch import Figure
 from kbpo.web.public import illustrate, illustrate_asking, illustrate_intervals
+from kbpo.web.public.client import install_command
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "simple": illustrate.draw_simple,
@@ -103,7 +104,12 @@ def api(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "prose/api.html",
-        {"endpoints": endpoints, "site": site, "schema": reverse("api-schema")},
+        {
+            "endpoints": endpoints,
+            "site": site,
+            "schema": reverse("api-schema"),
+            "install_command": install_command(),
+        },
     )
 
 

@@ -19,6 +19,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
 from kbpo.web.public.board import interval
+from kbpo.web.public.client import install_command
 
 SHOWN = 4
 """Relations that are shown before “All of them”"""
@@ -66,6 +67,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "n_relations": len(relations),
         "everything": everything,
         "baseline_command": _baseline_command(track),
+        "install_command": install_command(),
         "downloads": _downloads(track),
         "best": best,
         "axis": drawing.axis_over(figures, ticks=3),

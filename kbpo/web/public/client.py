@@ -1,0 +1,110 @@
+"""The client as one file that pip installs from its address, for those who have no checkout."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+
+HOME = Path(settings.BASE_DIR) / "client"
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in it: equal trees make equal bytes"""
+
+
+@cache
+def wheel() -> tuple[str, bytes]:
+    """The name of the file, and its bytes: what `client/pyproject.toml` says, as wheels are written
+    (PEP 427). It is pure Python, so that nothing needs to be built.
+    """
+    told = tomllib.loads((HOME / "pyproject.toml").read_text())
+    project = told["project"]
+    stem = f"{project['name'].replace('-', '_')}-{project['version']}"
+    about = f"{stem}.dist-info"
+    files = dict(_modules(told["tool"]["setuptools"]))
+    files[f"{about}/METADATA"] = _metadata(project)
+    files[f"{about}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: kbpo\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    scripts = [f"{name} = {where}" for name, where in project["scripts"].items()]
+    files[f"{about}/entry_points.txt"] = "\n".join(["[console_scripts]", *scripts, ""]).encode()
+    record = [f"{name},sha256={_digest(text)},{len(text)}" for name, text in files.items()]
+    files[f"{about}/RECORD"] = "\n".join([*record, f"{about}/RECORD,,", ""]).encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            entry = zipfile.ZipInfo(name, LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, text)
+    return f"{stem}-py3-none-any.whl", packed.getvalue()
+
+
+def _modules(told: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """Yields the modules of its packages, and the data beside them that they read."""
+    for package in told["packages"]:
+        home = (HOME / told["package-dir"][package]).resolve()
+        wanted = sorted(home.glob("*.py"))
+        for pattern in told["package-data"].get(package, ()):
+            wanted += sorted(home.glob(pattern))
+        for file in wanted:
+            yield f"{package}/{file.relative_to(home).as_posix()}", file.read_bytes()
+
+
+def _metadata(project: dict[str, Any]) -> bytes:
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {project['name']}",
+        f"Version: {project['version']}",
+        f"Summary: {project['description']}",
+        f"License: {project['license']}",
+        f"Requires-Python: {project['requires-python']}",
+        "Description-Content-Type: text/markdown",
+    ]
+    lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
+    for extra, wanted in project["optional-dependencies"].items():
+        lines.append(f"Provides-Extra: {extra}")
+        lines += [f'Requires-Dist: {one}; extra == "{extra}"' for one in wanted]
+    return "\n".join([*lines, "", (HOME / project["readme"]).read_text()]).encode()
+
+
+def _digest(text: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+
+
+def install_command() -> str:
+    """What installs the client from this service."""
+    site = settings.SITE_URL.rstrip("/")
+    return f"pip install {site}{reverse('client-file', args=[wheel()[0]])}"
+
+
+@require_safe
+def latest(request: HttpRequest) -> HttpResponse:
+    """To the file of this version."""
+    return redirect("client-file", wheel()[0])
+
+
+@require_safe
+def show(request: HttpRequest, name: str) -> HttpResponse:
+    """The file. Raises Http404 that says where it is for one of another version."""
+    current, content = wheel()
+    if name != current:
+        raise Http404(f"The client of this service is {reverse('client-file', args=[current])}.")
+    return HttpResponse(content, content_type="application/zip")
+
+
+urlpatterns = [
+    path("client/", latest, name="client"),
+    path("client/<str:name>", show, name="client-file"),
+]
