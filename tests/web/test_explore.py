@@ -20,7 +20,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
-from kbpo.submissions.models import Submission
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
 from kbpo.web.research.explorer import SORTS, Explorer, read_choice
 from tests.conftest import Toy
@@ -104,6 +104,10 @@ def test_new_labels_are_put_into_what_is_kept(
     renewed, anew = Explorer(row, public=False).judged, whole(Explorer(row, public=False))
     assert len(read) == 1 and read[0], "what was known is read again"
     assert renewed.ids.size > kept.ids.size
+    one = Label.objects.filter(target__kind="pair").latest("pk").target
+    again = whole(Explorer(row, public=False), {one.pk}).ids.tolist()
+    told = Prediction.objects.filter(pk__in=again).select_related("instance")
+    assert {each.instance.document_id for each in told} == {one.document_id}, "and of no other"
     for name in ("ids", "confidence", "value", "split", "alone"):
         np.testing.assert_array_equal(getattr(renewed, name), getattr(anew, name), name)
     for of in ("parts", "facets"):

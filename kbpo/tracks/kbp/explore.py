@@ -72,16 +72,22 @@ def verdicts(submission: int, *, public: bool, targets: Collection[int] | None =
     its parts (NaN: some are missing), and in each of them.
 
     The judgments of a closed track are public, those that another track has on the same corpus are
-    not: of a target that both asked about, only what is public says what is right.
+    not: of a target that both asked about, only what is public says what is right. What is said of a
+    mention counts for all that is stated of it in its document: where `targets` are asked for, all
+    of their documents is read.
     """
-    known = PUBLIC if public else ""
+    known, documents = PUBLIC if public else "", list[int]()
+    if targets is not None:
+        known += " AND l.target_id IN (SELECT id FROM instances_target WHERE document_id = ANY(%s))"
+        theirs = Target.objects.filter(pk__in=targets).values_list("document_id", flat=True)
+        documents = sorted({document for document in theirs if document is not None})
     rows = fetch(
         "SELECT p.id, p.instance_id, l.n FROM (SELECT l.target_id, max(l.n) AS n FROM"
         f" instances_label l WHERE l.value <> '{{}}'::jsonb{known} GROUP BY 1) l JOIN"
         " instances_instance i ON i.target_id = l.target_id JOIN submissions_prediction p ON"
         " p.instance_id = i.id WHERE p.submission_id = %s AND i.predicate_id IS NOT NULL ORDER BY"
         " i.document_id, i.subject_begin, p.id",
-        [submission],
+        [*([] if targets is None else [documents]), submission],
     )
     said = rows_of([row[1] for row in rows], submission, public=public)
     right = judge(said)
