@@ -252,6 +252,11 @@ class Submission(Moving):
         return f"{self.public_team} {self.public_name}"
 
     @property
+    def own_name(self) -> str:
+        """Team and run, as its own team and admins know them: anonymous to nobody."""
+        return f"{self.team.name} {self.name}"
+
+    @property
     def public_description(self) -> str:
         """What everybody may read of the system."""
         return "" if self.is_anonymous else self.description

@@ -23,6 +23,7 @@ from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
+from kbpo.web.research.news import AT_FIRST, since_of
 from tests.conftest import Toy
 from tests.web.scored import score
 
@@ -88,6 +89,16 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     for nonsense in ("", "tomorrow", "2999-01-01T00:00:00+00:00", "2026-01-01T00:00:00"):
         rosa.post(reverse("runs-read"), {"until": nonsense})
     assert len(rosa.get(reverse("runs")).context["news"]) == 1
+
+
+def test_nobody_is_told_what_was_before_there_was_an_account(toy: Toy) -> None:
+    rosa, now = toy.users["Rosa"], clock.now()
+    rosa.date_joined = now - timedelta(hours=1)
+    assert since_of(rosa) == rosa.date_joined
+    rosa.date_joined = now - timedelta(days=100)
+    assert now - AT_FIRST <= since_of(rosa) <= clock.now() - AT_FIRST
+    rosa.news_read_at = now
+    assert since_of(rosa) == now
 
 
 def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> None:

@@ -23,6 +23,7 @@ from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import Sample
 from kbpo.submissions.interest import has_stake
 from kbpo.submissions.models import Submission
+from kbpo.web.public.own_data import zip_of
 from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]
@@ -153,6 +154,7 @@ def test_one_takes_ones_own_data_along_and_nobody_elses(
     assert [one["id"] for one in told["runs"]] == [row.pk]
     answer: Any = client.get(reverse("own-data-zip"))
     folder = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
+    assert next(zip_of(toy.users["Rosa"])).startswith(b"PK"), "sent before all of it is packed"
     assert json.loads(folder.read("data.json"))["runs"] == told["runs"]
     kept = [name for name in folder.namelist() if name.startswith("runs/")]
     with row.file.open("rb") as file:

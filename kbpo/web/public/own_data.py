@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
-import tempfile
 import zipfile
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import QuerySet
@@ -17,7 +18,8 @@ from kbpo.submissions.models import Submission
 
 MOST_BYTES = 2_000_000_000
 """Bytes of uploaded files in a zip; what does not fit is named in it"""
-IN_MEMORY = 10_000_000
+PART = 1 << 20
+"""Bytes that are packed before they are sent"""
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
 ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
 TOKEN = ("name", "prefix", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
@@ -72,22 +74,48 @@ def as_json(user: User) -> str:
     return json.dumps(data_of(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
 
 
-def zip_of(user: User) -> IO[bytes]:
-    """Return an open file: data.json, the uploads as they came, and which of them are missing."""
-    file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  its reader closes it
-    left, missing = MOST_BYTES, []
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as folder:
+class _Sent(io.RawIOBase):
+    """What a zip file is written to whose beginning is sent before its end is made."""
+
+    def __init__(self) -> None:
+        self.waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.waiting += data
+        return len(data)
+
+    def taken(self) -> bytes:
+        """What was written since it was last taken."""
+        part = bytes(self.waiting)
+        self.waiting.clear()
+        return part
+
+
+def zip_of(user: User) -> Iterator[bytes]:
+    """Yields a zip file as it is made: data.json, the uploads as they came, and which of them are
+    missing.
+    """
+    sent, left, missing = _Sent(), MOST_BYTES, []
+    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as folder:
         folder.writestr("data.json", as_json(user))
+        yield sent.taken()
         for row in Submission.objects.filter(user=user).order_by("pk"):
             name = f"runs/{row.pk}-{row.file_name.replace('/', '_')}"
             try:
                 if row.file_size > left:
                     raise OSError
-                folder.write(row.file.path, name)
-                left -= row.file_size
+                source = row.file.open("rb")
             except (OSError, ValueError):  # too large, or deleted with what was refused
                 missing.append(name)
+                continue
+            with source, folder.open(name, "w", force_zip64=True) as target:
+                while block := source.read(PART):
+                    target.write(block)
+                    yield sent.taken()
+            left -= row.file_size
         if missing:
             folder.writestr("missing.txt", "\n".join(missing) + "\n")
-    file.seek(0)
-    return file
+    yield sent.taken()

@@ -10,7 +10,7 @@ from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse, reverse_lazy
@@ -208,14 +208,14 @@ def own_data(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def own_data_zip(request: HttpRequest) -> HttpResponseBase:
-    """The same with the files that they uploaded; a few times an hour, for it is packed at once."""
+    """The same with the files that they uploaded, sent while it is packed; a few times an hour."""
     if not PACKED.count(str(request.user.pk)):
         said = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
         headers = {"Retry-After": str(PACKED.seconds)}
         return HttpResponse(said, status=429, content_type="text/plain", headers=headers)
-    return FileResponse(
-        zip_of(cast(User, request.user)), as_attachment=True, filename="my-data.zip"
-    )
+    headers = {"Content-Disposition": 'attachment; filename="my-data.zip"'}
+    packed = zip_of(cast(User, request.user))
+    return StreamingHttpResponse(packed, content_type="application/zip", headers=headers)
 
 
 urlpatterns = [

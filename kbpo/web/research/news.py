@@ -23,7 +23,8 @@ from kbpo.web.components.figures import count_text
 from kbpo.web.research.history import figure_text
 
 AT_FIRST = timedelta(days=14)
-"""How far back it is told to somebody who has never said that he had read it"""
+"""How far back it is told to somebody who has never said that he had read it; to nobody before
+there was an account"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Now:
 
 def since_of(user: User) -> datetime:
     """Return up to when a person has read the news."""
-    return user.news_read_at or clock.now() - AT_FIRST
+    return user.news_read_at or max(user.date_joined, clock.now() - AT_FIRST)
 
 
 def news_of(team: Team, since: datetime) -> list[Piece]:

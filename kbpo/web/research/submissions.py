@@ -161,7 +161,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
 
 def name_for(submission: Submission, own: bool) -> str:
     """Team and run: by their true names for its own team and admins."""
-    return f"{submission.team.name} {submission.name}" if own else submission.full_name
+    return submission.own_name if own else submission.full_name
 
 
 def samples_seen(submission: Submission) -> list[dict[str, Any]]:
