@@ -52,7 +52,8 @@ class ParsedResponse:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Something about one answer by itself that may count against it, with a sentence for admins."""
+    """Something about one answer by itself that may count against it, with a sentence for admins.
+    """
 
     kind: str
     against: bool
@@ -139,8 +140,8 @@ class Interface(ABC):
 
     @abstractmethod
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Returns the labels that responses of different workers add up to (empty list if too few
-        count).
+        """Returns the labels that responses of different workers aggregate to (empty list if too
+        few count).
         """
 
     def divided(self, question: Question, responses: Sequence[Response]) -> bool:

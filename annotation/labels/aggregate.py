@@ -39,8 +39,8 @@ MEANING = (
 
 
 @dataclass(frozen=True)
-class AddedUp:
-    """What questions add up to: labels to be recorded, and whether each says something else than
+class Aggregates:
+    """What questions aggregate to: labels to be recorded, and whether each says something else than
     before.
     """
 
@@ -49,7 +49,7 @@ class AddedUp:
 
 
 def aggregated(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-    """The labels that responses add up to; none if too few count."""
+    """The labels that responses aggregate to; none if too few count."""
     return interface_of(question.interface).aggregate(question, responses)
 
 
@@ -82,15 +82,15 @@ def tied_over_mentions(found: Mapping[Question, Sequence[AggregatedLabel]]) -> s
             others = standing_said(Said.of(one) for one in known[label.target_id])
             said = [other for other in others if other.value]
             now = Said(label.value, label.source, label.n, question.pk, None)
-            if merge.added_up([*said, now]).get(UNDECIDED):
+            if merge.aggregated([*said, now]).get(UNDECIDED):
                 tied.add(question)
     return tied
 
 
 def to_record(
     found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
-) -> AddedUp:
-    """The labels that questions add up to; of those that had said something before, only what
+) -> Aggregates:
+    """The labels that questions aggregate to; of those that had said something before, only what
     differs from it, and for what they do not speak of any more an empty one. On `modelled` tracks
     what holds of a target is for their model to say, as long as people could answer at all. What
     stands in the place of what everybody sees is seen by everybody too. The caller holds the
@@ -98,7 +98,7 @@ def to_record(
     """
     before = _said_before(found)
     public = seen_by_everybody([(question.track_id, question.target_id) for question in found])
-    made = AddedUp([], [])
+    made = Aggregates([], [])
     for question, some in found.items():
         for_all = (question.track_id, question.target_id) in public
         if question.pk not in before:

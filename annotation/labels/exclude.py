@@ -1,11 +1,11 @@
-"""Leaves workers out, and reinstates them: soft, with a reason, never of anybody's pay, and undone by
-a click.
+"""Leaves workers out, and reinstates them: soft, with a reason, never of anybody's pay, and undone
+by a click.
 
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
 and they get no more questions; admins can do the same with a reason of their own, and undo both.
-Nothing is deleted: settled questions are added up again from the answers that are left
-(`reaggregate.py`). Which kinds of signals do so by themselves is in the policy of each track. For the
-others, and while only few people are active, an admin decides: the desk asks for it.
+Nothing is deleted: settled questions are re-aggregated from the answers that are left
+(`reaggregate.py`). Which kinds of signals do so by themselves is in the policy of each track. For
+the others, and while only few people are active, an admin decides: the desk asks for it.
 """
 
 from __future__ import annotations

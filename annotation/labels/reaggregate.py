@@ -1,5 +1,5 @@
-"""Adds settled questions up again when answers are left out or count again, and asks more where too
-few are left. Where they count again, what was asked more is taken back.
+"""Aggregates settled questions again when answers are left out or count again, and asks more where
+too few are left. Where they count again, what was asked more is taken back.
 
 Labels are only appended, and what experts said stands above them as before. A question of which no
 answer is left, or whose answers are divided now, goes back to people, as far as its payer's
@@ -16,7 +16,7 @@ from annotation.budget.promises import one_publisher, payers_of
 from annotation.hits.ask_again import ask_again, take_back, use_again
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
-from annotation.labels.aggregate import AddedUp, aggregated, counting, to_record
+from annotation.labels.aggregate import Aggregates, aggregated, counting, to_record
 from annotation.labels.revise import MODEL, refit
 from annotation.labels.votes import ASKED
 from annotation.models import ANSWERABLE, Policy, Question, Response
@@ -63,7 +63,7 @@ class Again:
 
 def lock(questions: Collection[int]) -> list[Question]:
     """These questions, locked in the order of their numbers; before them the money of whoever pays
-    for them, as where they are published: so `add_up_again` can promise it.
+    for them, as where they are published: so `reaggregate` can promise it.
     """
     rows = Question.objects.filter(pk__in=questions)
     for payer in payers_of(rows):
@@ -106,7 +106,7 @@ def reaggregate(
 def _enough(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
-    """What those questions add up to of which the answers that are left suffice."""
+    """What those questions aggregate to of which the answers that are left suffice."""
     missed = _with_answers_left_out(questions)
     aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
@@ -176,8 +176,8 @@ def _too_few(
 
 
 def _without_lost_names(
-    found: Mapping[Question, Sequence[AggregatedLabel]], made: AddedUp
-) -> AddedUp:
+    found: Mapping[Question, Sequence[AggregatedLabel]], made: Aggregates
+) -> Aggregates:
     """The labels without those that take names of a document back whose relations were asked:
     people read them.
     """
@@ -194,7 +194,7 @@ def _without_lost_names(
         for label, change in zip(made.labels, made.changes, strict=True)
         if label.value or label.question not in kept
     ]
-    return AddedUp([label for label, _ in pairs], [change for _, change in pairs])
+    return Aggregates([label for label, _ in pairs], [change for _, change in pairs])
 
 
 def _store_facts(
@@ -208,8 +208,8 @@ def _store_facts(
 
 
 def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
-    """How many labels changed on tracks that add up by a model: all answers there weigh differently
-    now.
+    """How many labels changed on tracks that aggregate by a model: all answers there weigh
+    differently now.
     """
     tracks = {question.track_id for question in settled if question.interface in ASKED} & set(
         modelled
@@ -232,7 +232,7 @@ def compare_anew(settled: Sequence[Question]) -> None:
 
 
 def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:
-    """Nothing; the log of each track says that its labels were added up again, and what came of it
+    """Nothing; the log of each track says that its labels were re-aggregated, and what came of it
     in all.
     """
     if result != Again():

@@ -60,7 +60,7 @@ Sentence = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Flip:
-    """A label that another way of adding up would change."""
+    """A label that another way of aggregating would change."""
 
     question: Question
     names: str
@@ -75,7 +75,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Revision:
-    """What a way of adding up makes of a track's answers."""
+    """What a way of aggregating makes of a track's answers."""
 
     method: str
     judgments: int
@@ -88,12 +88,12 @@ class Revision:
 
 
 def revision(track: Track, method: str, number: int) -> Revision:
-    """The labels that would change if a track's answers were added up by this method; nothing is
+    """The labels that would change if a track's answers were aggregated by this method; nothing is
     written.
     """
     if method not in (MAJORITY, MODEL):
         raise ValueError(
-            f"There is no way of adding up called {method!r}; there are {MAJORITY} and {MODEL}."
+            f"There is no way of aggregating called {method!r}; there are {MAJORITY} and {MODEL}."
         )
     flips: list[Flip] = []
     model: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> New
 
 @transaction.atomic
 def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
-    """The revision, applied: from now on the track's answers are added up by this method. Labels
+    """The revision, applied: from now on the track's answers are aggregated by this method. Labels
     are appended.
     """
     one_at_a_time("annotation.labels.revise", track.pk)

@@ -72,7 +72,7 @@ def _work_off(model: type[Question], status: str, handle: Callable[[Question], N
 
 
 def settle(questions: Sequence[Question]) -> None:
-    """Writes the labels that the responses add up to, and closes the questions. The caller holds
+    """Writes the labels that the responses aggregate to, and closes the questions. The caller holds
     their locks.
     """
     responses = counting(questions)

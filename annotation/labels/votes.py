@@ -147,7 +147,7 @@ def _labels(
     questions: Mapping[int, Question], interface: str
 ) -> dict[tuple[int, int], tuple[str, ...]]:
     """(question, target) -> what the latest label from that question says. Left out are flags,
-    which say nothing, and what was before answers that were added up again to nothing. That of a
+    which say nothing, and what was before answers that were re-aggregated to nothing. That of a
     whole document holds nothing itself.
     """
     _, source = ASKED[interface]

@@ -218,7 +218,7 @@ class Migration(migrations.Migration):
                 ('aggregation', models.CharField(choices=[('majority', 'majority'), ('dawid_skene', 'Dawid and Skene’s model')], default='majority', max_length=16)),
                 ('model', models.JSONField(default=dict, help_text='Interface -> prior and confusion matrices of its last fit, by worker')),
                 ('fitted_at', models.DateTimeField(null=True)),
-                ('revision', models.PositiveIntegerField(default=0, help_text='Counts the times that labels were added up again')),
+                ('revision', models.PositiveIntegerField(default=0, help_text='Counts the times that labels were re-aggregated')),
                 ('divided_limit', models.PositiveSmallIntegerField(default=20, help_text='Judgments that people were divided about which the clock keeps waiting for experts')),
                 ('random_limit', models.PositiveSmallIntegerField(default=5, help_text='Judgments of each kind, drawn at random, which the clock keeps waiting for experts')),
                 ('divided_at', models.DateTimeField(help_text='When the clock last looked for them', null=True)),

@@ -24,7 +24,7 @@ def signals_that_exclude() -> list[str]:
 
 
 class Policy(models.Model):
-    """How a track's answers are checked and added up. A track without a row has the defaults."""
+    """How a track's answers are checked and aggregated. A track without a row has the defaults."""
 
     class Aggregation(models.TextChoices):
         MAJORITY = "majority", "majority"
@@ -43,7 +43,7 @@ class Policy(models.Model):
     )
     fitted_at = models.DateTimeField(null=True)
     revision = models.PositiveIntegerField(
-        default=0, help_text="Counts the times that labels were added up again"
+        default=0, help_text="Counts the times that labels were re-aggregated"
     )
     divided_limit = models.PositiveSmallIntegerField(
         default=20,

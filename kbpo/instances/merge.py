@@ -24,10 +24,11 @@ RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 """From the weakest label of a target to the one that decides"""
 PEOPLE = "people"
-"""The part that says who gave each rating, as keyed hashes: criterion -> a list, one entry a rating"""
+"""The part that says who gave each rating, as keyed hashes: criterion -> a list, one entry a rating
+"""
 UNDECIDED = "undecided"
 """In a mention's value: people were asked what it refers to, and no more than half agree"""
-ADDED_UP = ("shown", "holds", "votes", "asked", "canonical", "titles", "link", UNDECIDED)
+AGGREGATED = ("shown", "holds", "votes", "asked", "canonical", "titles", "link", UNDECIDED)
 """What of a value follows from all answers about its target"""
 UNTIL = " AND l.id <= %s"
 """Labels up to a number: what was known then"""
@@ -71,7 +72,7 @@ def standing(labels: Iterable[Label]) -> list[Label]:
 def merged(labels: Iterable[Label]) -> Value:
     """The value of a target, given all its labels: for each part the highest source decides.
 
-    What the crowd said adds up over all questions about the target (`added_up`); of other sources
+    What the crowd said adds up over all questions about the target (`aggregated`); of other sources
     the newest label decides. A pair's parts are the directed predicates that were shown; every
     other value counts whole. Labels that were given up are empty, so that they never hide a
     judgment; but of what was made again the last alone counts.
@@ -154,7 +155,7 @@ def _merged(said: Sequence[Said]) -> Value:
     crowd = [one for one in said if one.source == Label.Source.CROWD and one.value]
     stronger = [one for one in said if RANK[one.source] < RANK[Label.Source.CROWD]]
     weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
-    together = [one.value for one in weaker] + [added_up(crowd)] + [one.value for one in stronger]
+    together = [one.value for one in weaker] + [aggregated(crowd)] + [one.value for one in stronger]
     for part_of_it in together:
         holds = set(part_of_it.get("holds", ()))
         shown.update({part: part in holds for part in part_of_it.get("shown", ())})
@@ -171,7 +172,7 @@ def _merged(said: Sequence[Said]) -> Value:
     return value
 
 
-def added_up(said: Sequence[Said]) -> Value:
+def aggregated(said: Sequence[Said]) -> Value:
     """The value of a target by all answers to all questions about it: a later question never
     overrides an earlier one, it joins it.
 
@@ -189,7 +190,7 @@ def added_up(said: Sequence[Said]) -> Value:
         return dict(labels[0].value) if labels else {}
     value: Value = {}
     for one in labels:
-        value |= {key: told for key, told in one.value.items() if key not in ADDED_UP}
+        value |= {key: told for key, told in one.value.items() if key not in AGGREGATED}
     return value | _predicates(labels) | _mention(labels)
 
 

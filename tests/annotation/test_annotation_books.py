@@ -60,7 +60,7 @@ def sums_of_ledger() -> dict[Purpose, dict[str, Decimal]]:
 
 
 def check_sums() -> None:
-    """The parts of every purpose add up to what the ledger says, kind by kind, and no part is
+    """The parts of every purpose sum to what the ledger says, kind by kind, and no part is
     negative.
     """
     page: dict[Purpose, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))

@@ -1,4 +1,4 @@
-"""The entities interface: what the server accepts, and what three readers add up to, by hand."""
+"""The entities interface: what the server accepts, and what three readers aggregate to, by hand."""
 
 from __future__ import annotations
 

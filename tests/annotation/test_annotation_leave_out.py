@@ -419,7 +419,7 @@ def test_what_most_mark_now_is_an_instance(toy: Toy) -> None:
     )
 
 
-def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(toy: Toy) -> None:
+def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy: Toy) -> None:
 
     def alone(question: Question) -> dict[str, str]:
         """Every name stands for itself, and Halden is not marked."""

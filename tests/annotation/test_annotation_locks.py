@@ -222,7 +222,7 @@ def test_a_worker_is_left_out_while_their_questions_are_settled(answered: Questi
     assert [label.n for label in labels] == [3, 2], "settled with three, then without the one"
 
 
-def test_experts_are_queued_while_answers_are_added_up_by_a_model(answered: Question) -> None:
+def test_experts_are_queued_while_answers_are_aggregated_by_a_model(answered: Question) -> None:
     """An exclusion holds questions and comes to the track's policy; what is queued for experts
     refers to questions.
     """

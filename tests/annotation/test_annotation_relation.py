@@ -1,4 +1,4 @@
-"""What answers to a relation question mean, and what several of them add up to. No database."""
+"""What answers to a relation question mean, and what several of them aggregate to. No database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers added up anew: Dawid and Skene's model, labels appended, one more worker where it is
+"""Answers aggregated anew: Dawid and Skene's model, labels appended, one more worker where it is
 unsure.
 """
 
@@ -83,7 +83,7 @@ def test_a_revision_says_what_would_flip_and_writes_nothing(
     assert made.flips[0].posterior == {PARTS[0]: 0.99}
     assert Label.objects.filter(target__kind="pair").count() == 6
     assert revise.revision(divided, revise.MAJORITY, 1).flips == []
-    with pytest.raises(ValueError, match="no way of adding up"):
+    with pytest.raises(ValueError, match="no way of aggregating"):
         revise.revision(divided, "coin", 1)
 
 

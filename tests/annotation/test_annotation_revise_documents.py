@@ -1,4 +1,4 @@
-"""What people marked in documents that they read whole, added up anew: by the model and back; one
+"""What people marked in documents that they read whole, aggregated anew: by the model and back; one
 more reader.
 """
 

@@ -1,5 +1,5 @@
-"""Votes of several workers, added up: majority per part (Chaganty 2018, section 4.4), with how far
-they disagree.
+"""Votes of several workers, aggregated: majority per part (Chaganty 2018, section 4.4), with how
+far they disagree.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Mentions that several people marked in one document, added up: what is a mention, of what, and
+"""Mentions that several people marked in one document, aggregated: what is a mention, of what, and
 which are the same.
 
-Spans and types are added up token by token (`typed_spans`). Two mentions are the same thing if more
-than half of those who found the one, and more than half of those who found the other, say so; a
-date is that of more than half of those who found it, a title that of more than half of those who
+Spans and types are aggregated token by token (`typed_spans`). Two mentions are the same thing if
+more than half of those who found the one, and more than half of those who found the other, say so;
+a date is that of more than half of those who found it, a title that of more than half of those who
 found its entity. So no one of several readers decides any of these, and a tie decides nothing: the
 mentions stay apart, the date is not told, the entity has no title.
 """

@@ -1,4 +1,4 @@
-"""Spans that several people marked, with their types, added up token by token (Chaganty 2018,
+"""Spans that several people marked, with their types, aggregated token by token (Chaganty 2018,
 section 3.5.3).
 
 A token is in a mention if more than half of the readers marked it. What it is, is what more than

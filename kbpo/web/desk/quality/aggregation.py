@@ -1,4 +1,4 @@
-"""The admins' page on how answers are added up: what another way would change on the board, and
+"""The admins' page on how answers are aggregated: what another way would change on the board, and
 switching to it.
 """
 
@@ -28,7 +28,7 @@ SHOWN = 100
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """How a track's answers are added up, and what another method would change, as it was worked
+    """How a track's answers are aggregated, and what another method would change, as it was worked
     out last. A POST asks for that, or switches.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
@@ -49,7 +49,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "name": METHODS[compared["method"]] if compared else "",
         "current": METHODS[policy.aggregation],
     }
-    return render(request, "desk/adding_up.html", context, status=422 if refusal else 200)
+    return render(request, "desk/aggregation.html", context, status=422 if refusal else 200)
 
 
 def answer(inquiry: Inquiry) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _move(request: HttpRequest, track: Track) -> str:
         request.POST.get("why", "").replace("\x00", "").strip()[:500],
     )
     if method not in METHODS:
-        return "Say how answers are to be added up."
+        return "Say how answers are to be aggregated."
     if request.POST.get("verb") == "compare":
         Inquiry.ask(track, WHAT, admin_of(request), method=method)
         return ""

@@ -49,7 +49,7 @@ TOOLS = (
         "desk-track-quality",
     ),
     (
-        "Adding up",
+        "Aggregation",
         "Some annotators err far more than others: majority, or a model of who errs how?",
         "Changes labels and scores; you see by how much before you switch.",
         "desk-adding-up",

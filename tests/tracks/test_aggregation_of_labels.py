@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kbpo.instances import merge
-from kbpo.instances.merge import Said, added_up, mention_value
+from kbpo.instances.merge import Said, aggregated, mention_value
 from kbpo.instances.models import Label
 
 SPANS = ("0-4", "10-14", "20-24")
@@ -32,16 +32,16 @@ def pair(question: int, yes: int, n: int, **more: Any) -> Said:
 def test_a_later_question_joins_the_earlier_answers_and_never_overrides_them() -> None:
     first, anew = mention(1, "0-4", "0-4", "0-4"), mention(2, "10-14", "10-14", "0-4")
     assert anew.value["canonical"] == [10, 14], "three people by themselves say so"
-    assert added_up([first, anew])["canonical"] == [0, 4], "but four of six say otherwise"
-    assert added_up([first, anew])["votes"] == {"0-4": 4, "10-14": 2}
-    assert added_up([pair(1, 3, 3), pair(2, 1, 3)])["holds"] == [PART]
-    assert added_up([pair(1, 3, 3), pair(2, 0, 3)])["holds"] == [], "a tie does not hold"
+    assert aggregated([first, anew])["canonical"] == [0, 4], "but four of six say otherwise"
+    assert aggregated([first, anew])["votes"] == {"0-4": 4, "10-14": 2}
+    assert aggregated([pair(1, 3, 3), pair(2, 1, 3)])["holds"] == [PART]
+    assert aggregated([pair(1, 3, 3), pair(2, 0, 3)])["holds"] == [], "a tie does not hold"
 
 
 def test_the_value_is_the_strict_majority_of_all_answers_however_they_were_asked() -> None:
     """Every way in which two questions of three people each can be answered."""
     for votes in product(SPANS, repeat=6):
-        value = added_up([mention(1, *votes[:3]), mention(2, *votes[3:])])
+        value = aggregated([mention(1, *votes[:3]), mention(2, *votes[3:])])
         best, n = Counter(votes).most_common(1)[0]
         if n > 3:
             assert value["canonical"] == [int(end) for end in best.split("-")]
@@ -49,34 +49,34 @@ def test_the_value_is_the_strict_majority_of_all_answers_however_they_were_asked
         else:
             assert value["undecided"] and "canonical" not in value, votes
     for first, second in product(range(4), repeat=2):
-        held = added_up([pair(1, first, 3), pair(2, second, 3)])["holds"] == [PART]
+        held = aggregated([pair(1, first, 3), pair(2, second, 3)])["holds"] == [PART]
         assert held == (first + second > 3)
 
 
 def test_the_order_of_the_questions_does_not_matter() -> None:
     said = [mention(1, "0-4", "0-4", "10-14"), mention(2, "10-14", "10-14"), mention(3, "0-4")]
-    values = [added_up([said[at] for at in order])["votes"] for order in ((0, 1, 2), (2, 1, 0))]
+    values = [aggregated([said[at] for at in order])["votes"] for order in ((0, 1, 2), (2, 1, 0))]
     assert values[0] == values[1] == {"0-4": 3, "10-14": 3}
 
 
 def test_a_question_counts_once_with_its_newest_label() -> None:
     first, second = pair(1, 3, 3), pair(2, 1, 3)
     again = Said(pair(2, 3, 3).value, "crowd", 3, 2)
-    value = added_up([first, second, again])
+    value = aggregated([first, second, again])
     assert (value["votes"], value["asked"]) == ({PART: 6}, {PART: 6})
 
 
 def test_what_a_model_says_against_the_votes_counts_with_all_who_answered() -> None:
-    value = added_up([pair(1, 2, 3), pair(2, 2, 3, holds=[])])
+    value = aggregated([pair(1, 2, 3), pair(2, 2, 3, holds=[])])
     assert (value["votes"], value["holds"]) == ({PART: 2}, [])
 
 
 def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:
     typed, silent = mention(1, "0-4", title="Ann Lee"), mention(2, "0-4", "0-4", "0-4")
     assert typed.value["link"] == "Ann Lee"
-    assert "link" not in added_up([typed, silent]), "one of four"
+    assert "link" not in aggregated([typed, silent]), "one of four"
     also = mention(3, "0-4", "0-4", "0-4", "0-4", title="Ann Lee")
-    assert added_up([typed, silent, also])["link"] == "Ann Lee", "five of eight"
+    assert aggregated([typed, silent, also])["link"] == "Ann Lee", "five of eight"
 
 
 @pytest.mark.django_db
