@@ -1,4 +1,4 @@
-"""Asks settled questions again whose answers were left out, as far as the money reaches; and takes
+"""Asks settled questions again whose answers were excluded, as far as the money reaches; and takes
 that back.
 
 All is done for many questions at once: an admin waits for it, and their locks are held meanwhile.

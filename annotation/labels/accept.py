@@ -123,7 +123,7 @@ def _note_work(parsed: dict[Assignment, Parsed]) -> None:
 
 
 def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
-    """The rows of these answers. What does not count says why: its worker is left out, or had
+    """The rows of these answers. What does not count says why: its worker is excluded, or had
     judged it before, as on a platform somebody may get at a question twice. Such answers are paid
     like any other.
     """

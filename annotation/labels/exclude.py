@@ -1,4 +1,4 @@
-"""Leaves workers out, and reinstates them: soft, with a reason, never of anybody's pay, and undone
+"""Excludes workers, and reinstates them: soft, with a reason, never of anybody's pay, and undone
 by a click.
 
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
@@ -29,8 +29,8 @@ from kbpo.accounts.models import Audit, User
 ACTIVE = timedelta(days=7)
 A_DAY = timedelta(days=1)
 MOST_A_DAY = 0.1
-"""Share of the active workers whom signals alone leave out within a day; one at least"""
-LEAVE_OUT = "leave out"
+"""Share of the active workers whom signals alone exclude within a day; one at least"""
+EXCLUDE = "leave out"
 LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch would stand still
 
 
@@ -49,14 +49,14 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A worker whose signals passed a limit, and who is not left out by themselves: an admin
+    """A worker whose signals passed a limit, and who is not excluded by themselves: an admin
     decides.
     """
 
     worker: Worker
     flags: list[Flag]
     why: str
-    """Why they are not left out by themselves, as a sentence"""
+    """Why they are not excluded by themselves, as a sentence"""
 
     @property
     def reason(self) -> str:
@@ -65,7 +65,7 @@ class Undecided:
 
 
 def review() -> int:
-    """How many workers were left out because their signals passed a limit, the worst first: only
+    """How many workers were excluded because their signals passed a limit, the worst first: only
     after a warning and a chance to do better, never so that too few who are active are left, never
     more than a share of them within a day, and never so that the money does not reach for other
     answers in the place of theirs. The others wait for an admin (`undecided`). Only those are
@@ -88,7 +88,7 @@ def review() -> int:
 
 
 def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
-    """The next worker to be left out by signals alone, with their flags of the kinds that do so;
+    """The next worker to be excluded by signals alone, with their flags of the kinds that do so;
     None if nobody is.
     """
     found = had_a_chance(_excluding(list(due_for_review())))
@@ -105,19 +105,19 @@ def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Who is at work, and how many were left out by signals within a day."""
+    """Who is at work, and how many were excluded by signals within a day."""
 
     active: set[int]
-    left_out: int
+    excluded: int
 
     @classmethod
     def now(cls) -> _Crowd:
-        return cls(_active(), left_out_since(clock.now() - A_DAY))
+        return cls(_active(), excluded_since(clock.now() - A_DAY))
 
     @property
     def most_a_day(self) -> int:
-        """How many signals alone may leave out within a day."""
-        return max(1, int(MOST_A_DAY * (len(self.active) + self.left_out)))
+        """How many signals alone may exclude within a day."""
+        return max(1, int(MOST_A_DAY * (len(self.active) + self.excluded)))
 
     def spares(self, worker: int) -> str:
         """Why signals alone do not leave somebody out, as a sentence; empty if they do."""
@@ -126,9 +126,9 @@ class _Crowd:
                 f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody"
                 " out."
             )
-        if self.left_out >= self.most_a_day:
+        if self.excluded >= self.most_a_day:
             return (
-                f"Signals alone leave out at most {self.most_a_day} of {len(self.active)} active"
+                f"Signals alone exclude at most {self.most_a_day} of {len(self.active)} active"
                 " annotators a day."
             )
         if lacking := unreplaced(worker):
@@ -139,9 +139,9 @@ class _Crowd:
         return ""
 
 
-def left_out_since(moment: datetime) -> int:
-    """How many workers signals alone left out since then."""
-    return Audit.objects.filter(what=LEAVE_OUT, who=None, at__gt=moment).count()
+def excluded_since(moment: datetime) -> int:
+    """How many workers signals alone excluded since then."""
+    return Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment).count()
 
 
 def undecided() -> list[Undecided]:
@@ -159,7 +159,7 @@ def undecided() -> list[Undecided]:
         elif pk not in warned:
             why = "They are warned first: a few answers more decide."
         else:
-            why = crowd.spares(pk) or "They are left out when answers are settled next."
+            why = crowd.spares(pk) or "They are excluded when answers are settled next."
         rows.append(Undecided(workers[pk], some, why))
     return sorted(rows, key=lambda row: -max(flag.share for flag in row.flags))
 
@@ -192,7 +192,7 @@ def keep(worker: Worker, who: User, why: str) -> None:
         raise ValueError("Say why they stay: it stands in the log.")
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
-        raise ValueError("They are left out by now: reinstate them instead.")
+        raise ValueError("They are excluded by now: reinstate them instead.")
     before = " ".join(
         flag.sentence for flag in flags_of([worker.pk]).get(worker.pk, []) if flag.beyond
     )
@@ -224,7 +224,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
         status="returned", status_since=clock.now(), reason="Excluded."
     )
     responses = Response.objects.filter(assignment__in=mine, excluded_reason="")
-    return _count_again(worker, responses, reason, LEAVE_OUT, who, reason)
+    return _count_again(worker, responses, reason, EXCLUDE, who, reason)
 
 
 @transaction.atomic
@@ -269,7 +269,7 @@ def _count_again(
     questions = lock(set(rows.values_list("question", flat=True)))
     judgments = rows.update(excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
-    told = f"Annotator {worker} was {'left out' if reason else 'reinstated'}."
+    told = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
     settled = reaggregate(questions, told, who, back=not reason)
     done = LeftOut(judgments, settled)
     note(

@@ -1,4 +1,4 @@
-"""Aggregates settled questions again when answers are left out or count again, and asks more where
+"""Aggregates settled questions again when answers are excluded or count again, and asks more where
 too few are left. Where they count again, what was asked more is taken back.
 
 Labels are only appended, and what experts said stands above them as before. A question of which no
@@ -107,7 +107,7 @@ def _enough(
     questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
 ) -> dict[Question, list[AggregatedLabel]]:
     """What those questions aggregate to of which the answers that are left suffice."""
-    missed = _with_answers_left_out(questions)
+    missed = _with_answers_excluded(questions)
     aggregated_labels: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
         mine = left.get(question.pk, [])
@@ -124,7 +124,7 @@ def _short_of_promise(
     """Return those of these questions that lost answers, and have fewer than their track promises:
     what is left decides until others have answered.
     """
-    missed = _with_answers_left_out(list(questions))
+    missed = _with_answers_excluded(list(questions))
     found = []
     for question in questions:
         answers = {one.assignment_id for one in left.get(question.pk, ())}
@@ -149,7 +149,7 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     return take_back(enough) + use_again([one for one in questions if one.status == "given_up"])
 
 
-def _with_answers_left_out(questions: Sequence[Question]) -> set[int]:
+def _with_answers_excluded(questions: Sequence[Question]) -> set[int]:
     """The questions some of whose answers do not count, though they once did."""
     responses = (
         Response.objects.filter(question__in=questions)

@@ -114,7 +114,7 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
         owed.filter(status="withheld").update(status="owed", status_since=clock.now(), reason="")
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
     row.move(rejection.was)
-    # Whatever the reason was: it may have been left out with its worker before, who was reinstated
+    # Whatever the reason was: it may have been excluded with its worker before, who was reinstated
     # since.
     _count_again(
         row, row.responses.exclude(excluded_reason="").filter(met_before=False), excluded, who

@@ -106,13 +106,13 @@ class Record:
     """Whether they work on a marketplace, and can be erased by an admin alone"""
 
     @property
-    def left_out(self) -> str:
+    def excluded(self) -> str:
         """What leaving them out did to judgments and labels; empty if it did nothing."""
         return next((one.after for one in self.history if one.what == "leave out"), "")
 
     @property
     def appeals(self) -> list[Appeal]:
-        """What they said against being left out, the latest first."""
+        """What they said against being excluded, the latest first."""
         return list(self.worker.appeals.select_related("answered_by").order_by("-made_at")[:20])
 
     @property

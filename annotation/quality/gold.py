@@ -186,7 +186,7 @@ def is_gold(question: Question) -> bool:
 
 def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
     """The questions of a HIT in its own order, which tells nobody which of them is gold. Gold that
-    this worker has met in another HIT is left out, and paid all the same.
+    this worker has met in another HIT is excluded, and paid all the same.
     """
     questions = list(hit.questions.all())
     known = _met_gold(hit, worker, [one for one in questions if is_gold(one)])

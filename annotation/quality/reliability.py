@@ -19,8 +19,8 @@ HELD = 60  # seconds: many read a board, and neither figure moves much in a minu
 
 @dataclass(frozen=True)
 class Reliability:
-    """Those who answer a track's questions, taken together; answers that are left out of labels
-    are left out here.
+    """Those who answer a track's questions, taken together; answers that are excluded from labels
+    are excluded here.
     """
 
     kappa: float | None

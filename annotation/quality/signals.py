@@ -1,6 +1,6 @@
 """Signals of doubtful answers: each is noted for one answer, and together they flag a worker.
 
-When a worker's signals pass a limit, they may be left out (`leave_out.py`).
+When a worker's signals pass a limit, they may be excluded (`exclude.py`).
 """
 
 from __future__ import annotations
@@ -294,10 +294,10 @@ def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> in
 
 
 def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """How many answers are held otherwise against the others than before, since some were left out
+    """How many answers are held otherwise against the others than before, since some were excluded
     or count again.
 
-    Whoever said otherwise than those who are left out alone must not be left out for it. Where too
+    Whoever said otherwise than those alone who are excluded must not be excluded for it. Where too
     few others are left to hold an answer against, nothing is against it.
     """
     known = _held(counting)
@@ -402,8 +402,8 @@ def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def due_for_review() -> dict[int, int]:
-    """worker -> the last signal, of those who are not left out and of whom something was noted since
-    they were last looked at. Each answer that is held against somebody has a signal.
+    """worker -> the last signal, of those who are not excluded and of whom something was noted
+    since they were last looked at. Each answer that is held against somebody has a signal.
     """
     signals = Signal.objects.filter(reviewed=False, worker__excluded_at=None)
     return dict(signals.values_list("worker").annotate(Max("pk")).order_by("worker"))
@@ -420,7 +420,7 @@ def flags_that_exclude(workers: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def doubtful() -> list[int]:
-    """The workers, of those who are not left out, who have enough against them that a flag may pass
+    """The workers, of those who are not excluded, who have enough against them that a flag may pass
     its limit.
     """
     against = Comparison.objects.filter(against=True, assignment__worker__excluded_at=None)

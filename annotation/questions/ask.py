@@ -91,7 +91,7 @@ def _ask_batch(track: Track) -> int | None:
     """How many questions a batch of samples led to; None if there is nothing left, or another
     worker is asking.
     """
-    if not alone():
+    if not holds_lock():
         return None
     candidates = _candidates(track)
     if not candidates:
@@ -121,8 +121,8 @@ def _ask_batch(track: Track) -> int | None:
     return len(questions)
 
 
-def alone() -> bool:
-    """Whether this transaction is the only one that asks: what was asked before must be seen
+def holds_lock() -> bool:
+    """Return whether this transaction is the only one that asks: what was asked before must be seen
     whole.
     """
     with connection.cursor() as cursor:

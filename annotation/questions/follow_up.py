@@ -21,7 +21,7 @@ from django.db.models import Count, Q
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.models import UNSETTLED, Question
-from annotation.questions.ask import BATCH, alone, new_questions, terms_of
+from annotation.questions.ask import BATCH, holds_lock, new_questions, terms_of
 from annotation.questions.order import CannotOrder
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
@@ -216,7 +216,7 @@ def _ask(pk: int) -> int | None:
     """How many targets were asked about, or have their answer; None if none is due, or another
     worker is asking.
     """
-    if not alone():
+    if not holds_lock():
         return None
     sweep = Sweep.objects.select_related("track__corpus").get(pk=pk)
     due = _due(sweep)

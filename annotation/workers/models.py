@@ -213,13 +213,13 @@ class Feedback(models.Model):
 
 
 class Appeal(models.Model):
-    """An annotator disagrees with being left out or not paid; an admin answers, and may take it
+    """An annotator disagrees with being excluded or not paid; an admin answers, and may take it
     back.
     """
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="appeals")
     about_pay = models.BooleanField(
-        default=False, help_text="Against refused pay, and not against being left out"
+        default=False, help_text="Against refused pay, and not against being excluded"
     )
     excluded_reason = models.TextField(help_text="What was appealed against, as it stood then")
     text = models.TextField()

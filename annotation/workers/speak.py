@@ -23,7 +23,7 @@ A_DAY = 20
 LONGEST_OUT, A_DAY_OUT = 3000, 3
 """What a marketplace takes: characters (our own ending comes to it), and messages of admins to
 one worker in a day."""
-LEFT_OUT = "We do not offer you more questions"
+EXCLUDED = "We do not offer you more questions"
 REFUSED = "We refused pay for an answer"
 
 
@@ -93,14 +93,14 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
 
 
 def tell_of_exclusions(platform: str) -> int:
-    """How many workers of a marketplace were written why they were left out, and where they can
+    """How many workers of a marketplace were written why they were excluded, and where they can
     appeal; each once.
     """
     workers = Worker.objects.filter(
         platform=platform, excluded_at__isnull=False, identity__isnull=False
     )
     since = Message.objects.filter(
-        worker=OuterRef("pk"), subject=LEFT_OUT, at__gte=OuterRef("excluded_at")
+        worker=OuterRef("pk"), subject=EXCLUDED, at__gte=OuterRef("excluded_at")
     )
     told = 0
     for worker in workers.exclude(Exists(since))[:100]:
@@ -108,7 +108,7 @@ def tell_of_exclusions(platform: str) -> int:
             f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You"
             " may appeal."
         )
-        Message.objects.create(worker=worker, subject=LEFT_OUT, text=text)
+        Message.objects.create(worker=worker, subject=EXCLUDED, text=text)
         told += 1
     return told
 
@@ -171,7 +171,7 @@ def refusals(worker: Worker) -> QuerySet[Rejection]:
 
 
 def appeal(worker: Worker, text: str) -> Appeal:
-    """The appeal of a worker who is left out, or whose pay was refused; one at a time. Raises
+    """The appeal of a worker who is excluded, or whose pay was refused; one at a time. Raises
     CannotSay.
     """
     reason, about_pay = worker.excluded_reason, worker.excluded_at is None
@@ -179,7 +179,7 @@ def appeal(worker: Worker, text: str) -> Appeal:
         why = " / ".join(refusals(worker).values_list("evidence", flat=True))
         if not why:
             raise CannotSay(
-                "You are not left out, and no pay was refused: there is nothing to appeal."
+                "You are not excluded, and no pay was refused: there is nothing to appeal."
             )
         reason = f"Pay was refused: {why}"
     said = clean(text, "The appeal")

@@ -76,7 +76,7 @@ def test_invitations_are_made_and_withdrawn(root: User) -> None:
     assert entry("withdraw invitation") == ("root", f"invitation:{row.pk}", "0 left", "Enough.")
 
 
-def test_labels_that_the_service_adds_up_again_by_itself(
+def test_labels_that_the_service_reaggregates_by_itself(
     published: Submission, clients: list[Client]
 ) -> None:
     for client in clients:

@@ -194,10 +194,10 @@ def test_rows_of_a_track_are_made_while_its_money_is_counted(two_published: Subm
         assert not made.is_alive() and made.error is None, "it waited for the money's lock"
 
 
-def test_an_answer_that_is_read_while_its_worker_is_left_out_does_not_count(
+def test_an_answer_that_is_read_while_its_worker_is_excluded_does_not_count(
     answered: Question,
 ) -> None:
-    """Who leaves out waits for who reads, and what was read meanwhile is left out with the rest."""
+    """Who excludes waits for who reads, and what was read meanwhile is excluded with the rest."""
     last = one_more_answer(answered)
     with transaction.atomic():
         read(last.pk)
@@ -208,7 +208,7 @@ def test_an_answer_that_is_read_while_its_worker_is_left_out_does_not_count(
     assert last.responses.count() == 3 and not last.responses.filter(excluded_reason="").exists()
 
 
-def test_a_worker_is_left_out_while_their_questions_are_settled(answered: Question) -> None:
+def test_a_worker_is_excluded_while_their_questions_are_settled(answered: Question) -> None:
     read(one_more_answer(answered).pk)
     worker = Assignment.objects.filter(hit__questions=answered).order_by("pk")[0].worker
     with transaction.atomic():

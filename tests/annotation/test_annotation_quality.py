@@ -149,7 +149,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     )
 
 
-def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
+def test_signals_never_exclude_the_last_few(settled: Worker) -> None:
     many_against(settled)
     assert exclude.review() == 0, "ada, bo and cy are all there are"
 
@@ -194,7 +194,7 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
         exclude.keep(settled, admin, "As before.")
 
 
-def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(
+def test_who_is_away_is_excluded_by_signals_only_where_enough_others_are_active(
     settled: Worker,
 ) -> None:
     many_against(settled)
@@ -203,7 +203,7 @@ def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(
     assert exclude.review() == 0
     assert exclude.undecided()[0].why.startswith("No more than 4 annotators are active")
     crowd(2)
-    assert exclude.undecided()[0].why == "They are left out when answers are settled next."
+    assert exclude.undecided()[0].why == "They are excluded when answers are settled next."
     assert exclude.review() == 1, "with ada and bo they are four"
     settled.refresh_from_db()
     assert settled.excluded_at is not None
@@ -285,7 +285,7 @@ def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
     )
 
 
-def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -> None:
+def test_who_reads_faster_than_anybody_is_excluded_by_default(settled: Worker) -> None:
     crowd(3)
     warned(settled, "unread")
     hit = one_of(settled).hit

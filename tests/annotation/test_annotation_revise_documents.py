@@ -102,7 +102,7 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
     assert revise.revision(read.track, revise.MAJORITY, 9).flips == []
 
 
-def test_without_the_answers_of_who_is_left_out_it_is_still_the_model_that_adds_up(
+def test_without_the_answers_of_who_is_excluded_it_is_still_the_model_that_aggregates(
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     believe_ada(monkeypatch)

@@ -11,7 +11,7 @@ from annotation_world import PARTS, answer_all, take
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from leave_out_world import BAD, NO, YES, holds, judged, worker
+from exclusion_world import BAD, NO, YES, holds, judged, worker
 
 from annotation.budget import promises
 from annotation.hits import collect, publish
@@ -66,7 +66,7 @@ def test_a_rejection_of_an_old_answer_asks_no_more_than_was_offered(
     assert Question.objects.counts() == {"settled": 6} and holds(published.track) == {()}
 
 
-def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_reinstated_meanwhile(
+def test_an_undone_rejection_counts_though_its_worker_was_excluded_and_reinstated_meanwhile(
     published: Submission, clients: list[Client], admin: User
 ) -> None:
     judged(clients, YES, YES, YES)
@@ -107,7 +107,7 @@ def test_undoing_a_rejection_reinstates_nobody(
 
 @pytest.fixture
 def asked_again(published: Submission, clients: list[Client]) -> Submission:
-    """Six questions that two said yes to and one no; a yes is left out, so that they are out again
+    """Six questions that two said yes to and one no; a yes is excluded, so that they are out again
     for one more.
     """
     judged(clients, YES, NO, YES)

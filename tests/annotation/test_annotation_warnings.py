@@ -70,7 +70,7 @@ def against(one: Worker, n: int, kind: str = "unread") -> None:
         Signal.objects.create(assignment=made, worker=one, kind=kind)
 
 
-def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_left_out(
+def test_half_of_the_limit_is_a_message_and_only_who_goes_on_is_excluded(
     answered: Submission, clients: list[Client]
 ) -> None:
     against(worker("cy"), 5)
@@ -103,7 +103,7 @@ def test_who_passes_the_limit_at_once_is_warned_all_the_same_and_has_a_chance(
     assert exclude.review() == 1
 
 
-def test_a_whole_crowd_that_is_fast_is_not_left_out_in_an_hour(answered: Submission) -> None:
+def test_a_whole_crowd_that_is_fast_is_not_excluded_in_an_hour(answered: Submission) -> None:
     workers = list(Worker.objects.all())
     for one in workers:
         against(one, 12)
@@ -112,9 +112,9 @@ def test_a_whole_crowd_that_is_fast_is_not_left_out_in_an_hour(answered: Submiss
         against(one, 12)
     assert exclude.review() == 1 and exclude.review() == 0
     whys = {row.why for row in exclude.undecided()}
-    assert whys == {"Signals alone leave out at most 1 of 7 active annotators a day."}
+    assert whys == {"Signals alone exclude at most 1 of 7 active annotators a day."}
     a_day_ago = timezone.now() - timedelta(hours=25)
-    Audit.objects.filter(what=exclude.LEAVE_OUT).update(at=a_day_ago)
+    Audit.objects.filter(what=exclude.EXCLUDE).update(at=a_day_ago)
     assert exclude.review() == 1
 
 

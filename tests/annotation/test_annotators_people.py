@@ -187,7 +187,7 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
 
 
 def refused(ada: Client) -> Assignment:
-    """An answer of ada's for which pay is refused; she is not left out."""
+    """An answer of ada's for which pay is refused; she is not excluded."""
     ada.post(take(ada), GOOD)
     settle.tick()
     row = Assignment.objects.get(worker=worker(), submitted_at__isnull=False)
@@ -230,7 +230,7 @@ def test_an_appeal_against_refused_pay_may_fail(
     assert "it stays as it is" in text_of(ada.get("/annotate/"))
 
 
-def test_who_is_not_left_out_has_nothing_to_appeal(ada: Client) -> None:
+def test_who_is_not_excluded_has_nothing_to_appeal(ada: Client) -> None:
     ada.post("/annotate/appeal/", {"text": "Just in case."})
     assert not Appeal.objects.exists()
 

@@ -130,7 +130,7 @@ def test_who_has_passed_before_is_given_it_at_once(guarded: Submission, turk: Tu
     assert turk.calls("AcceptQualificationRequest") == 1 and len(turk.offered("W1")) == 6
 
 
-def test_who_failed_twice_or_is_left_out_is_told_so(guarded: Submission, turk: Turk) -> None:
+def test_who_failed_twice_or_is_excluded_is_told_so(guarded: Submission, turk: Turk) -> None:
     request(turk, "W1")
     rounds()
     page = Learning(address_in(letter(turk, "W1")))

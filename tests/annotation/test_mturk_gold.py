@@ -173,7 +173,7 @@ def test_without_money_no_gold_goes_out(
     assert promises.committed(gold.purpose_of(track)) <= Decimal("5.00")
 
 
-def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(
+def test_whoever_is_wrong_on_gold_is_excluded_and_the_platform_is_told(
     made: Gold, turk: Turk, track: Track, targets: list[Target], admin: User, settings: Any
 ) -> None:
     set_exclude_for(track, ["gold"], None, "Gold alone")
@@ -190,7 +190,7 @@ def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(
     put_up(track, more, "Many")
     for hit in turk.offered("BAD"):
         turk.do("BAD", hit, WRONG)
-    for number in range(2):  # others are at work too: the last few are never left out by themselves
+    for number in range(2):  # others are at work too: the last few are never excluded by themselves
         turk.all_do(f"W{number}")
     rounds()
     bad = Worker.objects.get(identity__external_id="BAD")

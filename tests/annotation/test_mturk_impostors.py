@@ -37,7 +37,7 @@ def invented(src: str, number: int, worker: str = "") -> str:
 
 @pytest.fixture
 def victim(up: Submission, turk: Turk) -> Worker:
-    """Somebody who did one HIT, was left out and told so."""
+    """Somebody who did one HIT, was excluded and told so."""
     turk.do(VICTIM, turk.hits()[0])
     rounds()
     worker = Worker.objects.get()

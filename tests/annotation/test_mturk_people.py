@@ -88,7 +88,7 @@ def test_an_address_that_we_did_not_sign_is_nobodys_page(worker: Worker) -> None
     assert Client().get(f"/annotate/say/{worker.handle}/").status_code == 404
 
 
-def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
+def test_whoever_is_excluded_is_told_once_and_where_to_appeal(
     worker: Worker, turk: Turk, admin: User
 ) -> None:
     assert letters(turk) == []
@@ -110,7 +110,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
     assert Client().post(path, {"verb": "appeal", "text": "Hello?"}).status_code == 422
     appeals.answer_appeal(Appeal.objects.get().pk, admin, "You are right.", reinstate=True)
     rounds()
-    assert [one["subject"] for one in letters(turk)] == [speak.LEFT_OUT, "Your appeal is answered"]
+    assert [one["subject"] for one in letters(turk)] == [speak.EXCLUDED, "Your appeal is answered"]
     assert "You are right." in letters(turk)[1]["text"] and len(turk.offered("WONEOFAKIND")) == 5
     assert "You are right." in Client().get(path).content.decode()
     exclude.exclude(Worker.objects.get(), "Once more.")
@@ -118,7 +118,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
     assert len(letters(turk)) == 3, "a new exclusion is told anew"
 
 
-def test_the_page_of_somebody_left_out_leads_there_too(worker: Worker, turk: Turk) -> None:
+def test_the_page_of_somebody_excluded_leads_there_too(worker: Worker, turk: Turk) -> None:
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
     exclude.exclude(worker, "Always the first button")
     page = Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
@@ -233,7 +233,7 @@ def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
     assert "It stays as it is: It was not." in page and EVIDENCE in page and 'id="appeal"' in page
     assert turk.rows("SELECT status FROM assignment") == [{"status": "Rejected"}]
     assert Payment.objects.get().status == "withheld"
-    assert len(turk.offered("WONEOFAKIND")) == 5, "whoever is refused pay is not left out by that"
+    assert len(turk.offered("WONEOFAKIND")) == 5, "whoever is refused pay is not excluded by that"
 
 
 # -- Erasure

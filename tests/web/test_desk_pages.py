@@ -176,12 +176,12 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
         worker.excluded_at is not None and 'id="undecided"' not in admin.get(desk).content.decode()
     )
     assert (
-        "left out by now"
+        "excluded by now"
         in admin.post(address, {"verb": "keep", "why": "Too late."}).content.decode()
     )
 
 
-def test_a_worker_is_left_out_and_reinstated_with_reasons(judged: Submission, as_user: As) -> None:
+def test_a_worker_is_excluded_and_reinstated_with_reasons(judged: Submission, as_user: As) -> None:
     admin, worker = as_user("Admin"), Worker.objects.get(user__username="bo")
     address = reverse("desk-worker", args=[worker.handle])
     assert admin.post(address, {"verb": "exclude", "why": " "}).status_code == 422
@@ -192,7 +192,7 @@ def test_a_worker_is_left_out_and_reinstated_with_reasons(judged: Submission, as
     n = Response.objects.exclude(excluded_reason="").count()
     assert (
         n
-        and f"Left out: {n} judgments; 0 labels changed. All work stays paid."
+        and f"Excluded: {n} judgments; 0 labels changed. All work stays paid."
         in done.content.decode()
     )
     page = admin.get(address).content.decode()
@@ -202,7 +202,7 @@ def test_a_worker_is_left_out_and_reinstated_with_reasons(judged: Submission, as
     worker.refresh_from_db()
     assert worker.excluded_at is None
     page = admin.get(address).content.decode()
-    assert "They do not." in page and "Leave out of labels and work" in page
+    assert "They do not." in page and "Exclude from labels and work" in page
     assert admin.get(reverse("desk-worker", args=["nobody"])).status_code == 404
 
 
@@ -466,7 +466,9 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 
-def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, as_user: As) -> None:
+def test_switching_the_way_of_aggregating_is_looked_at_first(
+    judged: Submission, as_user: As
+) -> None:
     admin, address = as_user("Admin"), reverse("desk-adding-up", args=["toy"])
     with CaptureQueriesContext(connection) as captured:
         admin.get(address)

@@ -330,7 +330,7 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
 
 
 def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
-    """The admins' pages, with somebody left out, an appeal, a marketplace's worker, gold and a
+    """The admins' pages, with somebody excluded, an appeal, a marketplace's worker, gold and a
     pilot.
     """
     admin = toy.users["Admin"]

@@ -179,7 +179,7 @@ class Migration(migrations.Migration):
             name='Appeal',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('about_pay', models.BooleanField(default=False, help_text='Against refused pay, and not against being left out')),
+                ('about_pay', models.BooleanField(default=False, help_text='Against refused pay, and not against being excluded')),
                 ('excluded_reason', models.TextField(help_text='What was appealed against, as it stood then')),
                 ('text', models.TextField()),
                 ('made_at', models.DateTimeField(default=kbpo.clock.now)),

@@ -100,7 +100,7 @@ def _context() -> dict[str, Any]:
         "well": not any(needs),
         "workers": describe.workers(FEW),
         "warned": warned_since(clock.now() - A_WEEK),
-        "left_out": exclude.left_out_since(clock.now() - A_WEEK),
+        "excluded": exclude.excluded_since(clock.now() - A_WEEK),
         "online": describe.online(),
         "runs": runs(),
         **_agreement(),

@@ -201,7 +201,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_POST
 @for_annotators
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """An appeal against being left out, or against refused pay."""
+    """An appeal against being excluded, or against refused pay."""
     try:
         speak.appeal(worker, request.POST.get("text", ""))
         messages.success(request, "Your appeal is with the admins. You will find the answer here.")

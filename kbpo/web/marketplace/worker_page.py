@@ -28,7 +28,7 @@ LATEST = 5
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
 def say(request: HttpRequest, signed: str) -> HttpResponse:
-    """What a worker was written, whether they are left out and why; a POST is feedback or an
+    """What a worker was written, whether they are excluded and why; a POST is feedback or an
     appeal. From a frame whose assignment the platform has not listed: feedback alone.
     """
     handle, assignment = proof.worker_of_page(signed), ""

@@ -1,4 +1,4 @@
-"""The admins' pages of annotators: what is known; leaving out, keeping, reinstating, refusing pay,
+"""The admins' pages of annotators: what is known; excluding, keeping, reinstating, refusing pay,
 undoing it.
 """
 
@@ -74,7 +74,7 @@ def _change(request: HttpRequest, handle: str) -> str:
         return "Say why: it is recorded, and the annotator reads it."
     if verb == "exclude":
         messages.warning(
-            request, f"Left out: {command.exclude_worker(handle, user, why)}. All work stays paid."
+            request, f"Excluded: {command.exclude_worker(handle, user, why)}. All work stays paid."
         )
     elif verb == "keep":
         return _keep(request, handle, why)

@@ -1,4 +1,4 @@
-"""Answer, settle, leave out, reinstate, reject and undo in any order: once all is undone, every
+"""Answer, settle, exclude, reinstate, reject and undo in any order: once all is undone, every
 answer counts.
 """
 
@@ -127,7 +127,7 @@ class Desk(RuleBasedStateMachine):
         STEPS[step]()
 
     @rule(name=st.sampled_from(NAMES))
-    def somebody_is_left_out(self, name: str) -> None:
+    def somebody_is_excluded(self, name: str) -> None:
         exclude.exclude(
             Worker.objects.get(user__username=name), f"{name} presses one button.", self.admin
         )

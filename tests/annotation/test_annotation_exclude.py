@@ -1,4 +1,4 @@
-"""Answers that are left out leave settled labels too, and come back; more are asked for where too
+"""Answers that are excluded leave settled labels too, and come back; more are asked for where too
 few are left.
 """
 
@@ -16,7 +16,7 @@ from annotation_world import PARTS, answer_all, make_submission
 from django.test import Client
 from django.utils import timezone
 from documents_world import answer_to, order, place
-from leave_out_world import BAD, FLAG, NO, YES, holds, judged, worker
+from exclusion_world import BAD, FLAG, NO, YES, holds, judged, worker
 
 from annotation.budget import promises
 from annotation.hits import ask_again, publish
@@ -291,7 +291,7 @@ def test_a_track_with_a_model_is_fitted_anew_without_them(
     assert revise.revision(published.track, revise.MODEL, 9).flips == []
 
 
-def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
+def test_nobody_is_flagged_for_contradicting_those_who_are_excluded(
     published: Submission, clients: list[Client]
 ) -> None:
     judged(clients, YES, NO, NO)
@@ -310,7 +310,7 @@ def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
     assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
 
 
-def test_flags_are_counted_anew_after_each_who_is_left_out(
+def test_flags_are_counted_anew_after_each_who_is_excluded(
     published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ada is right, and bo and cy err alike: where they are the majority she is beyond the
