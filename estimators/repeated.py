@@ -1,10 +1,10 @@
 """Intervals of an ordinary estimate that may be looked at while its sample grows.
 
-An interval that is made anew after every label is wrong sooner or later. Made with a larger quantile
-in the place of the normal one, and only when enough has come since the last look, it is ever wrong
-no more often than it says (repeated confidence intervals: Jennison and Turnbull 1989). The error is
-spent look by look (Lan and DeMets 1983), so that nobody need know beforehand when looks will be
-taken, nor how many.
+An interval that is made anew after every label is wrong sooner or later. Made with a larger
+quantile in the place of the normal one, and only when enough has come since the last interim
+interval, it is ever wrong no more often than it says (repeated confidence intervals: Jennison and
+Turnbull 1989). The error is spent interval by interval (Lan and DeMets 1983), so that nobody need
+know beforehand when they will be taken, nor how many.
 
 Estimates from nested samples (thresholds that only rise) have independent increments, as a mean of
 more and more labels has: with information I = 1/V, √I (estimate − truth) is to first order a
@@ -26,8 +26,10 @@ from estimators import checks
 from estimators.checks import FloatArray
 
 GROWTH = 1.2
-"""How much more information a look should have than the one before it, where few are to come."""
-FEWER_LOOKS = {
+"""How much more information an interim interval should have than the one before it, where few are
+to come.
+"""
+FEWER = {
     0.2: GROWTH,
     0.1: 1.6,
     0.05: 2.25,
@@ -38,22 +40,22 @@ FEWER_LOOKS = {
     0.005: 6.0,
     0.0025: 8.0,
 }
-"""Share of the information before which looks are early -> growth with which the quantile is at
-most 1.5 times the normal one at 80 %. Every look costs: the longer the way, the rarer they are."""
+"""Share of the information before which they are early -> growth with which the quantile is at
+most 1.5 times the normal one at 80 %. Every one costs: the longer the way, the rarer they are."""
 LONGEST = 10.0
 EARLY = 0.02
-"""Share of the error that may be spent while looks are early."""
+"""Share of the error that may be spent while they are early."""
 GRID: FloatArray = np.linspace(-5.5, 5.5, 441)
 STEP = float(GRID[1] - GRID[0])
 ROUNDS = 16
 LEAST_GROWTH = 1.02
 SETTLED = 100
-"""Judgments before which looks are early."""
+"""Judgments before which they are early."""
 
 
 class Pace(NamedTuple):
-    """How looks follow each other: they are early below this share of the information, and each
-    should have so many times the information of the one before.
+    """How interim intervals follow each other: they are early below this share of the information,
+    and each should have so many times the information of the one before.
 
     Examples
     --------
@@ -66,17 +68,17 @@ class Pace(NamedTuple):
 
 
 def pace(judged: Sequence[int], information: Sequence[float], *, planned: int) -> Pace:
-    """Return how looks follow these, the last of which is the one that is being taken.
+    """Return how intervals follow these, the last of which is the one that is being made.
 
-    From 100 judgments on no look is early, however little information they turned out to have; how
+    From 100 judgments on none is early, however little information they turned out to have; how
     many more there should be follows from the information of the first of these.
 
     Parameters
     ----------
     judged : (k,) sequence of int
-        The judgments that each look rests on.
+        The judgments that each interval rests on.
     information : (k,) sequence of float
-        Shares of what the last look will have.
+        Shares of what the last one will have.
     planned : int
         The judgments that are expected in all.
 
@@ -105,13 +107,13 @@ def pace(judged: Sequence[int], information: Sequence[float], *, planned: int) -
 def is_due(
     judged: Sequence[int], information: Sequence[float], n: int, now: float, *, planned: int
 ) -> bool:
-    """Return whether another look is to be taken: enough has come since the last one, or all that
+    """Return whether another interval is to be made: enough has come since the last one, or all that
     was ordered, or these are the first 100 judgments.
 
     Parameters
     ----------
     judged, information, planned
-        As for :func:`pace`, of the looks so far; there may be none.
+        As for :func:`pace`, of the intervals so far; there may be none.
     n : int
         The judgments that there are now.
     now : float
@@ -120,7 +122,7 @@ def is_due(
     Returns
     -------
     bool
-        False where the last look stands.
+        False where the last one stands.
 
     Examples
     --------
@@ -137,12 +139,12 @@ def is_due(
 
 
 def growth_of(early: float) -> float:
-    """Return how much more information a look should have than the one before it.
+    """Return how much more information an interim interval should have than the one before it.
 
     Parameters
     ----------
     early : float
-        The share of the information before which looks are early: 100 judgments of those planned.
+        The share of the information before which they are early: 100 judgments of those planned.
 
     Returns
     -------
@@ -154,7 +156,7 @@ def growth_of(early: float) -> float:
     >>> [growth_of(100 / planned) for planned in (200, 1000, 3000)]
     [1.2, 1.6, 2.5]
     """
-    return next((one for share, one in FEWER_LOOKS.items() if early >= share * 0.999), LONGEST)
+    return next((one for share, one in FEWER.items() if early >= share * 0.999), LONGEST)
 
 
 def critical_value(
@@ -166,23 +168,23 @@ def critical_value(
     early: float = 0.3,
     growth: float | None = None,
 ) -> float:
-    """Return the quantile of the look that is taken now: estimate ± quantile · √V.
+    """Return the quantile of the interim interval that is made now: estimate ± quantile · √V.
 
     Of what may still be spent of the error, as little is spent that the same quantile would do for
-    all looks to come, each with `growth` times the information of the one before, up to the last.
+    all that come, each with `growth` times the information of the one before, up to the last.
     Before a share `early` of the information not more than a fiftieth of the error is spent, in
     proportion.
 
     Parameters
     ----------
     information : (k,) array
-        Of the looks so far, as shares of what the last will have, ascending, in (0, 1].
+        Of those so far, as shares of what the last will have, ascending, in (0, 1].
     critical : (k,) array
         The quantiles that they were taken with.
     now : float
-        Information of this look, more than of the last one; at most 1, the last look.
+        Information of this one, more than of the one before; at most 1, the last one.
     confidence_level : float
-        Of all looks together, strictly between 0 and 1.
+        Of all together, strictly between 0 and 1.
     early, growth : float
         See above; `growth` is more than 1, and :func:`growth_of` `early` if left out.
 
@@ -194,7 +196,7 @@ def critical_value(
     Raises
     ------
     ValueError
-        If information does not ascend by 2 % a look, or an option is out of range.
+        If information does not ascend by 2 % an interval, or an option is out of range.
 
     References
     ----------
@@ -213,7 +215,7 @@ def critical_value(
     times = [float(one) for one in np.atleast_1d(np.asarray(information, dtype=np.float64))]
     known = [float(one) for one in np.atleast_1d(np.asarray(critical, dtype=np.float64))]
     if len(times) != len(known):
-        raise ValueError(f"{len(times)} looks have {len(known)} critical values")
+        raise ValueError(f"{len(times)} intervals have {len(known)} critical values")
     before = 0.0
     for time in [*times, now]:
         if not before * LEAST_GROWTH < time <= 1:
@@ -234,7 +236,7 @@ def critical_value(
 
 
 def _to_come(now: float, growth: float) -> tuple[list[FloatArray], list[float]]:
-    """Return the steps from this look to each that is to come, and the times of all of them."""
+    """Return the steps from this interval to each that is to come, and the times of all of them."""
     times = [now]
     while times[-1] * growth < 1:
         times.append(times[-1] * growth)
@@ -244,7 +246,7 @@ def _to_come(now: float, growth: float) -> tuple[list[FloatArray], list[float]]:
 
 
 def _solve(density: FloatArray, steps: list[FloatArray], times: list[float], error: float) -> float:
-    """Return the quantile, the same at all these looks, that is left at any of them with a
+    """Return the quantile, the same at all of these, that is left at any of them with a
     probability of `error`.
     """
     if error <= 0:
@@ -261,7 +263,7 @@ def _solve(density: FloatArray, steps: list[FloatArray], times: list[float], err
 def _crossed(
     density: FloatArray, steps: list[FloatArray], times: list[float], quantile: float
 ) -> float:
-    """Return the probability of leaving ± quantile at one of these looks."""
+    """Return the probability of leaving ± quantile at one of these."""
     crossed = 0.0
     for at, time in enumerate(times):
         if at:

@@ -52,8 +52,7 @@ class ParsedResponse:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Something about one answer by itself that may count against it, with a sentence for admins.
-    """
+    """Something about one answer by itself that may count against it, with a sentence for admins."""
 
     kind: str
     against: bool

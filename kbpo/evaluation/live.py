@@ -2,15 +2,15 @@
 in.
 
 A final interval holds at the end of judging. Looked at after every answer it would miss sooner or
-later, so a page that refreshes itself shows *looks*: the same estimate with the same variance, but
-with a quantile under which all looks of an order together miss no more often than the level says
-(`estimators/repeated.py`). A look stands until there is so much more information that the next is
-due, so the page changes in steps; the more judgments are planned, the rarer looks are, and from a
+later, so a page that refreshes itself shows *interim intervals*: the same estimate with the same
+variance, but with a quantile under which all of an order together miss no more often than the level
+says (`estimators/repeated.py`). One stands until there is so much more information that the next is
+due, so the page changes in steps; the more judgments are planned, the rarer they are, and from a
 hundred judgments on one is at most 1.5 times as wide as an interval made for its moment alone. What
 was once shut out stays out.
 
-It is an approximation of large samples: fewer than ten judgments are no look. Looks are planned for
-the variance that was ordered; once that is reached, the last look has been taken.
+It is an approximation of large samples: fewer than ten judgments have none. They are planned for
+the variance that was ordered; once that is reached, the last one has been stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
 from estimators.repeated import SETTLED, critical_value, is_due, pace
-from kbpo.evaluation.models import Look
+from kbpo.evaluation.models import InterimInterval
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
 from kbpo.submissions.models import Submission
@@ -30,22 +30,27 @@ from scoring.data import Data
 
 LEVELS = (80, 95)
 LEAST = 10
-"""Fewer judgments than this are no look."""
+"""Fewer judgments than this have no interim interval."""
 
 
-def take_look(submission: Submission, data: Data, found: Estimate) -> Look | None:
-    """The look at a submission's guaranteed number, of which `found` are the estimates of all
-    systems, stored; None as long as the last one stands.
+def store_interim_interval(
+    submission: Submission, data: Data, found: Estimate
+) -> InterimInterval | None:
+    """Return the interim interval of a submission's guaranteed number, stored; None as long as the
+    last one stands. `found` are the estimates of all systems.
     """
     column = data.systems.index(submission.pk)
     value, variance = (float(_of(column, found, one)) for one in ("value", "variance"))
     variance = max(variance, float(_of(column, found, "anticipated")))
     n, before = _counted(submission, data, column)
-    looks = list(submission.looks.filter(order=submission.orders).order_by("n"))
+    intervals = list(submission.interim_intervals.filter(order=submission.orders).order_by("n"))
     goal = target_variance(submission, submission.plan["chosen"])
     if np.isnan(value) or n < LEAST or not 0 < variance < np.inf:
         return None
-    judged, times = [one.n for one in looks], [min(1.0, goal / one.variance) for one in looks]
+    judged, times = (
+        [one.n for one in intervals],
+        [min(1.0, goal / one.variance) for one in intervals],
+    )
     now, planned = min(1.0, goal / variance), _planned(submission)
     if not is_due(judged, times, n, now, planned=planned):
         return None
@@ -55,17 +60,17 @@ def take_look(submission: Submission, data: Data, found: Estimate) -> Look | Non
     for level in LEVELS:
         quantiles[level] = critical_value(
             times,
-            [getattr(one, f"quantile{level}") for one in looks],
+            [getattr(one, f"quantile{level}") for one in intervals],
             now,
             confidence_level=level / 100,
             early=early,
             growth=growth,
         )
         ends[level] = _interval(found, column, quantiles[level])
-        if looks:  # what was once shut out stays out
-            last = getattr(looks[-1], f"low{level}"), getattr(looks[-1], f"high{level}")
+        if intervals:  # what was once shut out stays out
+            last = getattr(intervals[-1], f"low{level}"), getattr(intervals[-1], f"high{level}")
             ends[level] = _both(ends[level], last)
-    return Look.objects.create(
+    return InterimInterval.objects.create(
         submission=submission,
         order=submission.orders,
         n=n,

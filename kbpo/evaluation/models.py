@@ -141,12 +141,14 @@ class Slice(models.Model):
         return self.name
 
 
-class Look(models.Model):
+class InterimInterval(models.Model):
     """The guaranteed number of a submission as its page showed it at one moment of judging, safe to
     watch.
     """
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="looks")
+    submission = models.ForeignKey(
+        Submission, on_delete=models.CASCADE, related_name="interim_intervals"
+    )
     order = models.PositiveSmallIntegerField(
         default=0, help_text="The order of judgments that was judged then"
     )
@@ -165,6 +167,7 @@ class Look(models.Model):
     made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
+        db_table = "evaluation_look"
         db_table_comment = "Live intervals as they were shown, one whenever judgments had come"
         constraints = [
             models.UniqueConstraint(
@@ -173,7 +176,7 @@ class Look(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"look at {self.submission_id} after {self.n}"
+        return f"interim interval of {self.submission_id} after {self.n}"
 
 
 class Flip(models.Model):

@@ -27,7 +27,7 @@ from kbpo.evaluation.correction.why import not_corrected
 from kbpo.evaluation.data import read
 from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.leaderboard import half_width
-from kbpo.evaluation.live import take_look
+from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.preferences import strengths
 from kbpo.evaluation.printed import replace_since
@@ -268,7 +268,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     Estimate.objects.bulk_create(
         (_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000
     )
-    _look(track, data, found, done)
+    _store_interim(track, data, found, done)
     evaluation.comparisons = (
         comparisons(type(kind), data, found, standing, _references(track))
         | with_private(data, found, scored, standing)
@@ -380,8 +380,8 @@ def _ranked(
     if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
         return False
     kind, column = type(kind_of(track)), data.systems.index(submission.pk)
-    look = SampleBatch.objects.filter(submission=submission, settled_at__isnull=False).count()
-    return is_ranked(kind, data, key, found[key], column, max(1, look))
+    stage = SampleBatch.objects.filter(submission=submission, settled_at__isnull=False).count()
+    return is_ranked(kind, data, key, found[key], column, max(1, stage))
 
 
 def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
@@ -443,7 +443,7 @@ def _misses(data: Data) -> dict[str, Any] | None:
     return {"share": value, "n": share.n, **ends}
 
 
-def _look(
+def _store_interim(
     track: Track, data: Data, found: dict[Key, tuple[Found, Design]], done: list[Submission]
 ) -> None:
     """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
@@ -455,7 +455,7 @@ def _look(
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
     for one in {row.pk: row for row in (*judging, *done)}.values():
         if one.pk in data.systems:
-            take_look(one, data, found[key][0])
+            store_interim_interval(one, data, found[key][0])
 
 
 def _of_slice(evaluation: Evaluation, data: Data, one: SliceScore, final: set[int]) -> Estimate:

@@ -1,4 +1,4 @@
-"""The interval that may be watched: looks that together miss no more often than the level says."""
+"""The interval that may be watched: intervals that together miss no more often than the level says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimators.repeated import critical_value, is_due, pace
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import figures
 from kbpo.evaluation.live import _interval
-from kbpo.evaluation.models import Look
+from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from scoring.default import Centred
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def watched(world: World) -> list[Look]:
-    """The looks at a system while its sample of 80 % is judged, a few targets at a time."""
+def watched(world: World) -> list[InterimInterval]:
+    """The intervals at a system while its sample of 80 % is judged, a few targets at a time."""
     row = world.system("whole", lambda one: True)
     row.plan = {"chosen": "0.050", "options": {"0.050": {"targets": 80}}}
     row.save()
@@ -33,11 +33,13 @@ def watched(world: World) -> list[Look]:
     for upto in range(22, len(asked) + 2, 2):
         world.answer(asked[upto - 2 : upto])
         evaluate(world.track)
-        evaluate(world.track)  # nothing new: the same look
-    return list(Look.objects.order_by("n"))
+        evaluate(world.track)  # nothing new: the same one
+    return list(InterimInterval.objects.order_by("n"))
 
 
-def test_a_look_stands_until_there_is_a_fifth_more_information(watched: list[Look]) -> None:
+def test_an_interim_interval_stands_until_there_is_a_fifth_more_information(
+    watched: list[InterimInterval],
+) -> None:
     assert len(watched) > 3 and {one.n_before for one in watched} == {20}
     for earlier, later in pairwise(watched[:-1]):
         assert later.variance <= earlier.variance / 1.19
@@ -45,7 +47,7 @@ def test_a_look_stands_until_there_is_a_fifth_more_information(watched: list[Loo
 
 
 def test_each_look_lies_inside_the_one_before_and_is_wider_than_one_for_a_single_look(
-    world: World, watched: list[Look]
+    world: World, watched: list[InterimInterval]
 ) -> None:
     for earlier, later in pairwise(watched):
         assert earlier.low80 <= later.low80 <= later.value <= later.high80 <= earlier.high80
@@ -63,13 +65,13 @@ def test_few_answers_are_no_look(world: World) -> None:
     row = world.system("whole", lambda one: True)
     asked = world.sample(row)
     evaluate(world.track)
-    assert not Look.objects.exists() and not Label.objects.exists()
+    assert not InterimInterval.objects.exists() and not Label.objects.exists()
     world.answer(asked[:9])
     evaluate(world.track)
-    assert not Look.objects.exists()
+    assert not InterimInterval.objects.exists()
     world.answer(asked[9:12])
     evaluate(world.track)
-    assert Look.objects.get().n == 12
+    assert InterimInterval.objects.get().n == 12
 
 
 def test_an_order_of_more_is_watched_anew(world: World) -> None:
@@ -81,7 +83,10 @@ def test_an_order_of_more_is_watched_anew(world: World) -> None:
     row.save()
     world.answer(asked[40:50])
     evaluate(world.track)
-    assert [(one.order, one.n) for one in Look.objects.order_by("order")] == [(0, 40), (1, 50)]
+    assert [(one.order, one.n) for one in InterimInterval.objects.order_by("order")] == [
+        (0, 40),
+        (1, 50),
+    ]
 
 
 @pytest.mark.statistical

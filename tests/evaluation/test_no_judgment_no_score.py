@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import figures
-from kbpo.evaluation.live import take_look
-from kbpo.evaluation.models import Look
+from kbpo.evaluation.live import store_interim_interval
+from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import COUNTS_NOT, NO_LABEL, evaluate
 from kbpo.evaluation.studies.what_if import what_if
 from kbpo.instances.models import Instance, Target
@@ -126,12 +126,12 @@ def test_no_look_is_taken_at_a_guess(newcomer: Any) -> None:
     world, _, new, _ = newcomer
     Submission.objects.filter(pk=new.pk).update(status="judging")
     evaluate(world.track)
-    assert not Look.objects.filter(submission=new).exists()
+    assert not InterimInterval.objects.filter(submission=new).exists()
     new.refresh_from_db()
     data, track = read(world.track), world.track
     found = default_estimates(data, (track.criterion,), ())
     guaranteed = found["precision", track.criterion, track.distribution][0]
-    assert take_look(new, data, guaranteed) is None
+    assert store_interim_interval(new, data, guaranteed) is None
 
 
 def test_what_lies_outside_the_scope_finds_nothing_for_certain(toy: Toy) -> None:

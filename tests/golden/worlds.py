@@ -24,7 +24,9 @@ def states(run: str, of_true: float, of_false: float) -> Callable[[Relation], bo
 
 
 def by_draws(files: Path) -> FixedWorld:
-    """Design iid: three systems, five documents in which what is not marked is false, one sample half judged."""
+    """Design iid: three systems, five documents in which what is not marked is false, one sample
+    half judged.
+    """
     world = FixedWorld("Draws", files, "iid", half_width="0.090", given_up=0.04)
     world.upload("patterns", "Patterns", states("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
@@ -40,8 +42,10 @@ def by_draws(files: Path) -> FixedWorld:
 
 
 def by_thresholds(files: Path) -> FixedWorld:
-    """Design poisson: documents whose readers miss some, all of them followed up; experts' judgments among the
-    crowd's; one system comes after the follow-up, and the sample of another is half judged."""
+    """Design poisson: documents whose readers miss some, all of them followed up; experts'
+    judgments among the crowd's; one system comes after the follow-up, and the sample of another is
+    half judged.
+    """
     world = FixedWorld("Thresholds", files, "poisson", given_up=0.12)
     world.upload("patterns", "Patterns", states("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
@@ -62,8 +66,9 @@ def by_thresholds(files: Path) -> FixedWorld:
 
 
 def second_runs(files: Path) -> FixedWorld:
-    """Design poisson: teams upload again what they were not shown to be wrong; documents are read before and after
-    that; an expert checks the crowd in two rounds, of which the second is open."""
+    """Design poisson: teams upload again what they were not shown to be wrong; documents are read
+    before and after that; an expert checks the crowd in two rounds, of which the second is open.
+    """
     world = FixedWorld(
         "Second runs",
         files,
@@ -191,7 +196,7 @@ def _estimates(world: FixedWorld) -> Lines:
 
 def _looks(world: FixedWorld) -> Lines:
     names = _names()
-    for row in model("evaluation.Look").objects.filter(submission__track=world.track):
+    for row in model("evaluation.InterimInterval").objects.filter(submission__track=world.track):
         yield f"interim interval | {names[row.submission_id]} | {row.n}", _columns(row)
 
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser
 
 from kbpo import clock
-from kbpo.evaluation.models import Evaluation, Look
+from kbpo.evaluation.models import Evaluation, InterimInterval
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
@@ -58,7 +58,7 @@ def season(toy: Toy, draft: Draft) -> Submission:
     reserve(toy.track, team, judging.purpose, Decimal("24.00"), key="r")
     spend(toy.track, judging.purpose, Decimal("19.65"), key="s")
     judging.move("judging", confirmed_at=now, sampled_at=now)
-    Look.objects.create(
+    InterimInterval.objects.create(
         submission=judging, n=131, n_before=20, value=0.277, low80=0.259, high80=0.295,
         low95=0.25, high95=0.31, variance=0.001, quantile80=1.9, quantile95=2.6,
     )  # fmt: skip

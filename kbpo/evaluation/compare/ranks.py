@@ -66,12 +66,12 @@ def with_private(
 
 
 def is_ranked(
-    kind: type[Kind], data: Data, key: Key, found: tuple[Estimate, Design], column: int, look: int
+    kind: type[Kind], data: Data, key: Key, found: tuple[Estimate, Design], column: int, stage: int
 ) -> bool:
-    """Whether a system's place among all that take part and have a number is decided: every other is
-    better or worse, all pairs at once.
+    """Whether a system's place among all that take part and have a number is decided: every other
+    is better or worse, all pairs at once.
 
-    Its page may be looked at after each of its stages. The k-th look spends 5 %/(k (k + 1)), so that
+    Its page may be looked at after each of its stages. The k-th spends 5 %/(k (k + 1)), so that
     a place is wrongly decided at any of them with 5 % at most.
     """
     estimate, _ = found
@@ -79,7 +79,7 @@ def is_ranked(
     columns = np.flatnonzero(known).astype(np.int64)
     if columns.size < 2 or not known[column]:
         return False
-    level = 1 - (1 - LEVEL) / (look * (look + 1))
+    level = 1 - (1 - LEVEL) / (stage * (stage + 1))
     told = _compare(found, columns, data.systems, _sign(kind, key), level=level)
     place = columns.tolist().index(column)
     return bool(told["best"][place] == told["worst"][place])

@@ -104,7 +104,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Look',
+            name='InterimInterval',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('order', models.PositiveSmallIntegerField(default=0, help_text='The order of judgments that was judged then')),
@@ -119,9 +119,10 @@ class Migration(migrations.Migration):
                 ('quantile80', models.FloatField(help_text='In the place of the normal quantile')),
                 ('quantile95', models.FloatField()),
                 ('made_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='looks', to='submissions.submission')),
+                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='interim_intervals', to='submissions.submission')),
             ],
             options={
+                'db_table': 'evaluation_look',
                 'db_table_comment': 'Live intervals as they were shown, one whenever judgments had come',
             },
         ),
@@ -171,7 +172,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('track', 'what'), name='inquiry_once_a_track'),
         ),
         migrations.AddConstraint(
-            model_name='look',
+            model_name='interiminterval',
             constraint=models.UniqueConstraint(fields=('submission', 'order', 'n'), name='look_once_a_number_of_judgments'),
         ),
         migrations.AddConstraint(

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from kbpo.evaluation.models import Look, Slice
+from kbpo.evaluation.models import InterimInterval, Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, parse
 from kbpo.tracks.models import Track
@@ -23,12 +23,12 @@ from kbpo.web.research.submissions import find
 EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "instance"}'
 
 
-def looks_csv(request: HttpRequest, pk: int) -> HttpResponse:
+def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers behind the plot of arriving judgments."""
     submission = find(request, pk)
     names = ["made_at", "n", "n_before", "value", "low80", "high80", "low95", "high95"]
-    looks = Look.objects.filter(submission=submission).order_by("n")
-    return csv_response(f"judgments-{submission.pk}.csv", names, looks.values_list(*names))
+    intervals = InterimInterval.objects.filter(submission=submission).order_by("n")
+    return csv_response(f"judgments-{submission.pk}.csv", names, intervals.values_list(*names))
 
 
 @for_admins
@@ -90,6 +90,6 @@ def _change(track: Track, request: HttpRequest) -> str:
 
 
 urlpatterns = [
-    path("submissions/<int:pk>/looks.csv", looks_csv, name="submission-looks"),
+    path("submissions/<int:pk>/looks.csv", interim_intervals_csv, name="submission-looks"),
     path("desk/tracks/<slug:slug>/slices/", listing, name="desk-slices"),
 ]

@@ -23,7 +23,7 @@ from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
-from kbpo.evaluation.models import Look
+from kbpo.evaluation.models import InterimInterval
 from kbpo.money.spend import Balance, balances
 from kbpo.submissions.discard import delete
 from kbpo.submissions.limits import runs_left
@@ -217,12 +217,12 @@ def _score(
         )
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
-    look = Look.objects.filter(submission=row, order=row.orders).order_by("-n").first()
-    if row.status in UNDER_WAY and look is not None:
+    shown = InterimInterval.objects.filter(submission=row, order=row.orders).order_by("-n").first()
+    if row.status in UNDER_WAY and shown is not None:
         kind_of_track = kind_of(row.track)
         label = f"{kind_of_track.quantity(kind_of_track.mean).label}, provisional"
-        drawn = drawing.Interval(look.value, look.low80, look.high80, look.low95, look.high95)
-        return drawn, label, look.n, "live"
+        drawn = drawing.Interval(shown.value, shown.low80, shown.high80, shown.low95, shown.high95)
+        return drawn, label, shown.n, "live"
     return NOTHING, "", 0, "final"
 
 

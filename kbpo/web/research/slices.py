@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kbpo.evaluation.leaderboard import FEW, Figure
-from kbpo.evaluation.models import Estimate, Look
+from kbpo.evaluation.models import Estimate, InterimInterval
 from kbpo.evaluation.slices.estimate import would_do
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -118,18 +118,18 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     """What may be watched of a submission's guaranteed number as judgments arrive; None before the
     first.
     """
-    looks = list(Look.objects.filter(submission=submission).order_by("order", "n"))
-    if not looks:
+    intervals = list(InterimInterval.objects.filter(submission=submission).order_by("order", "n"))
+    if not intervals:
         return None
-    now = looks[-1]
+    now = intervals[-1]
     kind = kind_of(submission.track)
     quantity = kind.quantity(kind.mean)
     return {
         "quantity": quantity.label,
         "axis": f"{quantity.label}, %",
-        "moments": [Moment(one.n, one.value, one.low80, one.high80) for one in looks],
+        "moments": [Moment(one.n, one.value, one.low80, one.high80) for one in intervals],
         "now": now,
-        "free": looks[0].n_before,
+        "free": intervals[0].n_before,
         "alt": (
             f"After {now.n:,} judgments {quantity.in_text} is between {now.low80:.1%} and"
             f" {now.high80:.1%}."
