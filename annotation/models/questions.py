@@ -200,8 +200,8 @@ class Question(Moving):
 
     @property
     def is_left_open(self) -> bool:
-        """Whether it was a sweep's, and an admin stopped it: nobody was asked in vain, and others
-        may ask it.
+        """Whether it was a sweep's, and an admin stopped it: nobody was asked without an answer,
+        and others may ask it.
         """
         return (
             self.status == self.GIVEN_UP

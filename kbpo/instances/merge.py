@@ -106,7 +106,7 @@ def values_of(
     targets: Collection[int], *, public: bool = False, until: int | None = None
 ) -> Iterator[tuple[int, Value, bool]]:
     """The targets that have a label (a public one; one up to a number), with the value that counts
-    and whether somebody asked in vain.
+    and whether somebody asked without an answer.
     """
     rows = fetch(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again FROM instances_label l"
@@ -117,8 +117,8 @@ def values_of(
     for target, group in groupby(rows, key=lambda row: row[0]):
         said = standing_said(Said(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
-        in_vain = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
-        yield target, _merged(said), in_vain
+        unanswered = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
+        yield target, _merged(said), unanswered
 
 
 def values_inside(

@@ -235,7 +235,7 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
     assert holds(published.track) == {(PARTS[0],)}, "one says so, one could not read it"
     exclude.exclude(worker("cy"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
-    assert [(value, in_vain) for _, value, in_vain in values_of(targets)] == [({}, True)] * 6
+    assert [(value, unanswered) for _, value, unanswered in values_of(targets)] == [({}, True)] * 6
     mentions = {
         pk
         for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
@@ -243,7 +243,7 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
     assert all(not value for _, value, _ in values_of(mentions))
     exclude.reinstate(worker("cy"))
     exclude.reinstate(worker("bo"))
-    assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
+    assert [(value["holds"], unanswered) for _, value, unanswered in values_of(targets)] == [
         ([PARTS[0]], False)
     ] * 6
     assert all(value["canonical"] for _, value, _ in values_of(mentions))
@@ -398,8 +398,8 @@ def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy) ->
     assert (done.changed, done.asked, done.stayed) == (1, 0, 0)
     assert marked(toy) == {"per:employee_or_member_of", "per:parents"}
     pair = Target.objects.get(labels__method="taken_back")
-    assert {in_vain for _, _, in_vain in values_of({pair.pk})} == {False}, (
-        "nobody was asked in vain"
+    assert {unanswered for _, _, unanswered in values_of({pair.pk})} == {False}, (
+        "nobody was asked without an answer"
     )
     exclude.reinstate(cy)
     assert WRONG[1] in marked(toy)

@@ -234,7 +234,7 @@ def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_b
     follow_up.tick()
     row.refresh_from_db()
     assert row.closed_at is not None and balance(purpose=row.purpose).open == 0
-    assert not Label.objects.filter(value={}).exists(), "nobody was asked in vain"
+    assert not Label.objects.filter(value={}).exists(), "nobody was asked without an answer"
     [told] = follow_up.sweeps(world.track)
     assert told.stopped_at is not None and not told.holds
     assert covering(world.track, [one.pk for one in world.documents[:2]]) is None

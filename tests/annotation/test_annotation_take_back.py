@@ -166,11 +166,11 @@ def test_a_question_that_was_given_up_meanwhile_uses_what_counts_again(
     stop_batch(published.purpose, admin, "Enough.")
     settle.tick()
     targets = set(Question.objects.values_list("target", flat=True))
-    assert {in_vain for _, _, in_vain in values_of(targets)} == {True}
+    assert {unanswered for _, _, unanswered in values_of(targets)} == {True}
     assert exclude.reinstate(worker("ada")).settled == Again(back=6)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
-    assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
+    assert [(value["holds"], unanswered) for _, value, unanswered in values_of(targets)] == [
         ([PARTS[0]], False)
     ] * 6
 

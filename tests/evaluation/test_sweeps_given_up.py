@@ -33,12 +33,12 @@ def give_up(swept: Swept, every: int) -> list[int]:
     row = follow_up.order_sweep(swept.world.track, MOST)
     lost = sorted(row.targets.values_list("target", flat=True))[::every]
     swept.answer(row, but=lost)
-    in_vain(lost)
+    unanswered(lost)
     follow_up.tick()
     return lost
 
 
-def in_vain(targets: Iterable[int]) -> None:
+def unanswered(targets: Iterable[int]) -> None:
     record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in targets)
 
 
@@ -47,7 +47,7 @@ def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) ->
     asked = sorted(row.targets.values_list("target", flat=True))
     lost = asked[: len(asked) * 2 // 3]
     swept.answer(row, but=lost)
-    in_vain(lost)
+    unanswered(lost)
     follow_up.tick()
     inclusion = read(swept.world.track).inclusion
     assert inclusion.n_clusters == 0
@@ -101,7 +101,7 @@ def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_
     second = follow_up.order_sweep(swept.world.track, MOST)
     assert sorted(second.targets.values_list("target", flat=True)) == asked[::3]
     swept.answer(second, but=asked[::6])
-    in_vain(asked[::6])
+    unanswered(asked[::6])
     follow_up.tick()
     data = read(swept.world.track)
     assert data.inclusion.n_clusters == READ and data.in_documents is not None
@@ -211,11 +211,11 @@ def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answe
     asked = world.sample(row, PI)
     lost = [one.pk for one in asked[::3]]
     world.answer([one for one in asked if one.pk not in lost])
-    in_vain(lost)
+    unanswered(lost)
     world.read_in_full(world.documents[:READ], marked)
     settle_documents(world.track, [one.pk for one in world.documents[:READ]])
     later = [one for one in world.sample(row, 0.8) if not one.labels.exists()]
-    in_vain(one.pk for one in later[::3])
+    unanswered(one.pk for one in later[::3])
     world.answer([one for at, one in enumerate(later) if at % 3])
     data = read(world.track)
     told, arranged = (

@@ -50,7 +50,7 @@ class Known:
 
     counts: bool = False
     asked: bool = False
-    in_vain: bool = False
+    unanswered: bool = False
     marked: bool = False
     mark: float = 0.0
 
@@ -76,7 +76,7 @@ def play(fate: Fate, target: Target, rates: tuple[float, float]) -> tuple[str, b
     drawn = fate.happens(target.drawn)
     _sample(fate, state, (u < target.third or drawn) and not followed, rho)
     share = follow_up if followed else rho
-    if state.marked and not state.counts and not state.in_vain:
+    if state.marked and not state.counts and not state.unanswered:
         state.counts = fate.happens(share)  # the mark's own number lies below the share
     return saw, state.counts
 
@@ -86,7 +86,7 @@ def _sample(fate: Fate, state: Known, below: bool, rho: float) -> None:
     if below and not state.asked and not state.marked:
         state.asked = True
         state.counts = fate.happens(rho)
-        state.in_vain = not state.counts
+        state.unanswered = not state.counts
 
 
 def _read(fate: Fate, state: Known, target: Target, rate: float) -> None:

@@ -56,14 +56,14 @@ class Town:
             name: Token.issue(toy.users[name], "test", days=1)[1] for name in ("Rosa", "Tim")
         }
 
-    def answer(self, row: Submission, most: int | None = None, in_vain: int = 0) -> None:
+    def answer(self, row: Submission, most: int | None = None, unanswered: int = 0) -> None:
         """What waits is judged, paid by a submission; of the first some find no answer."""
         waiting = Sample.objects.filter(target__labels__isnull=True).order_by("target__u")
         targets = list(dict.fromkeys(waiting.values_list("target", flat=True)))[:most]
         which = {pk: at for at, pk in enumerate(self.world.target)}
         labels, bills = [], []
         for number, pk in enumerate(targets):
-            if number < in_vain:
+            if number < unanswered:
                 labels.append(NewLabel(pk, {}, "crowd", "given_up", 0, "q"))
                 continue
             value = {"shown": [PART], "holds": [PART] if self.world.true[which[pk]] else []}
@@ -330,7 +330,7 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
     look("confirmed")
     draw.tick()
     look("drawn")
-    town.answer(row, 20, in_vain=3)
+    town.answer(row, 20, unanswered=3)
     evaluate(toy.track)
     part = look("partly judged")
     assert (part.api["judging"]["judged"], part.api["judging"]["given_up"]) == (17, 3)

@@ -33,7 +33,7 @@ def frame_of(track: Track, data: Data) -> Frame:
     for column in data.seen:
         used, pi = arranged.own(column)
         a[:, column] = weight[:, column] * used / pi
-    able = ~_in_vain(arranged)
+    able = ~_unanswered(arranged)
     verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
     a = np.where(np.isnan(verdicts), 0.0, a * data.shown)
     a = by_code(
@@ -52,10 +52,10 @@ def frame_of(track: Track, data: Data) -> Frame:
     )
 
 
-def _in_vain(arranged: Centred) -> Bools:
-    """(n,) what somebody was asked in vain before it was marked: it counts for nobody. Marks that
-    do not count now, because questions beside them are still open or were given up, may count
-    later: they can be checked.
+def _unanswered(arranged: Centred) -> Bools:
+    """(n,) what somebody was asked without an answer before it was marked: it counts for nobody.
+    Marks that do not count now, because questions beside them are still open or were given up, may
+    count later: they can be checked.
     """
     inside = arranged.data.in_documents
     if inside is None:

@@ -22,7 +22,7 @@ class Rated:
     """criterion -> what each person said"""
     people: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """criterion -> who said so, beside each rating; "" where that is not known"""
-    in_vain: bool = False
+    unanswered: bool = False
     """Somebody asked, and nobody could answer"""
 
     def value(self, criterion: Criterion) -> float:
@@ -44,8 +44,8 @@ LARGEST = 0.25
 def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:
     """The targets that have a label (a public one), with their ratings."""
     return {
-        target: Rated(value.get(RATINGS, {}), value.get(PEOPLE, {}), in_vain)
-        for target, value, in_vain in values_of(targets, public=public)
+        target: Rated(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
+        for target, value, unanswered in values_of(targets, public=public)
     }
 
 

@@ -117,13 +117,13 @@ class ContentTrack(Track):
         left: dict[int, set[int]] = {submission: set() for submission in of}
         for submission, target in rows:
             said = known.get(target, NOTHING)
-            if target in of[submission] and not said.in_vain and not self._is_answered(said):
+            if target in of[submission] and not said.unanswered and not self._is_answered(said):
                 left[submission].add(target)
         return left
 
     def _is_answered(self, said: Rated) -> bool:
-        """Whether the criterion that the track guarantees has a rating: people rate all of them, but
-        a study that was done elsewhere need not.
+        """Whether the criterion that the track guarantees has a rating: people rate all of them,
+        but a study that was done elsewhere need not.
         """
         return bool(said.ratings.get(self.track.criterion))
 
@@ -158,7 +158,7 @@ class ContentTrack(Track):
         targets = targets_of(instances)
         known = rated(np.unique(targets).tolist())
         if self.opposes:  # what somebody prefers raises one system and lowers the other
-            known = {pk: Rated(one.ratings, {}, one.in_vain) for pk, one in known.items()}
+            known = {pk: Rated(one.ratings, {}, one.unanswered) for pk, one in known.items()}
         single = [criterion for criterion in self.criteria if criterion.single == "mean"]
         return {criterion.name: noise_of(targets, known, criterion.name) for criterion in single}
 

@@ -37,7 +37,7 @@ class Pair:
     closed: bool = False
     """The document was annotated whole, and what was not marked there is false."""
     given_up: bool = False
-    """Somebody asked in vain: it is known to be missing."""
+    """Somebody asked without an answer: it is known to be missing."""
     linked: bool = False
     """Both mentions have labels, if only that people are divided about them."""
 
@@ -48,7 +48,7 @@ class Pair:
 
     def leaves_open(self, part: str) -> bool:
         """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody
-        asked in vain.
+        asked without an answer.
         """
         if self.given_up:
             return False
@@ -104,8 +104,8 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     )
     pairs = {pk: Pair(pk, document, (ab, ae), (bb, be)) for pk, document, ab, ae, bb, be in rows}
     documents = {pair.document for pair in pairs.values()}
-    for target, value, in_vain in values_of(pairs):
-        pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), in_vain
+    for target, value, unanswered in values_of(pairs):
+        pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), unanswered
     closed = {
         document
         for document, _, value in values_inside(documents, "document")
