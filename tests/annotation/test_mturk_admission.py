@@ -26,7 +26,7 @@ from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 
 
 @pytest.fixture
@@ -121,6 +121,7 @@ def test_a_newcomer_asks_learns_and_is_let_in_without_an_admin(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_who_has_passed_before_is_given_it_at_once(guarded: Submission, turk: Turk) -> None:
     worker = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W1"))
     WorkerIdentity.objects.create(worker=worker, external_id="W1")
@@ -130,6 +131,7 @@ def test_who_has_passed_before_is_given_it_at_once(guarded: Submission, turk: Tu
     assert turk.calls("AcceptQualificationRequest") == 1 and len(turk.offered("W1")) == 6
 
 
+@pytest.mark.soak
 def test_who_failed_twice_or_is_excluded_is_told_so(guarded: Submission, turk: Turk) -> None:
     request(turk, "W1")
     rounds()
@@ -150,6 +152,7 @@ def test_who_failed_twice_or_is_excluded_is_told_so(guarded: Submission, turk: T
     assert turk.offered("W1") == [] and turk.calls("AcceptQualificationRequest") == 0
 
 
+@pytest.mark.soak
 def test_what_an_admin_took_back_is_not_won_again_by_asking(
     guarded: Submission, turk: Turk, admin: User
 ) -> None:
@@ -167,6 +170,7 @@ def test_what_an_admin_took_back_is_not_won_again_by_asking(
     assert "took the qualification back" in page.text and form_of(page.text, "begin") is None
 
 
+@pytest.mark.soak
 def test_a_call_without_an_answer_is_made_again_and_lets_in_once(
     guarded: Submission, turk: Turk
 ) -> None:
@@ -185,6 +189,7 @@ def test_a_call_without_an_answer_is_made_again_and_lets_in_once(
     assert len(turk.offered("W1")) == 6 and turk.rows("SELECT id FROM qualification_request") == []
 
 
+@pytest.mark.soak
 def test_nobody_is_answered_where_no_tutorial_is_required(
     guarded: Submission, turk: Turk, settings: Any
 ) -> None:
@@ -194,6 +199,7 @@ def test_nobody_is_answered_where_no_tutorial_is_required(
     assert turk.calls("ListQualificationRequests") == 0 and not Worker.objects.exists()
 
 
+@pytest.mark.soak
 def test_the_page_opens_with_no_address_but_ours(guarded: Submission) -> None:
     worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
     mine, signed = proof.learn_path(worker), proof.say_path(worker).split("/")[3]

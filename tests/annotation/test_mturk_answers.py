@@ -26,7 +26,7 @@ from annotation.models import (
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, turk: Turk) -> None:
@@ -39,6 +39,7 @@ def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, tur
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
     turk.fault("ListHITs", "lose", times=2)
     due()
@@ -53,6 +54,7 @@ def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_an_assignment_that_was_returned_belongs_to_who_took_it(up: Submission, turk: Turk) -> None:
     hit = turk.hits()[0]
     first, src = turk.accept("W1", hit)
@@ -71,6 +73,7 @@ def test_an_assignment_that_was_returned_belongs_to_who_took_it(up: Submission, 
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_stolen_form_of_a_returned_assignment_is_not_the_new_workers_answer(
     up: Submission, turk: Turk
 ) -> None:
@@ -86,6 +89,7 @@ def test_a_stolen_form_of_a_returned_assignment_is_not_the_new_workers_answer(
     assert not Response.objects.exists()
 
 
+@pytest.mark.soak
 def test_an_answer_that_only_the_platform_has_is_rebuilt_whole(up: Submission, turk: Turk) -> None:
     turk.do("W1", turk.hits()[0])
     Assignment.objects.all().delete()  # our database lost the draft
@@ -98,6 +102,7 @@ def test_an_answer_that_only_the_platform_has_is_rebuilt_whole(up: Submission, t
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_an_answer_that_only_we_have_is_a_draft_and_is_never_paid(
     up: Submission, turk: Turk
 ) -> None:
@@ -114,6 +119,7 @@ def test_an_answer_that_only_we_have_is_a_draft_and_is_never_paid(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_an_answer_after_the_hit_expired_counts_and_is_paid(up: Submission, turk: Turk) -> None:
     hit = turk.hits()[0]
     _, src = turk.accept("W1", hit)

@@ -35,7 +35,7 @@ from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 DIED = pytest.mark.parametrize(
     "before", [True, False], ids=["between intent and call", "between call and record"]
@@ -120,6 +120,7 @@ def test_a_stop_takes_it_down_gives_its_money_back_and_going_on_offers_it_again(
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 def test_a_stop_of_another_track_leaves_it_alone(offered: Bonus, turk: Turk, admin: User) -> None:
     other = Track.objects.create(corpus=offered.track.corpus, name="Other", slug="other")
     take_down.take_down(other, admin, "Something smells.")
@@ -127,6 +128,7 @@ def test_a_stop_of_another_track_leaves_it_alone(offered: Bonus, turk: Turk, adm
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 def test_whoever_has_it_in_hand_at_a_stop_may_send_it_in_and_is_paid(
     offered: Bonus, turk: Turk, admin: User
 ) -> None:
@@ -142,6 +144,7 @@ def test_whoever_has_it_in_hand_at_a_stop_may_send_it_in_and_is_paid(
     paid(turk, offered)
 
 
+@pytest.mark.soak
 def test_whoever_lets_it_go_after_a_stop_gives_the_money_back(
     offered: Bonus, turk: Turk, admin: User
 ) -> None:
@@ -155,6 +158,7 @@ def test_whoever_lets_it_go_after_a_stop_gives_the_money_back(
     assert offered.status == "stopped" and spent(offered) == 0
 
 
+@pytest.mark.soak
 def test_under_a_stop_nothing_is_made(owed: Bonus, turk: Turk, admin: User) -> None:
     take_down.take_down(None, admin, "Something smells.")
     settle_down(2)
@@ -166,6 +170,7 @@ def test_under_a_stop_nothing_is_made(owed: Bonus, turk: Turk, admin: User) -> N
     taken_and_paid(turk, owed)
 
 
+@pytest.mark.soak
 def test_a_stop_of_publishing_lets_what_is_up_go_on(owed: Bonus, turk: Turk, admin: User) -> None:
     halts.stop_publishing(None, admin, "The corpus is looked at.")
     settle_down(2)
@@ -181,6 +186,7 @@ def test_a_stop_of_publishing_lets_what_is_up_go_on(owed: Bonus, turk: Turk, adm
     taken_and_paid(turk, owed)
 
 
+@pytest.mark.soak
 def test_going_on_waits_until_a_cap_has_room_for_it(
     offered: Bonus, turk: Turk, admin: User
 ) -> None:
@@ -196,6 +202,7 @@ def test_going_on_waits_until_a_cap_has_room_for_it(
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("operation", ["UpdateExpirationForHIT", "GetHIT", "ListAssignmentsForHIT"])
 def test_a_stop_takes_it_down_whatever_the_platform_answers(
@@ -216,6 +223,7 @@ def test_a_stop_takes_it_down_whatever_the_platform_answers(
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 @DIED
 @pytest.mark.parametrize("at", [1, 2, 3], ids=["looking", "expiring", "looking again"])
 def test_a_kill_while_it_is_taken_down_gives_back_once(
@@ -233,6 +241,7 @@ def test_a_kill_while_it_is_taken_down_gives_back_once(
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("operation", ["DeleteHIT", "DeleteQualificationType"])
 def test_it_is_deleted_whatever_the_platform_answers(
@@ -246,6 +255,7 @@ def test_it_is_deleted_whatever_the_platform_answers(
     paid(turk, offered)
 
 
+@pytest.mark.soak
 @DIED
 @pytest.mark.parametrize("owner", [compensate, kinds], ids=["the HIT", "the qualification"])
 def test_a_kill_while_it_is_deleted_deletes_it(
@@ -261,6 +271,7 @@ def test_a_kill_while_it_is_deleted_deletes_it(
     paid(turk, offered)
 
 
+@pytest.mark.soak
 @DIED
 def test_a_kill_while_it_is_cleared_away_clears_it(
     offered: Bonus, turk: Turk, before: bool
@@ -272,6 +283,7 @@ def test_a_kill_while_it_is_cleared_away_clears_it(
     paid(turk, offered)
 
 
+@pytest.mark.soak
 def test_what_is_not_deleted_stands_on_the_desk(offered: Bonus, turk: Turk) -> None:
     turk.do("W1", offered.external_id)
     turk.fault("DeleteHIT", "refuse", times=99)
@@ -280,6 +292,7 @@ def test_what_is_not_deleted_stands_on_the_desk(offered: Bonus, turk: Turk) -> N
     assert (stage.waiting, stage.step) == (1, "pay_out")
 
 
+@pytest.mark.soak
 def test_what_nobody_takes_is_taken_down_after_its_time_and_can_be_offered_anew(
     offered: Bonus, turk: Turk, admin: User
 ) -> None:
@@ -304,6 +317,7 @@ def test_what_nobody_takes_is_taken_down_after_its_time_and_can_be_offered_anew(
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 def test_what_the_platform_refuses_for_good_is_given_back_and_leaves_no_qualification(
     owed: Bonus, turk: Turk, admin: User
 ) -> None:
@@ -320,6 +334,7 @@ def test_what_the_platform_refuses_for_good_is_given_back_and_leaves_no_qualific
     taken_and_paid(turk, owed)
 
 
+@pytest.mark.soak
 def test_the_money_stays_set_aside_while_it_cannot_be_taken_down_for_certain(
     offered: Bonus, turk: Turk
 ) -> None:
@@ -336,6 +351,7 @@ def test_the_money_stays_set_aside_while_it_cannot_be_taken_down_for_certain(
     taken_and_paid(turk, offered)
 
 
+@pytest.mark.soak
 def test_what_was_made_while_the_list_was_short_is_found_and_paid_after_all(
     owed: Bonus, turk: Turk, admin: User
 ) -> None:
@@ -354,6 +370,7 @@ def test_what_was_made_while_the_list_was_short_is_found_and_paid_after_all(
     paid(turk, owed)
 
 
+@pytest.mark.soak
 def test_a_hit_that_somebody_deleted_by_hand_needs_a_person_and_keeps_its_money(
     offered: Bonus, turk: Turk
 ) -> None:

@@ -30,7 +30,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ def test_a_kill_while_paying_pays_nobody_twice(up: Submission, turk: Turk, befor
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(
     up: Submission, turk: Turk
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(
     }  # whoever sent it may still be waiting for the answer
 
 
+@pytest.mark.soak
 def test_an_approval_that_races_auto_approval_is_done(up: Submission, turk: Turk) -> None:
     turk.all_do("W1", "W2", "W3")
     due()
@@ -85,6 +87,7 @@ def test_an_approval_that_races_auto_approval_is_done(up: Submission, turk: Turk
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_what_was_auto_approved_before_we_ever_saw_it_is_labelled_and_owed(
     up: Submission, turk: Turk
 ) -> None:
@@ -99,6 +102,7 @@ def test_what_was_auto_approved_before_we_ever_saw_it_is_labelled_and_owed(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_worker_who_never_finishes_keeps_nobody_waiting(up: Submission, turk: Turk) -> None:
     hit = turk.hits()[0]
     for worker in ("W1", "W2", "W3"):
@@ -113,6 +117,7 @@ def test_a_worker_who_never_finishes_keeps_nobody_waiting(up: Submission, turk: 
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_hit_that_expires_with_one_of_three_is_renewed_once_and_then_scored_with_one(
     up: Submission, turk: Turk
 ) -> None:
@@ -131,6 +136,7 @@ def test_a_hit_that_expires_with_one_of_three_is_renewed_once_and_then_scored_wi
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_an_unusable_answer_is_paid_and_another_worker_is_asked(up: Submission, turk: Turk) -> None:
     hit = turk.hits()[0]
     assignment, _ = turk.accept("W1", hit)
@@ -148,6 +154,7 @@ def test_an_unusable_answer_is_paid_and_another_worker_is_asked(up: Submission, 
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_without_money_for_another_worker_the_label_is_made_from_two(
     turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -164,6 +171,7 @@ def test_without_money_for_another_worker_the_label_is_made_from_two(
     assert Payment.objects.counts() == {"paid": 3}
 
 
+@pytest.mark.soak
 def test_a_hit_that_somebody_deleted_there_is_settled_with_what_there_is(
     up: Submission, turk: Turk
 ) -> None:
@@ -176,6 +184,7 @@ def test_a_hit_that_somebody_deleted_there_is_settled_with_what_there_is(
     assert Question.objects.counts() == {"settled": 1, "published": 5}
 
 
+@pytest.mark.soak
 def test_the_books_say_where_they_disagree(up: Submission, turk: Turk) -> None:
     rounds()
     assert PlatformBooks.objects.get().differences == []
@@ -195,6 +204,7 @@ def test_the_books_say_where_they_disagree(up: Submission, turk: Turk) -> None:
     assert holdings("mturk").difference == 0
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("before", ["collect", "find"])
 def test_a_hit_that_a_stop_took_down_is_still_so_when_its_next_call_fails(
     up: Submission, turk: Turk, admin: User, monkeypatch: pytest.MonkeyPatch, before: str
@@ -225,6 +235,7 @@ def test_a_hit_that_a_stop_took_down_is_still_so_when_its_next_call_fails(
     assert HIT.objects.exclude(taken_down_at=None).count() == 0
 
 
+@pytest.mark.soak
 def test_who_is_killed_after_taking_a_hit_down_has_taken_it_down(
     up: Submission, turk: Turk, admin: User
 ) -> None:

@@ -26,7 +26,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal.marketplace.server import serving
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -80,6 +80,7 @@ def test_work_of_one_endpoint_is_never_paid_at_another(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_books_of_two_endpoints_are_kept_apart(
     up: Submission,
     turk: Turk,
@@ -113,6 +114,7 @@ def test_books_of_two_endpoints_are_kept_apart(
     assert f"belong to {turk.url}" in page and "$0.05 owed" in page
 
 
+@pytest.mark.soak
 def test_a_hit_belongs_to_where_it_was_first_called_and_to_nowhere_before(
     turk: Turk, second: Turk, settings: Any, track: Track, targets: list[Target]
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_hit_belongs_to_where_it_was_first_called_and_to_nowhere_before(
     assert len(turk.hits()) == 1 and HIT.objects.get().status == "open"
 
 
+@pytest.mark.soak
 def test_rows_of_which_nobody_knows_where_they_were_made_are_left_alone(
     up: Submission, turk: Turk
 ) -> None:

@@ -36,7 +36,7 @@ from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ def test_a_kill_while_publishing_makes_no_hit_twice(
     check_books(turk)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["timeout", "error_after"])
 def test_a_hit_whose_answer_never_came_is_adopted(asked: Submission, turk: Turk, kind: str) -> None:
     turk.fault("CreateHITWithHITType", kind, times=2)
@@ -65,6 +66,7 @@ def test_a_hit_whose_answer_never_came_is_adopted(asked: Submission, turk: Turk,
     check_books(turk)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["throttle", "error"])
 def test_throttling_and_faults_cost_time_and_nothing_else(
     asked: Submission, turk: Turk, kind: str
@@ -89,6 +91,7 @@ def test_throttling_and_faults_cost_time_and_nothing_else(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_platform_that_stays_away_for_long_makes_nothing_fail(
     asked: Submission, turk: Turk
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_platform_that_stays_away_for_long_makes_nothing_fail(
     check_books(turk)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("recorded", [True, False])
 def test_after_25_hours_a_forgotten_token_makes_no_second_hit(
     asked: Submission, turk: Turk, recorded: bool
@@ -119,6 +123,7 @@ def test_after_25_hours_a_forgotten_token_makes_no_second_hit(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_hit_that_no_list_has_is_made_after_a_day_and_not_before(
     asked: Submission, turk: Turk
 ) -> None:
@@ -130,6 +135,7 @@ def test_a_hit_that_no_list_has_is_made_after_a_day_and_not_before(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_second_hit_of_ours_on_the_platform_is_taken_down(up: Submission, turk: Turk) -> None:
     with turk.store.begin() as books:  # as if a token had been forgotten
         row = dict(books.one("SELECT * FROM hit ORDER BY number LIMIT 1"))
@@ -142,6 +148,7 @@ def test_a_second_hit_of_ours_on_the_platform_is_taken_down(up: Submission, turk
     assert len(turk.offered("W1")) == 6
 
 
+@pytest.mark.soak
 def test_every_failure_is_told_apart_by_what_may_have_happened(turk: Turk, settings: Any) -> None:
     turk.fault("GetAccountBalance", "throttle")
     with pytest.raises(PlatformDown, match="fewer calls"):
@@ -161,6 +168,7 @@ def test_every_failure_is_told_apart_by_what_may_have_happened(turk: Turk, setti
         client.call("GetAccountBalance")
 
 
+@pytest.mark.soak
 def test_a_hint_makes_us_look_at_once_and_is_never_believed(
     up: Submission, turk: Turk, settings: Any
 ) -> None:
@@ -174,6 +182,7 @@ def test_a_hint_makes_us_look_at_once_and_is_never_believed(
     assert Assignment.objects.exclude(raw=None).count() == 1
 
 
+@pytest.mark.soak
 def test_nothing_is_called_when_real_money_and_the_endpoint_disagree(
     asked: Submission, turk: Turk, settings: Any
 ) -> None:
@@ -187,6 +196,7 @@ def test_nothing_is_called_when_real_money_and_the_endpoint_disagree(
         client.call("GetAccountBalance")
 
 
+@pytest.mark.soak
 def test_time_does_not_run_backwards_in_these_tests(up: Submission, turk: Turk) -> None:
     before = HIT.objects.get(external_id=turk.hits()[0]).called_at
     turk.advance(hours=1)
@@ -194,6 +204,7 @@ def test_time_does_not_run_backwards_in_these_tests(up: Submission, turk: Turk) 
     assert before is not None and after is not None and before - after == timedelta(hours=1)
 
 
+@pytest.mark.soak
 def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(
     asked: Submission, turk: Turk
 ) -> None:

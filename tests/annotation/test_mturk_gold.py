@@ -36,7 +36,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 RAW = {"a": ["0-3"], "b": ["other"], "holds": ["per:schools_attended>"]}
 WRONG = {"a": "0-3", "b": "other", "none": "1"}
 
@@ -84,6 +84,7 @@ def test_making_gold_puts_nothing_up_by_itself(made: Gold, turk: Turk) -> None:
     assert not HIT.objects.filter(status="intent").exists() and len(turk.hits()) == 1
 
 
+@pytest.mark.soak
 def test_gold_goes_out_in_a_hit_and_its_pay_is_part_of_the_reward(
     made: Gold, turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -110,6 +111,7 @@ def test_gold_goes_out_in_a_hit_and_its_pay_is_part_of_the_reward(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_no_page_tells_which_question_is_gold(
     made: Gold, turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -120,6 +122,7 @@ def test_no_page_tells_which_question_is_gold(
         assert 'holds" value="per:schools_attended>" checked' not in page
 
 
+@pytest.mark.soak
 def test_it_stands_now_first_and_now_last(
     made: Gold, turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -128,6 +131,7 @@ def test_it_stands_now_first_and_now_last(
     assert first == {True, False}
 
 
+@pytest.mark.soak
 def test_somebody_who_met_it_is_not_asked_again_and_is_paid_the_same(
     made: Gold, turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -146,6 +150,7 @@ def test_somebody_who_met_it_is_not_asked_again_and_is_paid_the_same(
     assert Response.objects.filter(question=made.question, criterion="relation").count() == 1
 
 
+@pytest.mark.soak
 def test_gold_that_is_cut_out_of_an_answer_is_missed(
     made: Gold, turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -163,6 +168,7 @@ def test_gold_that_is_cut_out_of_an_answer_is_missed(
     assert row.status == "failed" and "cannot be used" in row.reason
 
 
+@pytest.mark.soak
 def test_without_money_no_gold_goes_out(
     made: Gold, turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -173,6 +179,7 @@ def test_without_money_no_gold_goes_out(
     assert promises.committed(gold.purpose_of(track)) <= Decimal("5.00")
 
 
+@pytest.mark.soak
 def test_whoever_is_wrong_on_gold_is_excluded_and_the_platform_is_told(
     made: Gold, turk: Turk, track: Track, targets: list[Target], admin: User, settings: Any
 ) -> None:
@@ -207,6 +214,7 @@ def test_whoever_is_wrong_on_gold_is_excluded_and_the_platform_is_told(
     assert turk.offered("BAD") == [] and turk.offered("W0")
 
 
+@pytest.mark.soak
 def test_gold_that_is_retired_is_still_paid_where_it_is_up(
     made: Gold, turk: Turk, track: Track, targets: list[Target], admin: User
 ) -> None:

@@ -35,7 +35,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from rehearsal.market_workers import MarketCrowd
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 
 
 @pytest.fixture
@@ -96,6 +96,7 @@ def test_terms_then_tutorial_then_the_question(up: Submission, turk: Turk) -> No
     assert again.has("answer") and "data-tutorial" not in again.text
 
 
+@pytest.mark.soak
 def test_passing_is_told_to_the_platform_and_paid_once_by_a_bonus(
     up: Submission, turk: Turk, paying: None, track: Track
 ) -> None:
@@ -128,6 +129,7 @@ def test_passing_is_told_to_the_platform_and_paid_once_by_a_bonus(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_what_was_promised_and_not_paid_yet_is_not_promised_again_for_a_new_version(
     up: Submission, turk: Turk, track: Track
 ) -> None:
@@ -149,6 +151,7 @@ def test_what_was_promised_and_not_paid_yet_is_not_promised_again_for_a_new_vers
     ]
 
 
+@pytest.mark.soak
 def test_a_tutorial_that_was_passed_and_nothing_sent_after_it_holds_no_money_for_ever(
     up: Submission, turk: Turk, paying: None, track: Track
 ) -> None:
@@ -161,6 +164,7 @@ def test_a_tutorial_that_was_passed_and_nothing_sent_after_it_holds_no_money_for
     assert balance(purpose=run.purpose).open == 0
 
 
+@pytest.mark.soak
 def test_two_failed_attempts_end_it_without_a_question(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes")
     frame.learn(right=False)
@@ -172,6 +176,7 @@ def test_two_failed_attempts_end_it_without_a_question(up: Submission, turk: Tur
     )
 
 
+@pytest.mark.soak
 def test_an_answer_of_the_tutorial_counts_once(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes").send("begin")
     first, right = frame.text, teach.tutorials()["relation"].questions[0]["right"]
@@ -182,6 +187,7 @@ def test_an_answer_of_the_tutorial_counts_once(up: Submission, turk: Turk) -> No
     assert only["right"] is False
 
 
+@pytest.mark.soak
 def test_terms_that_change_in_the_middle_of_the_work_lose_nothing(
     turk: Turk, track: Track, targets: list[Target], settings: Any
 ) -> None:
@@ -203,6 +209,7 @@ def test_terms_that_change_in_the_middle_of_the_work_lose_nothing(
     assert Consent.objects.count() == 2
 
 
+@pytest.mark.soak
 def test_an_answer_that_arrives_without_consent_is_kept_and_paid(
     up: Submission, turk: Turk, settings: Any
 ) -> None:
@@ -219,6 +226,7 @@ def test_an_answer_that_arrives_without_consent_is_kept_and_paid(
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1
 
 
+@pytest.mark.soak
 def test_a_tutorial_that_is_new_does_not_stop_who_has_begun(
     up: Submission, turk: Turk, settings: Any
 ) -> None:
@@ -233,6 +241,7 @@ def test_a_tutorial_that_is_new_does_not_stop_who_has_begun(
     assert Frame(turk.accept("W1", turk.hits()[1])[1]).has("begin")
 
 
+@pytest.mark.soak
 def test_nobody_gets_round_the_tutorial_by_sending_an_answer(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes")
     begin = form_of(frame.text, "begin") or {}
@@ -242,6 +251,7 @@ def test_nobody_gets_round_the_tutorial_by_sending_an_answer(up: Submission, tur
     assert Assignment.objects.get().draft is None
 
 
+@pytest.mark.soak
 def test_a_preview_asks_nobody_for_anything(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.preview("W1", turk.hits()[0]))
     assert "Accept the HIT to answer" in frame.text and not frame.has("consent")
@@ -257,6 +267,7 @@ class Nothing:
     holds: tuple[tuple[str, str], ...] = ()
 
 
+@pytest.mark.soak
 def test_a_simulated_marketplace_crowd_reads_the_terms_learns_and_judges(
     up: Submission, turk: Turk, live_server: Any, settings: Any
 ) -> None:

@@ -38,7 +38,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
 DIED = pytest.mark.parametrize(
@@ -91,6 +91,7 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(
     bonus_is_paid_once(turk, bonus)
 
 
+@pytest.mark.soak
 def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(
     answer: Assignment, turk: Turk
 ) -> None:
@@ -111,6 +112,7 @@ def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(
     assert waiting == {"owed": Decimal("0.20"), "fee": Decimal("0.04")}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
     answer: Assignment, turk: Turk, kind: str
@@ -128,6 +130,7 @@ def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
     assert turk.calls("SendBonus") == 1
 
 
+@pytest.mark.soak
 def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(
     answer: Assignment, turk: Turk
 ) -> None:
@@ -141,6 +144,7 @@ def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(
     bonus_is_paid_once(turk, bonus)
 
 
+@pytest.mark.soak
 @DIED
 def test_a_kill_while_a_bonus_is_sent_pays_it_once(
     answer: Assignment, turk: Turk, before: bool
@@ -154,6 +158,7 @@ def test_a_kill_while_a_bonus_is_sent_pays_it_once(
     bonus_is_paid_once(turk, bonus)
 
 
+@pytest.mark.soak
 @DIED
 def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
     answer: Assignment, turk: Turk, before: bool
@@ -168,6 +173,7 @@ def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
     assert turk.calls("SendBonus") == 1
 
 
+@pytest.mark.soak
 def test_two_bonuses_of_one_answer_with_the_same_words_are_two(
     answer: Assignment, turk: Turk
 ) -> None:
@@ -229,6 +235,7 @@ MAKING = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("operation", MAKING)
 def test_a_compensation_is_made_once_whatever_the_platform_answers(
@@ -240,6 +247,7 @@ def test_a_compensation_is_made_once_whatever_the_platform_answers(
     compensation_is_paid_once(turk, bonus)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_compensation_is_approved_once_whatever_the_platform_answers(
     answer: Assignment, turk: Turk, kind: str
@@ -252,6 +260,7 @@ def test_a_compensation_is_approved_once_whatever_the_platform_answers(
     took_it(turk, bonus)
 
 
+@pytest.mark.soak
 @DIED
 @pytest.mark.parametrize(
     ("owner", "name", "at"),
@@ -284,6 +293,7 @@ def test_a_kill_while_a_compensation_is_made_makes_one(
     compensation_is_paid_once(turk, bonus)
 
 
+@pytest.mark.soak
 @DIED
 def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
     answer: Assignment, turk: Turk, before: bool
@@ -300,6 +310,7 @@ def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
     )
 
 
+@pytest.mark.soak
 @DIED
 def test_a_kill_while_a_compensation_is_approved_pays_it_once(
     answer: Assignment, turk: Turk, before: bool
@@ -314,6 +325,7 @@ def test_a_kill_while_a_compensation_is_approved_pays_it_once(
     took_it(turk, bonus)
 
 
+@pytest.mark.soak
 def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
     answer: Assignment, turk: Turk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +382,7 @@ def one_place_was_bought(turk: Turk) -> None:
     check_money(turk)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize(
     "operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"]
@@ -382,6 +395,7 @@ def test_a_further_place_is_bought_once_whatever_the_platform_answers(
     one_place_was_bought(turk)
 
 
+@pytest.mark.soak
 @DIED
 @pytest.mark.parametrize("hours", [0, 25])
 @pytest.mark.parametrize("call", ["renew", "extend"])
@@ -401,6 +415,7 @@ def round_together() -> None:
     round_()
 
 
+@pytest.mark.soak
 def test_a_place_is_asked_for_again_with_the_token_it_had(short: Question, turk: Turk) -> None:
     """A list that still shows the old number must not buy a second place."""
     with dying(MTurk, "extend", before=False):
@@ -412,6 +427,7 @@ def test_a_place_is_asked_for_again_with_the_token_it_had(short: Question, turk:
     one_place_was_bought(turk)
 
 
+@pytest.mark.soak
 def test_the_books_that_are_compared_here_tell_when_money_goes_out_twice(
     answer: Assignment, turk: Turk
 ) -> None:

@@ -31,7 +31,7 @@ from kbpo.accounts.models import Audit, User
 from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 SAYS = {"verb": "feedback", "clear": "no", "fair": "yes", "comment": "Step 2 confuses me."}
 
 
@@ -81,6 +81,7 @@ def test_the_frame_leads_to_feedback_without_a_login(up: Submission, turk: Turk)
     assert said.worker == Worker.objects.get()
 
 
+@pytest.mark.soak
 def test_an_address_that_we_did_not_sign_is_nobodys_page(worker: Worker) -> None:
     path = proof.say_path(worker)
     assert Client().get(path).status_code == 200
@@ -88,6 +89,7 @@ def test_an_address_that_we_did_not_sign_is_nobodys_page(worker: Worker) -> None
     assert Client().get(f"/annotate/say/{worker.handle}/").status_code == 404
 
 
+@pytest.mark.soak
 def test_whoever_is_excluded_is_told_once_and_where_to_appeal(
     worker: Worker, turk: Turk, admin: User
 ) -> None:
@@ -118,6 +120,7 @@ def test_whoever_is_excluded_is_told_once_and_where_to_appeal(
     assert len(letters(turk)) == 3, "a new exclusion is told anew"
 
 
+@pytest.mark.soak
 def test_the_page_of_somebody_excluded_leads_there_too(worker: Worker, turk: Turk) -> None:
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
     exclude.exclude(worker, "Always the first button")
@@ -126,6 +129,7 @@ def test_the_page_of_somebody_excluded_leads_there_too(worker: Worker, turk: Tur
     assert proof.say_path(worker) not in page, "an id in an address is no password"
 
 
+@pytest.mark.soak
 def test_an_admin_writes_and_the_marketplace_hands_it_over_once(
     worker: Worker, turk: Turk, admin: User
 ) -> None:
@@ -145,6 +149,7 @@ def test_an_admin_writes_and_the_marketplace_hands_it_over_once(
         command.write_to(worker.handle, admin, "Long", "x" * 3001)
 
 
+@pytest.mark.soak
 def test_nobody_is_written_to_who_never_sent_anything_in(
     up: Submission, turk: Turk, admin: User
 ) -> None:
@@ -154,6 +159,7 @@ def test_nobody_is_written_to_who_never_sent_anything_in(
         command.write_to(Worker.objects.get().handle, admin, "Hello", "Hello")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("fault", "sent", "told"), [("throttle", 1, ""), ("error_after", 1, "Nobody knows")]
 )
@@ -185,6 +191,7 @@ def refused(up: Submission, turk: Turk, admin: User) -> Assignment:
     return answer
 
 
+@pytest.mark.soak
 def test_refused_pay_is_told_appealed_on_their_page_and_paid_after_all(
     refused: Assignment, turk: Turk, admin: User
 ) -> None:
@@ -222,6 +229,7 @@ def test_refused_pay_is_told_appealed_on_their_page_and_paid_after_all(
     assert [one["subject"] for one in letters(turk)] == [speak.REFUSED, "Your appeal is answered"]
 
 
+@pytest.mark.soak
 def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
     refused: Assignment, turk: Turk, admin: User
 ) -> None:
@@ -239,6 +247,7 @@ def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
 # -- Erasure
 
 
+@pytest.mark.soak
 def test_a_worker_is_erased_when_all_is_paid_and_gone(
     worker: Worker, turk: Turk, admin: User
 ) -> None:
@@ -278,6 +287,7 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(
         command.erase_worker(gone.handle, admin, "Again")
 
 
+@pytest.mark.soak
 def test_their_remarks_go_with_them(up: Submission, turk: Turk, admin: User) -> None:
     for hit in turk.hits():
         for name in ("WONEOFAKIND", "W2", "W3"):
@@ -299,6 +309,7 @@ def test_their_remarks_go_with_them(up: Submission, turk: Turk, admin: User) -> 
 # -- Notifications
 
 
+@pytest.mark.soak
 def test_the_link_that_confirms_notifications_is_kept_for_an_admin(
     up: Submission, turk: Turk
 ) -> None:

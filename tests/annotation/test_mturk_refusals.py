@@ -43,7 +43,7 @@ from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(
@@ -62,6 +62,7 @@ def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(
     assert put_up(turk) == 0
 
 
+@pytest.mark.soak
 def test_a_refused_hit_whose_questions_went_out_in_another_is_not_retried(
     asked: Submission, turk: Turk
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_refused_hit_whose_questions_went_out_in_another_is_not_retried(
     assert put_up(turk) == 6
 
 
+@pytest.mark.soak
 def test_a_refused_sibling_does_not_send_its_question_out_again(
     up: Submission, turk: Turk, admin: User
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_refused_sibling_does_not_send_its_question_out_again(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_paused_batch_stops_its_own_hits_and_no_others(
     turk: Turk, track: Track, targets: list[Target], admin: User
 ) -> None:
@@ -122,6 +125,7 @@ def test_a_paused_batch_stops_its_own_hits_and_no_others(
     assert len(turk.offered("W1")) == 12
 
 
+@pytest.mark.soak
 def test_one_worker_whom_the_platform_refuses_keeps_no_other_waiting(
     turk: Turk, track: Track, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +147,7 @@ def test_one_worker_whom_the_platform_refuses_keeps_no_other_waiting(
     ) == [None, True]
 
 
+@pytest.mark.soak
 def test_a_payment_that_was_refused_is_tried_again_then_listed_and_retried(
     up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +171,7 @@ def test_a_payment_that_was_refused_is_tried_again_then_listed_and_retried(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_what_the_platform_has_approved_is_paid_whatever_it_says_of_approving(
     up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +183,7 @@ def test_what_the_platform_has_approved_is_paid_whatever_it_says_of_approving(
     assert Payment.objects.counts() == {"paid": 1}
 
 
+@pytest.mark.soak
 def test_a_bonus_that_was_refused_gives_its_money_back_until_it_is_retried(
     up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

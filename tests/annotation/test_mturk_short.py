@@ -36,7 +36,7 @@ from kbpo.money.models import Price
 from kbpo.money.spend import balance, release
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -79,6 +79,7 @@ def test_who_judges_a_question_twice_is_paid_twice_counts_once_and_another_is_as
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_place_that_was_bought_and_not_taken_is_not_bought_again(
     one: Question, turk: Turk
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_place_that_was_bought_and_not_taken_is_not_bought_again(
     check_books(turk)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["error", "error_after"])
 @pytest.mark.parametrize(
     "operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"]
@@ -124,6 +126,7 @@ def test_a_place_whose_purchase_is_disturbed_is_bought_once(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_place_for_two_questions_of_one_payer_needs_the_money_of_both(
     turk: Turk, track: Track, targets: list[Target], settings: object
 ) -> None:
@@ -148,6 +151,7 @@ def test_a_place_for_two_questions_of_one_payer_needs_the_money_of_both(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_the_fee_of_a_hit_of_several_questions_is_what_the_platform_takes_for_it(
     turk: Turk, track: Track, targets: list[Target], settings: object
 ) -> None:
@@ -170,6 +174,7 @@ def test_the_fee_of_a_hit_of_several_questions_is_what_the_platform_takes_for_it
     check_money(turk)
 
 
+@pytest.mark.soak
 def test_an_answer_that_comes_after_its_question_was_given_up_is_used(
     one: Question, turk: Turk, admin: User
 ) -> None:
@@ -189,6 +194,7 @@ def test_an_answer_that_comes_after_its_question_was_given_up_is_used(
     assert Payment.objects.counts() == {"paid": 1}
 
 
+@pytest.mark.soak
 def test_a_question_that_is_reopened_is_never_up_twice(
     turk: Turk, track: Track, targets: list[Target], admin: User
 ) -> None:
@@ -210,6 +216,7 @@ def test_a_question_that_is_reopened_is_never_up_twice(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_failed_hit_is_retried_only_if_its_money_is_still_there(
     turk: Turk, track: Track, targets: list[Target], admin: User
 ) -> None:
@@ -233,6 +240,7 @@ def test_a_failed_hit_is_retried_only_if_its_money_is_still_there(
     assert (hit.status, question.status) == ("failed", "waiting")
 
 
+@pytest.mark.soak
 def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(
     turk: Turk, track: Track
 ) -> None:
@@ -264,6 +272,7 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(
     assert (row.told, row.refusals, row.reason) == (True, 0, "")
 
 
+@pytest.mark.soak
 def test_a_compensation_is_offered_until_its_worker_takes_it(
     one: Question, turk: Turk, track: Track
 ) -> None:

@@ -180,13 +180,11 @@ STORIES = {
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }
 LONG = {
-    "an exhaustive follow-up",
-    "a second run by thresholds",
     "a run made from another team's answers, by thresholds",
     "a second run, documents before and after",
     "a second run, follow-ups before and after",
 }
-"""Their outcomes take minutes, and what they are made of is in the others, too."""
+"""Their outcomes take minutes, and each thing that happens in them happens in another, too."""
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def leaks(client: Client, row: Submission, words: tuple[str, ...]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("who", [pytest.param("", marks=pytest.mark.soak), "Tim"])
+@pytest.mark.parametrize("who", ["", "Tim"])
 def test_a_private_run_is_nowhere_for_others(
     who: str, toy: Toy, as_user: As, secret: Submission
 ) -> None:
