@@ -8,10 +8,10 @@ of its submissions.
 
 direct            true facts of the run over true facts, in the annotated documents alone
 θν common         the published product, one mixture for all runs (Chaganty 2018, A.1.2)
-θν per system     with a mixture for each run (3.4.3), which counts what its draws cannot reach as
-nothing totals            T_i / (T + M): difference estimates with g from the labels, M from the
-documents … regression      M by regression on the document's length and its Σ g … document route
-the documents' own labels of what was stated count too, as clusters
+θν per system     with a mixture for each run (3.4.3); what its draws cannot reach counts as nothing
+totals            T_i / (T + M): difference estimates with g from the labels, M from the documents
+… regression      M by regression on the document's length and its Σ g
+… document route  the documents' own labels of what was stated count too, as clusters
 
 `error` is the root mean square error over runs and repeats, in points; `documents` how many
 documents the direct ratio would need for the same error; coverage is that of nominal 80 %
