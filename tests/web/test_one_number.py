@@ -155,7 +155,7 @@ def people_answer(track: Track, targets: list[int]) -> None:
             target_id=target,
             interface="relation",
             status="gold" if name == "gold" else "settled",
-            payload={"predicates": [{"part": PART}]},
+            payload={"predicates": [{"part": PART}], "a": {}, "b": {}},
             order=0.5,
             payer=Purpose("pilot", 1),
             price=Decimal("0.06"),
