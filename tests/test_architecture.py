@@ -56,7 +56,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "kbpo.tracks.kbp": (
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions", "scoring"},
-        DJANGO | {"numpy"},
+        DJANGO | {"numpy", "scipy"},
     ),
     "kbpo.scores": (_NOUNS | {"formats", "kbpo.submissions"}, DJANGO | {"numpy"}),
     "kbpo.pool": (
