@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from django.apps import apps
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.executor import MigrationExecutor
@@ -44,3 +45,25 @@ def test_an_installation_from_before_the_baselines_has_nothing_to_migrate(
     executor = MigrationExecutor(connection)
     assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
     executor.loader.check_consistent_history(connection)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("left_out", ["0001_initial", "0006_list_predictions"])
+def test_an_installation_between_the_old_migrations_is_told_to_end_them_first(
+    left_out: str,
+) -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied("submissions", left_out)
+    had = recorder.applied_migrations().keys()
+    with pytest.raises(CommandError) as refused:
+        call_command("migrate", verbosity=0)
+    assert f"part of what submissions.0001_baseline stands for, but not {left_out}" in str(
+        refused.value
+    )
+    assert "commit cb3868f" in str(refused.value)
+    assert recorder.applied_migrations().keys() == had
+
+
+@pytest.mark.django_db
+def test_an_installation_with_all_of_them_is_migrated() -> None:
+    call_command("migrate", verbosity=0)
