@@ -2,7 +2,8 @@
 
 Redis holds nothing that could be lost. So where it does not answer, nothing was kept; and it is
 asked again only some seconds later, so that a page waits for it once and not with every question.
-Whoever counts (`add`, `incr`) is told that it is away, and counts otherwise (`kbpo.accounts.limits`).
+Whoever counts (`add`, `incr`) is told at once that it is away, and counts otherwise
+(`kbpo.accounts.limits`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import ConnectionError as Away
 from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
@@ -35,12 +37,34 @@ class ForgivingCache(RedisCache):
         """Nothing; the value is kept if Redis answers."""
         self._ask(super().set, key, value, *args, **kwargs)
 
+    def add(self, key: str, value: Any, *args: Any, **kwargs: Any) -> bool:
+        """Return whether it was not there, and is now; an error where nobody answers."""
+        return bool(self._insist(super().add, key, value, *args, **kwargs))
+
+    def incr(self, key: str, *args: Any, **kwargs: Any) -> int:
+        """Return how many it is now; an error where nobody answers."""
+        return int(self._insist(super().incr, key, *args, **kwargs))
+
+    def delete(self, key: str, version: int | None = None) -> bool:
+        """Return whether it was there; an error where nobody answers."""
+        return bool(self._insist(super().delete, key, version))
+
+    def has_key(self, key: str, version: int | None = None) -> bool:
+        """Return whether it is there; an error where nobody answers."""
+        return bool(self._insist(super().has_key, key, version))
+
     def _ask(self, call: Callable[..., Any], *args: Any, instead: Any = None, **kwargs: Any) -> Any:
-        if time.monotonic() < ForgivingCache.away_until:
+        try:
+            return self._insist(call, *args, **kwargs)
+        except (RedisError, OSError):
             return instead
+
+    def _insist(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if time.monotonic() < ForgivingCache.away_until:
+            raise Away("Redis did not answer a moment ago")
         try:
             return call(*args, **kwargs)
         except (RedisError, OSError) as problem:
             ForgivingCache.away_until = time.monotonic() + LEFT_ALONE
             log.warning("Redis does not answer, so nothing is kept: %s", problem)
-            return instead
+            raise
