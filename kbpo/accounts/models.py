@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
-from django.db import models
+from django.db import models, transaction
 
 from kbpo import clock
 from kbpo.queue import Moving
@@ -46,9 +46,10 @@ class User(AbstractUser):
         revoked: whoever changes a password has a reason.
         """
         changes = self.pk is not None and getattr(self, "_password", None) is not None
-        super().save(*args, **kwargs)
-        if changes:
-            self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
+        with transaction.atomic():
+            super().save(*args, **kwargs)
+            if changes:
+                self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
 
     def team(self) -> Team | None:
         """The team that this person submits for (the first one joined)."""

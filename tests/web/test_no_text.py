@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 
@@ -92,3 +93,22 @@ def test_so_does_one_that_is_changed_in_a_shell_and_a_log_in_does_not(toy: Toy) 
     rosa.set_password("another secret 12")
     rosa.save()
     assert Client().get("/api/submissions/", headers=ask).status_code == 401
+
+
+@pytest.mark.django_db
+def test_a_password_is_not_changed_where_tokens_cannot_be_ended(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rosa = toy.users["Rosa"]
+    Token.issue(rosa, "laptop")
+    rosa.set_password("another secret 12")
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("killed in between")
+
+    monkeypatch.setattr(QuerySet, "update", fail)
+    with pytest.raises(RuntimeError):
+        rosa.save()
+    monkeypatch.undo()
+    rosa.refresh_from_db()
+    assert rosa.check_password(PASSWORD)
