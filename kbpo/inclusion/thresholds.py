@@ -46,14 +46,15 @@ class Thresholds(Route):
     def _stored(self) -> Arrays:
         """`highest`, and the same of settled batches alone: labels change none of them."""
         rows = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
-        batches = list(rows.values_list("pk", "settled_at"))
-        settled = [pk for pk, ended in batches if ended is not None]
-        every = [pk for pk, _ in batches]
+        batches = list(rows.values_list("pk", "drawn_at", "settled_at"))
+        settled = [pk for pk, _, ended in batches if ended is not None]
+        every = [pk for pk, _, _ in batches]
         pairs = np.array(_pairs(self.private), dtype=np.int64)
         hidden, fixed = hashlib.sha256(pairs.tobytes()).hexdigest(), self.pool.fixed
         return kept(
             f"thresholds-{self.track.pk}",
-            (*fixed, every, settled, hidden) if fixed else None,
+            # Their moments, too: after a restore another batch may have the number of a lost one.
+            (*fixed, batches, hidden) if fixed else None,
             lambda: {
                 "highest": _of_batches(every, self.pool.target_id, self.private),
                 "settled": _of_batches(settled, self.pool.target_id, self.private),

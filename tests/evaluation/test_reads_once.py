@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.conf import settings
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.db.models import F
 
+from kbpo.corpus.kept import Arrays, kept
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
-from kbpo.sampling.models import SampleBatch
+from kbpo.sampling.models import SampleBatch, Threshold
+from kbpo.submissions.fixed import state_of
 from kbpo.submissions.models import Submission
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
 
-EVERY_ROW = ("sampling_threshold h", "FROM submissions_prediction p JOIN instances_instance i ON")
 
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders of what is made since, because it was not found."""
+    names: list[str] = []
 
-def read_of_all(world: World) -> list[str]:
-    """The statements of a rescoring that read every prediction or every threshold."""
-    with CaptureQueriesContext(connection) as captured:
-        evaluate(world.track)
-    return [
-        query["sql"]
-        for query in captured
-        if any(said in query["sql"] for said in EVERY_ROW) and "ANY" not in query["sql"]
-    ]
+    def noting(name: str, state: object, make: Callable[[], Arrays], **options: Any) -> Arrays:
+        def make_it() -> Arrays:
+            names.append(name.split("-")[0])
+            return make()
+
+        return kept(name, state, make_it, **options)
+
+    for room in ("inclusion.thresholds", "pool.pool", "sampling.guess", "tracks.kbp.facts"):
+        monkeypatch.setattr(import_module(f"kbpo.{room}"), "kept", noting)
+    return names
 
 
 @pytest.fixture
@@ -45,19 +52,14 @@ def sampled(world: World, tmp_path: Path, settings: Any) -> World:
     return world
 
 
-def test_a_rescoring_after_new_labels_makes_nothing_anew(sampled: World) -> None:
+def test_a_rescoring_after_new_labels_makes_nothing_anew(sampled: World, made: list[str]) -> None:
     evaluate(sampled.track)
-    made = {path: path.stat().st_mtime_ns for path in _files()}
-    assert {path.parent.parent.name.split("-")[0] for path in made} >= {"pool", "thresholds"}
+    assert {*made} >= {"pool", "thresholds"}
+    made.clear()
     row = sampled.track.submissions.get(name="two")
     sampled.answer(_stated(row))
     evaluate(sampled.track)
-    assert {path: path.stat().st_mtime_ns for path in _files()} == made
-    assert not read_of_all(sampled)
-
-
-def _files() -> list[Path]:
-    return sorted(Path(settings.ARRAYS_ROOT).glob("*/*/*.npy"))
+    assert made == []
 
 
 def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
@@ -70,6 +72,22 @@ def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
     assert np.count_nonzero(raised == 0.95) == len(_stated(row))
     SampleBatch.objects.filter(submission=row).update(settled_at=row.confirmed_at)
     assert (read(sampled.track).inclusion.chances.threshold == raised).all()
+
+
+def test_another_batch_of_the_same_number_is_not_taken_for_it(sampled: World) -> None:
+    """As after the database is restored, but not what is kept."""
+    assert read(sampled.track).inclusion.chances.threshold.max() == pytest.approx(0.8)
+    SampleBatch.objects.update(drawn_at=F("drawn_at") + timedelta(minutes=1))
+    Threshold.objects.update(pi=0.5)
+    assert read(sampled.track).inclusion.chances.threshold.max() == pytest.approx(0.5)
+
+
+def test_nor_a_run_that_was_sampled_again(sampled: World) -> None:
+    one = [sampled.track.submissions.get(name="one").pk]
+    before = state_of(one)
+    assert before is not None and state_of(one) == before
+    Submission.objects.filter(pk__in=one).update(sampled_at=F("sampled_at") + timedelta(minutes=1))
+    assert state_of(one) != before
 
 
 def _stated(row: Submission) -> list[Target]:
