@@ -13,6 +13,7 @@ from estimators.estimate import Estimate
 from estimators.joint import f1, joint_precision, joint_recall, pool_recall, simple_precision
 from scoring.arrays import Bools, Floats
 from scoring.data import Data, Draws
+from scoring.default import where_known
 from scoring.documents import Facts
 
 ROUNDING = 1e-12
@@ -85,12 +86,16 @@ def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
 def simple_recall(data: Data, criterion: str) -> Estimate | None:
     """The recall of every system by itself: what share of the facts of the annotated documents it
     states. None without two annotated documents.
+
+    NaN where a mention's verdict is still open, and of systems whose teams could see judgments
+    before they decided: they may state what they read there.
     """
     read = read_uniformly(data)
     if read is None:
         return None
     facts, uniform, n_annotated = read
-    stated = _stated(data, facts, criterion)[uniform]
+    stated, known = _stated(data, facts, uniform, criterion)
+    known[list(data.seen)] = False
     each = [
         pool_recall(
             stated[:, column],
@@ -100,7 +105,7 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
         )
         for column in range(stated.shape[1])
     ]
-    return _floored(
+    found = _floored(
         Estimate(
             value=np.array([one.value for one in each]),
             variance=np.array([one.variance for one in each]),
@@ -109,27 +114,30 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
             degrees_of_freedom=np.full(len(each), float(n_annotated - 1)),
         )
     )
+    return where_known(found, known)
 
 
-def _stated(data: Data, facts: Facts, criterion: str) -> Bools:
-    """(t, m) whether each system states a fact that annotation found: under `correct`, by a mention
-    that it links right.
+def _stated(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
+    """(t, m) whether each system states each fact in use that annotation found, and (m,) whether
+    that is known: under `correct` it has to link a mention right, and all of them need verdicts.
     """
-    here = np.flatnonzero(np.isin(facts.fact, facts.code))
-    stated = facts.stated[here]
+    sought = facts.code[used]
+    here = np.flatnonzero(np.isin(facts.fact, sought))
+    stated, known = facts.stated[here], np.ones(facts.stated.shape[1], dtype=np.bool_)
     if criterion == "correct":
-        right = np.zeros(stated.shape, dtype=np.bool_)
+        verdict = np.full(stated.shape, np.nan)
         judged = np.isin(here, data.judged)
-        at = np.searchsorted(data.judged, here[judged])
-        right[judged] = data.f["linking"][at] == 1
-        stated = stated & right
+        verdict[judged] = data.f["linking"][np.searchsorted(data.judged, here[judged])]
+        own = (data.pool.member[here].toarray() > 0) & facts.in_scope[here, None]
+        known = ~(own & np.isnan(verdict)).any(axis=0)
+        stated = own & (verdict == 1)
     codes, place = np.unique(facts.fact[here], return_inverse=True)
     by_code = np.zeros((codes.size + 1, stated.shape[1]), dtype=np.bool_)  # the last: nobody
     np.logical_or.at(by_code, place, stated)
-    row = np.searchsorted(codes, facts.code)
-    known = row < codes.size
-    known[known] = codes[row[known]] == facts.code[known]
-    return np.asarray(by_code[np.where(known, row, codes.size)])
+    row = np.searchsorted(codes, sought)
+    found = row < codes.size
+    found[found] = codes[row[found]] == sought[found]
+    return np.asarray(by_code[np.where(found, row, codes.size)]), known
 
 
 def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:

@@ -16,7 +16,7 @@ from scoring.by_thresholds import ByThresholds, floored
 from scoring.combine import Chances
 from scoring.data import Data
 from scoring.documents import Annotated, Facts, KnownDocuments
-from scoring.inclusion import Inclusion
+from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
 from scoring.published import simple_f1, simple_recall
 from scoring.score import published_scores
@@ -166,17 +166,27 @@ def test_where_chances_are_very_unequal_intervals_hold_or_nothing_is_printed() -
     assert np.mean(inside) > 0.75, np.mean(inside)
 
 
+def linked(data: Data) -> Data:
+    """The data with verdicts of links on all that was judged: one third are wrong."""
+    linking = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)[data.judged]
+    return replace(data, f=data.f | {"linking": np.tile(linking[:, None], 2)})
+
+
+def everything_judged(data: Data) -> Data:
+    return replace(data, judged=np.arange(N), f={"relation": np.ones((N, 2))})
+
+
 def test_simple_recall_counts_what_is_found_in_documents_and_under_correct_what_is_linked_right() -> (
     None
 ):
     rng: Any = np.random.default_rng(14)
     true = rng.random(N + UNSTATED) < TRUE
-    data = happen(rng, true, own_thresholds(), 1.0)
-    linking = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)[data.judged]
-    data = replace(data, f=data.f | {"linking": np.tile(linking[:, None], 2)})
+    data = linked(everything_judged(happen(rng, true, own_thresholds(), 1.0)))
     read = np.isin(np.arange(N + UNSTATED) % DOCUMENTS, data.documents.documents) & true
-    linked = np.isin(np.arange(N), data.judged) & (np.arange(N) % 3 > 0)
-    for criterion, counts in (("relation", np.ones(N, dtype=bool)), ("correct", linked)):
+    for criterion, counts in (
+        ("relation", np.ones(N, dtype=bool)),
+        ("correct", np.arange(N) % 3 > 0),
+    ):
         found = simple_recall(data, criterion)
         assert found is not None
         shares = [
@@ -185,6 +195,49 @@ def test_simple_recall_counts_what_is_found_in_documents_and_under_correct_what_
         assert np.asarray(found.value) == pytest.approx(shares)
     only = replace(data, documents=Annotated(data.documents.documents, data.documents.first[:1]))
     assert simple_recall(only, "relation") is None, "one document has no variance"
+
+
+def test_simple_recall_of_correct_is_not_printed_while_a_link_of_a_found_fact_is_unknown() -> None:
+    rng: Any = np.random.default_rng(14)
+    true = rng.random(N + UNSTATED) < TRUE
+    data = linked(everything_judged(happen(rng, true, own_thresholds(), 1.0)))
+    read = np.isin(np.arange(N) % DOCUMENTS, data.documents.documents)
+    first = np.flatnonzero(read & true[:N])[0]
+    elsewhere = np.flatnonzero(~read | ~true[:N])
+    assert first < STATED[1][0], "the first run alone states it"
+
+    def is_known(data: Data, criterion: str = "correct") -> list[bool]:
+        found = simple_recall(data, criterion)
+        assert found is not None
+        f1 = simple_f1(replace(found, value=np.array([0.5, 0.5])), found)
+        known = ~np.isnan(np.asarray(found.value))
+        assert (known == ~np.isnan(np.asarray(f1.value))).all()
+        return known.tolist()
+
+    def without(rows: Array) -> Data:
+        kept = np.setdiff1d(np.arange(N), rows)
+        return replace(data, judged=kept, f={name: one[kept] for name, one in data.f.items()})
+
+    given_up = data.f["linking"].copy()
+    given_up[first] = np.nan
+    assert is_known(data) == [True, True]
+    assert is_known(replace(data, f=data.f | {"linking": given_up})) == [False, True]
+    assert is_known(without(np.array([first]))) == [False, True]
+    assert is_known(without(np.array([first])), "relation") == [True, True]
+    assert is_known(without(elsewhere)) == [True, True], "other facts do not matter"
+
+
+def test_simple_recall_is_not_printed_of_a_run_whose_team_could_see_judgments() -> None:
+    rng: Any = np.random.default_rng(15)
+    data = happen(rng, rng.random(N + UNSTATED) < TRUE, own_thresholds(), 1.0)
+    nothing = np.zeros(N)
+    no = np.zeros(N, dtype=bool)
+    second = Disclosed(no, no, nothing, nothing, no, nothing, read=tuple(data.documents.documents))
+    found = simple_recall(replace(data, seen={1: second}), "relation")
+    assert found is not None
+    assert np.isnan(np.asarray(found.value)).tolist() == [False, True]
+    low, high = found.confidence_interval(0.80, method="wilson")
+    assert np.isnan([low[1], high[1]]).all() and not np.isnan([low[0], high[0]]).any()
 
 
 def test_a_mean_of_labels_that_is_worth_fewer_than_ten_is_not_printed() -> None:
