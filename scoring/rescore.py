@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -36,7 +36,7 @@ Key = tuple[int, str, str, str, str, str]
 METHODS = (DEFAULT, "simple", "joint", UNAIDED, ALGORITHM_1, WITH_JUDGES, EXPERT)
 """The methods that are recomputed here"""
 LATER = {("recall", "simple"), ("f1", "simple")}
-"""Quantities and methods that releases of before do not have"""
+"""Quantities and methods that older releases do not have; newer ones say that they do"""
 
 SENSELESS = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 """What reading tables and estimating raise where these say what cannot be"""
@@ -110,7 +110,9 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     methods = set(METHODS) - set(release.about["board"].get("not_recomputed", ()))
     if "checks" not in release.about["rows"]:  # made before experts' answers were part of it
         methods -= {EXPERT}
-    for _, row in release.lines("estimates"):
+    rows = list(release.lines("estimates"))
+    figures = figures_of(row for _, row in rows)
+    for line, row in rows:
         key = _key(row)
         if row["slice"] and not with_slices:
             left_out["figures of slices"] += 1
@@ -119,10 +121,14 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
         else:
             printed.add(key)
             found.numbers += 1
-            found.differences += _compare(key, names, row, computed.get(key))
-    missing = LATER - {(key[1], key[4]) for key in printed}
+            for figure in figures:
+                if figure not in row:
+                    raise BadRelease(f"estimates.jsonl, line {line} has no {figure}.")
+            found.differences += _compare(key, names, row, computed.get(key), figures)
+    has_later = release.about["board"].get("simple_has_recall", False)
+    has_later = has_later or any((key[1], key[4]) in LATER for key in printed)
     for key, score in computed.items():
-        if (key[1], key[4]) in missing:
+        if (key[1], key[4]) in LATER and not has_later:
             continue
         if key not in printed and key[4] in methods and not math.isnan(score.value):
             found.differences.append(
@@ -174,6 +180,12 @@ def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
                 yield _key(row), score
 
 
+def figures_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+    """What every row must have; older releases say nowhere what experts have checked."""
+    has_checked = any("n_checked" in row for row in rows)
+    return tuple(one for one in (*REALS, *COUNTS) if one != "n_checked" or has_checked)
+
+
 def _key(row: dict[str, Any]) -> Key:
     return (
         row["system"],
@@ -186,12 +198,14 @@ def _key(row: dict[str, Any]) -> Key:
 
 
 def _compare(
-    key: Key, names: dict[int, str], row: dict[str, Any], score: Score | None
+    key: Key,
+    names: dict[int, str],
+    row: dict[str, Any],
+    score: Score | None,
+    figures: tuple[str, ...],
 ) -> Iterator[Difference]:
     """Yields the first figure of a row that differs: the others follow from the same cause."""
-    for figure in (*REALS, *COUNTS):
-        if figure not in row:  # an older release
-            continue
+    for figure in figures:
         was = row[figure]
         now = None if score is None else getattr(score, figure)
         now = None if now is None or math.isnan(now) else now

@@ -225,6 +225,7 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "criteria": list(kind.criterion_names()),
             "recall_criteria": list(recall_criteria(track)),
             "published": list(kind.published),
+            "simple_has_recall": True,
             "slice_criteria": ordered(track),
             "slices_have_recall": has_recall(track),
         },

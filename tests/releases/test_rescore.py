@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -87,9 +88,66 @@ def test_a_board_is_recomputed_from_its_release(
     found = rescore(release)
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     assert found.numbers > 60
+    _misses_what_is_left_out(release)
     line = altered(release, "labels", flip, check=False)
     found = rescore(Release(release.path))
     assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
+
+
+def _with_estimates(release: Release, rows: list[dict[str, Any]], about: dict[str, Any]) -> Release:
+    """The release with other estimates, and checksums that fit them."""
+    texts = {
+        "estimates.jsonl": "".join(json.dumps(checked(row)) + "\n" for row in rows),
+        "release.json": json.dumps(about),
+    }
+    sums = (release.path / "SHA256SUMS").read_text().splitlines()
+    for name, text in texts.items():
+        (release.path / name).write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        sums = [f"{digest}  {name}" if one.endswith(f"  {name}") else one for one in sums]
+    (release.path / "SHA256SUMS").write_text("\n".join(sums))
+    return Release(release.path)
+
+
+def _misses_what_is_left_out(release: Release) -> None:
+    """Whoever leaves something out of the estimates and makes all checksums anew is told of it."""
+    rows = [row for _, row in release.lines("estimates")]
+    rows = [{name: row[name] for name in row if name != "check"} for row in rows]
+    about = release.about
+
+    def without(figure: str, which: slice = slice(None)) -> list[dict[str, Any]]:
+        changed = rows[which]
+        return [
+            {name: row[name] for name in row if name != figure or row not in changed}
+            for row in rows
+        ]
+
+    assert rescore(_with_estimates(release, rows, about)).agrees
+    for figure in ("value", "high80", "n_labels"):
+        with pytest.raises(BadRelease, match=rf"estimates.jsonl, line 1 has no {figure}\."):
+            rescore(_with_estimates(release, without(figure), about))
+    with pytest.raises(BadRelease, match=r"line 2 has no n_checked\."):
+        rescore(_with_estimates(release, without("n_checked", slice(1, 2)), about))
+    found = rescore(_with_estimates(release, without("n_checked"), about))
+    assert found.agrees, "older releases have it nowhere"
+
+    def is_simple(row: dict[str, Any], quantity: str) -> bool:
+        return row["method"] == "simple" and row["quantity"] == quantity
+
+    no_recall = [row for row in rows if not is_simple(row, "recall")]
+    neither = [row for row in no_recall if not is_simple(row, "f1")]
+    assert len(neither) < len(no_recall) < len(rows)
+    older = {**about, "board": {**about["board"]}}
+    del older["board"]["simple_has_recall"]
+    for some, told, quantities in (
+        (no_recall, older, {"recall"}),
+        (neither, about, {"recall", "f1"}),
+        (neither, older, set()),
+    ):
+        found = rescore(_with_estimates(release, some, told))
+        assert found.altered == []
+        assert {one.quantity for one in found.differences} == quantities
+        assert {one.method for one in found.differences} <= {"simple"}
 
 
 @pytest.mark.soak
