@@ -43,6 +43,8 @@ FEWER = {
 """Share of the information before which they are early -> growth with which the quantile is at
 most 1.5 times the normal one at 80 %. Every one costs: the longer the way, the rarer they are."""
 LONGEST = 10.0
+"""Growth on ways that are longer still. On these the quantile is larger: of 3,000 judgments of 3,060
+claims 1.61 times the normal one, of 10,000 of 10,200 claims 1.83 times."""
 EARLY = 0.02
 """Share of the error that may be spent while they are early."""
 GRID: FloatArray = np.linspace(-5.5, 5.5, 441)
