@@ -22,38 +22,47 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from annotation.desk.reread import agrees as names_agree
 from annotation.desk.reread import said as names_said
 from annotation.interfaces.registry import interface_of
-from annotation.models import Adjudication, Question, Response
-from annotation.quality.judged import EXPERTS, PAIRS, READ, WORDS, Judged, judged, settled_of
-from kbpo import clock
+from annotation.models import Question, Response
+from annotation.quality.judged import (
+    ALONE,
+    MARKED,
+    NAMES,
+    PAIRS,
+    READ,
+    WORDS,
+    Judged,
+    judged,
+    settled_of,
+)
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
+from kbpo.experts import queue
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
-from kbpo.money.purpose import Purpose
 from kbpo.queue import one_at_a_time
-from kbpo.submissions.interest import has_stake
+from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
 OPEN_A_TEAM = 100
 MOST = 500  # judgments that are queued at once
-HOLD = timedelta(minutes=30)
-"""How long an entry stays with the expert who opened it last, or whose draft was kept last."""
 DICE = random.SystemRandom()
+PICKED = ("dispute", "disagreement", "random")
+"""Kinds of checks whose answers correct no score"""
 
 
 class CannotAsk(ValueError):
@@ -61,42 +70,41 @@ class CannotAsk(ValueError):
 
 
 @transaction.atomic
-def dispute(submission: Submission, target: int, who: User, note: str) -> Adjudication:
+def dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
     """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment.
     Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:
         raise CannotAsk(f"Say what is wrong with the judgment, in {LEAST_NOTE} characters or more.")
-    mine = Adjudication.objects.filter(
+    mine = ExpertCheck.objects.filter(
         kind="dispute", status="open", submission__team=submission.team_id
     )
     if mine.count() >= OPEN_A_TEAM:
         raise CannotAsk(
             f"Your team has {OPEN_A_TEAM} open disputes. Wait until some are looked at."
         )
-    question = question_of(submission.track, target)
-    open_one = Adjudication.objects.filter(
+    asked = asked_about(submission.track, target)
+    open_one = ExpertCheck.objects.filter(
         track=submission.track, target=target, kind="dispute", status="open"
     ).first()
     if open_one is not None:
         raise CannotAsk("An expert is asked about this judgment already.")
-    made = Adjudication.objects.create(
+    made = ExpertCheck.objects.create(
         track=submission.track,
-        target_id=target,
-        question=question,
         kind="dispute",
         order=DICE.random(),
         note=note[:MOST_NOTE],
         raised_by=who,
         submission=submission,
+        **asked,
     )
     log("dispute", f"target:{target}", who=who, why=note, track=submission.track.slug)
     return made
 
 
 @transaction.atomic
-def dispute_names(row: Adjudication, who: User) -> Adjudication:
+def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
     """The entry about all names of the document of an open dispute, where what is wrong may be a
     mention: an expert marks them anew. Raises CannotAsk.
     """
@@ -106,19 +114,18 @@ def dispute_names(row: Adjudication, who: User) -> Adjudication:
     question = asked.order_by("-pk").first()
     if question is None:
         raise CannotAsk("Nobody was asked about all names of this document.")
-    if Adjudication.objects.filter(
+    if ExpertCheck.objects.filter(
         track=row.track, target=question.target_id, kind="dispute", status="open"
     ).exists():
         raise CannotAsk("An expert is asked about the names of this document already.")
-    made = Adjudication.objects.create(
+    made = ExpertCheck.objects.create(
         track=row.track,
-        target_id=question.target_id,
-        question=question,
         kind="dispute",
         order=DICE.random(),
         note=row.note,
         raised_by=row.raised_by,
         submission=row.submission,
+        **_as_asked(question, NAMES),
     )
     log(
         "queue for experts",
@@ -131,49 +138,54 @@ def dispute_names(row: Adjudication, who: User) -> Adjudication:
     return made
 
 
-def question_of(track: Track, target: int) -> Question:
-    """The latest settled question about a target; of what people marked in a document that they
-    read whole, one that only experts are asked. Raises CannotAsk if no people judged it.
+def asked_about(track: Track, target: int) -> dict[str, Any]:
+    """Return what an expert is asked about a target, as fields of a check: the latest question that
+    people settled; of what they marked in a document that they read whole, the question about it
+    alone. Raises CannotAsk if no people judged it.
     """
-    questions = Question.objects.filter(
-        target=target, interface="relation", status="settled", gold=None
-    )
+    questions = Question.objects.filter(target=target, interface=ALONE, status="settled", gold=None)
     question = questions.order_by("-pk").first()
-    if (
-        question is None
-        and Label.objects.filter(target=target, source="document").exclude(value={}).exists()
-    ):
-        question = _for_experts(track, target)
-    if question is None:
-        raise CannotAsk("No people judged this: it comes from the gold standard.")
-    return question
+    if question is not None:
+        return _as_asked(question, PAIRS)
+    if Label.objects.filter(target=target, source="document").exclude(value={}).exists():
+        for draft in kind_of(track).again([target]):
+            return _as_drafted(draft)
+    raise CannotAsk("No people judged this: it comes from the gold standard.")
 
 
-def _for_experts(track: Track, target: int) -> Question | None:
-    """The question about a target as if it had been asked alone. It is in a status that no step of
-    the pipeline touches and that counts nowhere as asked: nobody but experts sees it.
-    """
-    draft = next(iter(kind_of(track).again([target])), None)
-    if draft is None:
-        return None
-    rounds = Question.objects.filter(track=track, target=target, interface=draft.interface)
-    made = rounds.filter(payer_kind=EXPERTS).order_by("-pk").first()
-    if made is not None and set(draft.shown) <= set(made.shown):
-        return made
-    return Question.objects.create(
-        status="cancelled",
-        track=track,
-        target_id=target,
-        interface=draft.interface,
-        shown=draft.shown,
-        round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
-        payload=draft.payload,
-        **Purpose(EXPERTS, track.pk).at("payer"),
-        order=0.0,
-        answers_wanted=1,
-        price=Decimal("0.00"),
+def _as_asked(question: Question, what: str) -> dict[str, Any]:
+    return {
+        "target_id": question.target_id,
+        "judgment": what,
+        "question": question.pk,
+        "interface": question.interface,
+        "payload": question.payload,
+        "shown": question.shown,
+    }
+
+
+def _as_drafted(draft: QuestionDraft) -> dict[str, Any]:
+    """The fields of a question that nobody was asked: only experts are."""
+    return {
+        "target_id": draft.target_id,
+        "judgment": MARKED,
+        "interface": draft.interface,
+        "payload": draft.payload,
+        "shown": draft.shown,
+    }
+
+
+def question_of(check: ExpertCheck) -> Question:
+    """Return the question that a check asks, as its interface takes it; not to be stored."""
+    return Question(
+        pk=check.question,
+        track_id=check.track_id,
+        target=check.target,
+        interface=check.interface,
+        payload=check.payload,
+        shown=check.shown,
         reward=Decimal("0.00"),
-        reason="Only experts are asked this.",
+        seconds=interface_of(check.interface).default_seconds,
     )
 
 
@@ -187,7 +199,7 @@ def queue_divided(
     _check(n, what)
     one_at_a_time("annotation.queue_divided", track.pk)
     seen = set(
-        Adjudication.objects.filter(track=track, kind="disagreement").values_list(
+        ExpertCheck.objects.filter(track=track, kind="disagreement").values_list(
             "target", flat=True
         )
     )
@@ -209,14 +221,25 @@ def queue_random(
     _check(n, what)
     one_at_a_time("annotation.queue_random", track.pk)
     drawn = set(
-        Adjudication.objects.filter(track=track, kind="random").values_list("target", flat=True)
+        ExpertCheck.objects.filter(track=track, kind="random").values_list("target", flat=True)
     )
     rows = [one for one in judged(track, what) if one.counts and one.target not in drawn]
     if not rows:
         return 0
-    probability, seed = min(1.0, n / len(rows)), secrets.randbits(62)
+    seed = secrets.randbits(62)
     chosen = random.Random(seed).sample(rows, min(n, len(rows)))
-    _queue(track, chosen, "random", who, what, why, probability=probability, seed=seed)
+    draws = ExpertRound.objects.filter(track=track, kind="random")
+    draw = ExpertRound.objects.create(
+        track=track,
+        kind="random",
+        judgment=what,
+        number=draws.count() + 1,
+        budget=n,
+        probability=min(1.0, n / len(rows)),
+        seed=seed,
+        drawn_by=who,
+    )
+    _queue(track, chosen, "random", who, what, why, draw)
     return len(chosen)
 
 
@@ -234,19 +257,18 @@ def _queue(
     who: User | None,
     what: str,
     why: str,
-    **fields: Any,
+    draw: ExpertRound | None = None,
 ) -> None:
-    Adjudication.objects.bulk_create(
-        Adjudication(
+    ExpertCheck.objects.bulk_create(
+        ExpertCheck(
             track=track,
-            target_id=row.target,
-            question_id=row.question or _alone(track, row.target),
             kind=kind,
+            round=draw,
             order=DICE.random(),
             raised_by=who,
             **fields,
         )
-        for row in rows
+        for fields in _asked_of(track, rows, what)
     )
     log(
         "queue for experts",
@@ -258,111 +280,83 @@ def _queue(
     )
 
 
-def _alone(track: Track, target: int) -> int:
-    """The question that asks experts alone about what people marked in a document. Raises
-    CannotAsk.
+def _asked_of(track: Track, rows: Sequence[Judged], what: str) -> list[dict[str, Any]]:
+    """What experts are asked of judgments, in their order, as fields of a check. Raises CannotAsk
+    where pairs that people marked in documents cannot be asked about alone.
     """
-    question = _for_experts(track, target)
-    if question is None:
+    questions = Question.objects.in_bulk([row.question for row in rows if row.question])
+    marked = [row.target for row in rows if row.question is None]
+    drafts = {draft.target_id: draft for draft in kind_of(track).again(marked)} if marked else {}
+    if len(drafts) != len(marked):
         raise CannotAsk("Pairs of this kind of track cannot be asked about alone.")
-    return int(question.pk)
+    asked = []
+    for row in rows:
+        if row.question is None:
+            asked.append(_as_drafted(drafts[row.target]))
+        else:
+            asked.append(_as_asked(questions[row.question], what))
+    return asked
 
 
-def askable(track: Track, expert: User) -> QuerySet[Adjudication]:
-    """What an expert may answer: nothing that they raised as a dispute or answered as an annotator,
-    nothing in a document that they read whole, and nothing that a team of theirs states.
+def judged_by(expert: User) -> Q:
+    """Return the condition that an expert judged a target as one of the crowd, alone or in a
+    document that they read whole.
     """
     responses = Response.objects.filter(assignment__worker__user=expert)
     read = responses.filter(target__kind="document").values("target__document")
-    adjudications = Adjudication.objects.filter(track=track, status="open").exclude(
-        kind="dispute", raised_by=expert
-    )
-    return (
-        adjudications.exclude(
-            Q(target__in=responses.values("target")) | Q(target__document__in=read)
-        )
-        .exclude(has_stake(expert))
-        .order_by("order", "pk")
-    )
+    return Q(target__in=responses.values("target")) | Q(target__document__in=read)
 
 
-def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
-    """What an expert may be asked now: what another has in hand is theirs for a while."""
-    others = Q(holder__isnull=False, held_until__gt=clock.now()) & ~Q(holder=expert)
-    return askable(track, expert).exclude(others)
+def open_to(track: Track, expert: User) -> QuerySet[ExpertCheck]:
+    """Return what an expert may be asked now but for checks that correct scores."""
+    return queue.open_to(track, expert, judged_by(expert)).exclude(kind="check")
 
 
-def hold(row: Adjudication, expert: User, draft: dict[str, Any] | None = None) -> bool:
-    """Whether an open entry is in this expert's hands now, with their draft of an answer if there
-    is one.
+def next_of(track: Track, expert: User, *, checks: bool = False) -> ExpertCheck | None:
+    """Return what an expert is asked next, if wanted also of what corrects scores; None if nothing
+    waits for them. Random entries whose answer an expert gave already, for another reason, are
+    closed with it when their turn comes: nobody is asked twice.
     """
-    until: dict[str, Any] = {"holder": expert, "held_until": clock.now() + HOLD}
-    rows = open_to(row.track, expert).filter(pk=row.pk)
-    if draft is None:  # who takes over what another left begins anew
-        rows.exclude(holder=expert).update(draft=None)
-        return bool(rows.update(**until))
-    return bool(rows.update(**until, draft=draft))
-
-
-def next_of(track: Track, expert: User) -> Adjudication | None:
-    """What an expert is asked next; None if nothing waits for them. Random entries whose answer an
-    expert gave already, for another reason, are closed with it when their turn comes: nobody is
-    asked twice.
-    """
-    while (row := open_to(track, expert).first()) is not None:
+    asked = queue.open_to(track, expert, judged_by(expert))
+    asked = asked if checks else asked.exclude(kind="check")
+    while (row := asked.first()) is not None:
         if row.kind != "random" or not _close_with_known(row):
             return row
     return None
 
 
 @transaction.atomic
-def _close_with_known(row: Adjudication) -> bool:
+def _close_with_known(row: ExpertCheck) -> bool:
     """Whether a random entry was answered by what an expert said of the same target since it was
     drawn.
     """
-    adjudications = Adjudication.objects.filter(
+    adjudications = ExpertCheck.objects.filter(
         track=row.track, target=row.target_id, status="answered"
     )
-    known = adjudications.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
+    others = adjudications.exclude(kind="check")
+    known = others.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
     if known is None:
         return False
     mine = (
-        Adjudication.objects.select_for_update(of=("self",))
-        .filter(pk=row.pk, status="open")
-        .first()
+        ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=row.pk, status="open").first()
     )
     if mine is not None:
         assert known.raw is not None
-        said = {int(target): value for target, value in (known.answer or {}).items()}
+        said = {int(target): value for target, value in (known.value or {}).items()}
         _close(mine, known.raw, said, known.expert)
     return True
 
 
 def _close(
-    row: Adjudication, raw: dict[str, Any], values: Mapping[int, Any], expert: User | None
+    row: ExpertCheck, raw: dict[str, Any], values: Mapping[int, Any], expert: User | None
 ) -> None:
-    row.status, row.expert, row.raw, row.answered_at = "answered", expert, raw, clock.now()
-    row.answer = {str(target): value for target, value in values.items()}
-    row.agrees = agrees(row.question, values)
-    row.draft = row.holder = row.held_until = None
-    row.save(
-        update_fields=[
-            "status",
-            "expert",
-            "raw",
-            "answered_at",
-            "answer",
-            "agrees",
-            "draft",
-            "holder",
-            "held_until",
-        ]
-    )
+    row.agrees = agrees(question_of(row), values, marked=row.judgment == MARKED)
+    queue.close(row, raw, dict(values), expert)
     if row.kind == "dispute" and row.raised_by is not None and row.submission is not None:
         _tell_disputant(row, row.raised_by, row.submission)
 
 
-def _tell_disputant(row: Adjudication, who: User, submission: Submission) -> None:
+def _tell_disputant(row: ExpertCheck, who: User, submission: Submission) -> None:
     """Nothing; whoever doubted a judgment is told what the expert made of it, unless they have left
     the team that may see it.
     """
@@ -381,22 +375,19 @@ def _tell_disputant(row: Adjudication, who: User, submission: Submission) -> Non
 
 
 @transaction.atomic
-def answer(row: Adjudication, raw: dict[str, Any], expert: User) -> Adjudication:
+def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> ExpertCheck:
     """The entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker. What
     else was asked about the same target is answered by the same words, but for a random entry: that
     keeps its place in the queue.
     """
-    adjudications = Adjudication.objects.select_for_update(of=("self",)).filter(
+    waiting = ExpertCheck.objects.select_for_update(of=("self",)).filter(
         track=row.track, target=row.target_id, status="open"
     )
-    entries = [
-        adjudication
-        for adjudication in adjudications
-        if adjudication.pk == row.pk or adjudication.kind != "random"
-    ]
+    picked = ("dispute", "disagreement")
+    entries = [check for check in waiting if check.pk == row.pk or check.kind in picked]
     if row.pk not in {one.pk for one in entries}:
         raise CannotAsk("This one is answered already.")
-    values = answered_by(row.question, raw)
+    values = answered_by(question_of(row), raw)
     for entry in entries:
         _close(entry, raw, values, expert)
     done = next(one for one in entries if one.pk == row.pk)
@@ -425,9 +416,12 @@ def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     }
 
 
-def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
+def agrees(
+    question: Question, values: Mapping[int, Mapping[str, Any]], *, marked: bool = False
+) -> bool:
     """Whether an expert's values say of a question's target and mentions what counts now. What
-    nobody was asked about a target, as in documents that were read whole, nobody can contradict.
+    nobody was asked about a target, as in documents that were read whole (`marked`), nobody can
+    contradict.
     """
     if question.target_id not in values:
         return False  # a flag, where people had an answer
@@ -435,7 +429,7 @@ def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
         return names_agree(values[question.target_id])
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target))
-        if question.payer_kind == EXPERTS and value.get("holds") and not now.get("shown"):
+        if marked and value.get("holds") and not now.get("shown"):
             return False  # most of those who read the document marked nothing there
         both = set(value.get("shown", ())) & set(now.get("shown", ()))
         if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:
@@ -455,18 +449,18 @@ def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, An
 
 
 @transaction.atomic
-def drop(row: Adjudication, who: User, why: str) -> bool:
+def drop(row: ExpertCheck, who: User, why: str) -> bool:
     """Whether an open entry was taken off the queue. Random ones stay: dropping them would be a
     choice. Raises CannotAsk, also without a reason.
     """
-    if row.kind == "random":
+    if row.kind in ("random", "check"):
         raise CannotAsk(
             "A judgment that was drawn at random stays: taking some off would make the rest no"
             " random draw."
         )
     if not why.strip():
         raise CannotAsk("Nothing was dropped: say why nobody needs to look at it.")
-    done = Adjudication.objects.filter(pk=row.pk, status="open").update(
+    done = ExpertCheck.objects.filter(pk=row.pk, status="open").update(
         status="dropped", remark=why[:MOST_NOTE]
     )
     if done:
@@ -474,9 +468,9 @@ def drop(row: Adjudication, who: User, why: str) -> bool:
     return bool(done)
 
 
-def remark(row: Adjudication, who: User, text: str) -> None:
+def remark(row: ExpertCheck, who: User, text: str) -> None:
     """Nothing; what an expert writes after seeing the votes, for whoever may see the judgment."""
-    Adjudication.objects.filter(pk=row.pk, status="answered").update(
+    ExpertCheck.objects.filter(pk=row.pk, status="answered").update(
         remark=text.replace("\x00", "").strip()[:MOST_NOTE]
     )
     log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
@@ -484,9 +478,9 @@ def remark(row: Adjudication, who: User, text: str) -> None:
 
 def counts(track: Track) -> dict[str, dict[str, int]]:
     """kind -> status -> how many."""
-    found: dict[str, dict[str, int]] = {kind: {} for kind in Adjudication.Kind.values}
+    found: dict[str, dict[str, int]] = {kind: {} for kind in PICKED}
     rows = (
-        Adjudication.objects.filter(track=track)
+        ExpertCheck.objects.filter(track=track, kind__in=PICKED)
         .values_list("kind", "status")
         .annotate(Count("pk"))
         .order_by()
@@ -496,27 +490,23 @@ def counts(track: Track) -> dict[str, dict[str, int]]:
     return found
 
 
-def entries(track: Track, limit: int = 100) -> list[Adjudication]:
+def entries(track: Track, limit: int = 100) -> list[ExpertCheck]:
     """What experts answered, the latest first."""
-    adjudications = Adjudication.objects.filter(track=track, status="answered").select_related(
-        "question", "expert", "raised_by"
-    )
+    adjudications = ExpertCheck.objects.filter(
+        track=track, kind__in=PICKED, status="answered"
+    ).select_related("target", "expert", "raised_by")
     return list(adjudications.order_by("-answered_at", "-pk")[:limit])
 
 
-def disputes(track: Track) -> list[Adjudication]:
+def disputes(track: Track) -> list[ExpertCheck]:
     """Open disputes, the oldest first: for admins who do not answer them themselves."""
-    adjudications = Adjudication.objects.filter(track=track, status="open", kind="dispute")
+    adjudications = ExpertCheck.objects.filter(track=track, status="open", kind="dispute")
     return list(
-        adjudications.select_related("question", "raised_by", "submission__team").order_by("pk")[
-            :100
-        ]
+        adjudications.select_related("target", "raised_by", "submission__team").order_by("pk")[:100]
     )
 
 
-def of_submission(submission: Submission) -> dict[int, Adjudication]:
+def of_submission(submission: Submission) -> dict[int, ExpertCheck]:
     """target -> the latest dispute that a submission's team raised about it."""
-    adjudications = Adjudication.objects.filter(kind="dispute", submission=submission).order_by(
-        "pk"
-    )
+    adjudications = ExpertCheck.objects.filter(kind="dispute", submission=submission).order_by("pk")
     return {row.target_id: row for row in adjudications}

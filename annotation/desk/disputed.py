@@ -18,12 +18,13 @@ from datetime import timedelta
 from django.db import transaction
 
 from annotation.desk.adjudicate import MOST, CannotAsk, queue_divided, queue_random
-from annotation.models import Adjudication, Policy
-from annotation.quality.judged import MARKED, PAIRS, about
+from annotation.models import Policy
+from annotation.quality.judged import MARKED, PAIRS
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import one_at_a_time
+from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ def _queue(track: Track) -> int | None:
     policy, _ = Policy.objects.get_or_create(track=track)
     if policy.divided_at is not None and policy.divided_at > clock.now() - LOOK:
         return None
-    waiting = Adjudication.objects.filter(track=track, kind="disagreement", status="open").count()
+    waiting = ExpertCheck.objects.filter(track=track, kind="disagreement", status="open").count()
     room = min(MOST, policy.divided_limit - waiting)
     why = f"The clock keeps up to {policy.divided_limit} waiting for experts"
     queued = 0
@@ -89,8 +90,8 @@ def _draw(track: Track, limit: int) -> int:
     why = f"The clock keeps up to {limit} of each kind, drawn at random, waiting for experts"
     drawn = 0
     for what in KINDS if limit else ():
-        waiting = Adjudication.objects.filter(
-            about(what), track=track, kind="random", status="open"
+        waiting = ExpertCheck.objects.filter(
+            track=track, kind="random", judgment=what, status="open"
         ).count()
         if waiting <= limit // 2:
             drawn += queue_random(track, limit - waiting, None, what, why=why)

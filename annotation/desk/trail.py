@@ -8,13 +8,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from annotation.desk.adjudicate import same_name
+from annotation.desk.adjudicate import PICKED, question_of, same_name
 from annotation.desk.reread import Line, compared
-from annotation.models import Adjudication, Question, Response
+from annotation.models import Response
 from annotation.quality.describe import title_of
 from annotation.quality.judged import READ, votes_in
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 
 
@@ -24,7 +25,7 @@ class Trail:
     and expert.
     """
 
-    row: Adjudication
+    row: ExpertCheck
     title: str
     parts: list[tuple[str, int, bool | None, bool]]
     """(part, votes for it, whether it counts as holding now, whether the expert says that it
@@ -48,7 +49,7 @@ class Trail:
     @property
     def of_names(self) -> bool:
         """Whether a document's names were asked about, and no pair."""
-        return self.row.question.interface == READ
+        return self.row.interface == READ
 
     @property
     def differing(self) -> list[Line]:
@@ -58,34 +59,37 @@ class Trail:
 
 def trail_of(track: Track, pk: int) -> Trail | None:
     """The trail of an entry; None if there is none or nobody has answered it yet."""
-    adjudications = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
-    people = ("raised_by", "expert", "submission__team")
-    found = adjudications.select_related("track", "question__target__document", *people).first()
+    adjudications = ExpertCheck.objects.filter(track=track, pk=pk, kind__in=PICKED).exclude(
+        status="open"
+    )
+    people = ("raised_by", "expert", "submission__team", "round")
+    found = adjudications.select_related("track", "target__document", *people).first()
     if found is None:
         return None
+    question = question_of(found)
     votes, voters = _votes(found)
     value = merged(Label.objects.filter(target=found.target_id))
     now, known = set(value.get("holds", ())), set(value.get("shown", ()))
-    expert = (found.answer or {}).get(str(found.target_id), {})
+    expert = (found.value or {}).get(str(found.target_id), {})
     says = set(expert.get("holds", ()))
     parts = [
         (part, votes[part], part in now if part in known else None, part in says)
-        for part in found.question.shown
+        for part in found.shown
         if part in now | says or votes[part]
     ]
     return Trail(
         found,
-        title_of(found.question),
+        title_of(question),
         parts,
         voters,
         found.status == "answered" and not expert,
-        _sentences(found.question),
+        _sentences(found),
         _links(found),
         _marks(found),
     )
 
 
-def _votes(row: Adjudication) -> tuple[Counter[str], int]:
+def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
     """part -> how many said that it holds, and how many were asked; of documents, how many read
     them.
     """
@@ -107,15 +111,15 @@ def _votes(row: Adjudication) -> tuple[Counter[str], int]:
     )
 
 
-def _marks(row: Adjudication) -> list[Line]:
+def _marks(row: ExpertCheck) -> list[Line]:
     """What counts now of a document's names beside what the expert says; nothing of a flag."""
-    value = (row.answer or {}).get(str(row.target_id))
-    return compared(row.question, value) if row.question.interface == READ and value else []
+    value = (row.value or {}).get(str(row.target_id))
+    return compared(question_of(row), value) if row.interface == READ and value else []
 
 
-def _sentences(question: Question) -> dict[str, str]:
+def _sentences(row: ExpertCheck) -> dict[str, str]:
     """part -> its sentence about the two names."""
-    payload = question.payload
+    payload = row.payload
     sentences: dict[str, str] = {}
     if "a" not in payload:
         return sentences
@@ -132,16 +136,16 @@ def _sentences(question: Question) -> dict[str, str]:
 NEW = "none of those that were offered"
 
 
-def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
+def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     """What the two names refer to, where both the labels and the expert say so."""
-    text = row.question.target.its_document.text
+    text = row.target.its_document.text
     links: list[tuple[str, str, str, bool]] = []
-    for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
+    for side in (row.payload[name] for name in ("a", "b") if name in row.payload):
         value = merged(Label.objects.filter(target=side["target"]))
-        answer = (row.answer or {}).get(str(side["target"]), {})
+        answer = (row.value or {}).get(str(side["target"]), {})
         now, says = value.get("canonical"), answer.get("canonical")
         if now and says:
-            same = same_name(row.question, value, answer)
+            same = same_name(question_of(row), value, answer)
             words = [
                 text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
                 for span in (now, says)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from annotation.models.evidence import (
     SIGNALS,
-    Adjudication,
     Comparison,
     Gold,
     Pilot,
@@ -46,7 +45,6 @@ __all__ = [
     "UNLISTED",
     "UNPROVEN",
     "UNSETTLED",
-    "Adjudication",
     "Assignment",
     "Bonus",
     "Comparison",

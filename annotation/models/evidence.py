@@ -1,6 +1,4 @@
-"""Nouns of quality: policy, gold, what answers were held against, refusals of pay, pilots, what
-experts are asked.
-"""
+"""Nouns of quality: policy, gold, comparisons of answers, refusals of pay, pilots."""
 
 from __future__ import annotations
 
@@ -9,9 +7,7 @@ from django.db.models import Q
 
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
-from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 SIGNALS = ("majority", "gold", "unread", "too_fast", "short_edit")
@@ -211,81 +207,3 @@ class Pilot(models.Model):
     def payer(self) -> Purpose:
         """What money that is spent on it is for."""
         return Purpose("pilot", self.pk)
-
-
-class Adjudication(models.Model):
-    """A judgment that an expert is asked about, blind. Only `probability` lets it correct an
-    estimate.
-
-    Kinds: *dispute* (a researcher thinks that it is wrong), *disagreement* (people were divided),
-    *random* (drawn with a recorded probability, whatever anybody thinks of it).
-    """
-
-    class Kind(models.TextChoices):
-        DISPUTE = "dispute", "disputed"
-        DISAGREEMENT = "disagreement", "people were divided"
-        RANDOM = "random", "drawn at random"
-
-    class Status(models.TextChoices):
-        OPEN = "open"
-        ANSWERED = "answered"
-        DROPPED = "dropped"
-
-    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="adjudications")
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="adjudications")
-    question = models.ForeignKey(
-        "annotation.Question", on_delete=models.PROTECT, related_name="adjudications"
-    )
-    kind = models.CharField(max_length=12, choices=Kind.choices)
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
-    probability = models.FloatField(
-        null=True, help_text="With which it was drawn; only for random ones"
-    )
-    seed = models.BigIntegerField(null=True, help_text="Of the draw")
-    order = models.FloatField(
-        help_text="Random place in the queue, so that the order does not tell the kind"
-    )
-    note = models.TextField(
-        blank=True, help_text="What the researcher says; the expert reads it afterwards"
-    )
-    raised_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    submission = models.ForeignKey(
-        Submission, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    raised_at = models.DateTimeField(default=clock.now)
-    expert = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    holder = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    held_until = models.DateTimeField(
-        null=True, help_text="Until then nobody but its holder is asked it"
-    )
-    draft = models.JSONField(null=True, help_text="Its holder's answer so far")
-    raw = models.JSONField(null=True, help_text="The expert's answer as sent")
-    answer = models.JSONField(
-        null=True, help_text="The expert's answer, parsed and added up: one value a target"
-    )
-    agrees = models.BooleanField(null=True, help_text="Whether the expert says what the label said")
-    remark = models.TextField(blank=True, help_text="What the expert wrote after seeing the votes")
-    answered_at = models.DateTimeField(null=True)
-
-    class Meta:
-        db_table_comment = "Judgments that experts are asked about, blind, with the trail"
-        constraints = [
-            models.UniqueConstraint(
-                fields=["track", "target", "kind"],
-                condition=Q(status="open"),
-                name="adjudication_open_once",
-            ),
-            models.CheckConstraint(
-                condition=Q(kind="random", probability__gt=0, probability__lte=1)
-                | (~Q(kind="random") & Q(probability__isnull=True)),
-                name="adjudication_random_has_probability",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status="answered") | Q(raw__isnull=False, answered_at__isnull=False),
-                name="adjudication_answered_has_answer",
-            ),
-        ]
-        indexes = [models.Index(fields=["status", "order"])]
-
-    def __str__(self) -> str:
-        return f"adjudication {self.pk}"

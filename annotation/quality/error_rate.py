@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotation.models import Adjudication
-from annotation.quality.judged import NAMES, PAIRS, about, since
+from annotation.quality.judged import NAMES, PAIRS, since
 from estimators.intervals import wilson
+from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 
 
@@ -51,7 +51,7 @@ class Draw:
     answered.
     """
 
-    seed: int | None
+    number: int
     moment: datetime
     probability: float
     answered: float
@@ -115,52 +115,52 @@ def _ratio(rows: Sequence[tuple[float, int, int]]) -> Errors:
 def _weighed(track: Track, what: str) -> list[Weighed]:
     """The random judgments of one kind that are answered."""
     rows = list(
-        Adjudication.objects.filter(about(what), track=track, kind="random").values_list(
-            "target", "seed", "raised_at", "probability", "status", "agrees", "answer"
+        ExpertCheck.objects.filter(track=track, kind="random", judgment=what).values_list(
+            "target", "round", "round__drawn_at", "round__probability", "status", "agrees", "value"
         )
     )
     draws = _draws(
         [
-            (seed, moment, chance, status == "answered")
-            for _, seed, moment, chance, status, _, _ in rows
+            (number, moment, chance or 1.0, status == "answered")
+            for _, number, moment, chance, status, _, _ in rows
         ]
     )
     done = [
-        (target, seed, agrees, answer)
-        for target, seed, _, _, status, agrees, answer in rows
+        (target, number, agrees, answer)
+        for target, number, _, _, status, agrees, answer in rows
         if status == "answered"
     ]
     settled = since(track, [target for target, *_ in done], what)
     return [
-        Weighed(1.0 / _chance(draws, seed, settled.get(target)), bool(agrees), answer or {})
-        for target, seed, agrees, answer in done
+        Weighed(1.0 / _chance(draws, number, settled.get(target)), bool(agrees), answer or {})
+        for target, number, agrees, answer in done
     ]
 
 
-def _draws(rows: Sequence[tuple[int | None, datetime, float | None, bool]]) -> list[Draw]:
+def _draws(rows: Sequence[tuple[int, datetime, float, bool]]) -> list[Draw]:
     """The draws, the first one first."""
-    found: dict[int | None, list[tuple[datetime, float, bool]]] = {}
-    for seed, moment, probability, answered in rows:
-        found.setdefault(seed, []).append((moment, probability or 1.0, answered))
+    found: dict[int, list[tuple[datetime, float, bool]]] = {}
+    for number, moment, probability, answered in rows:
+        found.setdefault(number, []).append((moment, probability, answered))
     draws = [
         Draw(
-            seed,
-            min(moment for moment, _, _ in own),
+            number,
+            own[0][0],
             own[0][1],
             sum(answered for _, _, answered in own) / len(own),
         )
-        for seed, own in found.items()
+        for number, own in found.items()
     ]
     return sorted(draws, key=lambda draw: draw.moment)
 
 
-def _chance(draws: Sequence[Draw], drawn_in: int | None, since: datetime | None) -> float:
+def _chance(draws: Sequence[Draw], drawn_in: int, since: datetime | None) -> float:
     """The chance that a target which was drawn in one of the draws is among those that are answered
     now.
     """
     chance, left = 0.0, 1.0
     for draw in draws:
-        if draw.seed == drawn_in or (since is not None and since <= draw.moment):
+        if draw.number == drawn_in or (since is not None and since <= draw.moment):
             chance += left * draw.probability * draw.answered
             left *= 1.0 - draw.probability
     return chance

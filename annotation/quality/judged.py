@@ -25,8 +25,6 @@ WORDS = {
     NAMES: "documents whose names were marked",
 }
 """What experts are asked about -> in words"""
-EXPERTS = "experts"
-"""Who pays for a question that only experts are asked: nobody does, and it costs nothing."""
 ALONE, WHOLE, READ = "relation", "relations_exhaustive", "entities"
 """The interfaces through which these were judged"""
 
@@ -49,15 +47,6 @@ def judged(track: Track, what: str) -> list[Judged]:
     """All of one kind that people judged on a track, in the order of the targets."""
     found = {PAIRS: _pairs, MARKED: _marked, NAMES: _names}[what](track)
     return sorted(found, key=lambda one: one.target)
-
-
-def about(what: str) -> Q:
-    """The entries of the experts' queue that are about one kind."""
-    return {
-        PAIRS: Q(question__interface=ALONE) & ~Q(question__payer_kind=EXPERTS),
-        MARKED: Q(question__payer_kind=EXPERTS),
-        NAMES: Q(question__interface=READ),
-    }[what]
 
 
 def settled_of(track: Track, interface: str) -> Q:

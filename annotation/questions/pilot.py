@@ -22,11 +22,10 @@ from math import comb
 
 from django.db import transaction
 
-from annotation.models import Adjudication, Pilot, Question, Response
+from annotation.models import Pilot, Question, Response
 from annotation.quality.agreement import CHOICE, Measured, choices, measure
 from annotation.quality.fewer import OfSoMany, by_number
 from annotation.quality.judged import NAMES as OF_DOCUMENTS
-from annotation.quality.judged import about
 from annotation.questions.ask import terms_of
 from annotation.questions.order import PER_TOKEN, fee_of, price_of, reward_of
 from annotation.questions.read_documents import SECONDS
@@ -40,7 +39,7 @@ from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.queue import nudge, one_at_a_time
-from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.models import DocumentSample, ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
@@ -436,11 +435,11 @@ def _expert_spans(question: Question) -> set[Span]:
     """The names of a document that an expert or an import marked. Of what experts were asked only
     random draws count: what is disputed or divided is harder than the rest.
     """
-    reread = Adjudication.objects.filter(
-        about(OF_DOCUMENTS), target=question.target_id, kind="random", status="answered"
+    reread = ExpertCheck.objects.filter(
+        judgment=OF_DOCUMENTS, target=question.target_id, kind="random", status="answered"
     )
-    for answer in reread.order_by("-answered_at").values_list("answer", flat=True):
-        if said := (answer or {}).get(str(question.target_id)):
+    for value in reread.order_by("-answered_at").values_list("value", flat=True):
+        if said := (value or {}).get(str(question.target_id)):
             return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
     labels = Label.objects.filter(
         target__document=question.target.document_id,

@@ -173,8 +173,12 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "private": Submission.objects.filter(track=track, is_private=True).count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
-        "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
-        "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
+        "checks": ExpertCheck.objects.filter(
+            track=track, kind="check", answered_at__isnull=False
+        ).count(),
+        "rounds": ExpertRound.objects.filter(
+            track=track, kind="check", ended_at__isnull=False
+        ).count(),
         "leaks": _leaks(track),
         "references": sorted(_references(track)),
     }

@@ -43,7 +43,8 @@ class Answered:
 def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     """What counts of a track's expert checks for some targets; None if nothing does."""
     rounds = [
-        (row, released(row)) for row in ExpertRound.objects.filter(track=track).order_by("number")
+        (row, released(row))
+        for row in ExpertRound.objects.filter(track=track, kind="check").order_by("number")
     ]
     rounds = [(row, share) for row, share in rounds if share > 0]
     if not rounds:
@@ -56,7 +57,10 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
         pi[at] = spread(checkable, found[:, 2], target_ids)
     checked = numbers(track, "expert", target_ids) < e.max(axis=0)
     answered = ExpertCheck.objects.filter(
-        track=track, answered_at__isnull=False, target__in=target_ids[checked].tolist()
+        track=track,
+        kind="check",
+        answered_at__isnull=False,
+        target__in=target_ids[checked].tolist(),
     )
     values = {
         target: {int(one): said for one, said in (value or {}).items()}

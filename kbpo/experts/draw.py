@@ -10,19 +10,18 @@ multiplied by the smallest v/e that waits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from enum import Enum
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Min
 
 from estimators.noise import expert_probabilities
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
+from kbpo.experts.queue import Outcome, close, free_for
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -31,19 +30,11 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
 
-HOLD = timedelta(minutes=30)
-"""How long a check stays with the expert who opened it last."""
 MOST = 5_000
 
 
 class CannotDraw(Exception):
     """A round that cannot be drawn now; the text is a sentence."""
-
-
-class Outcome(Enum):
-    STORED = "stored"
-    ALREADY = "already"  # answered before: the first answer counts
-    LOST = "lost"  # somebody else has it now
 
 
 @dataclass(frozen=True)
@@ -74,14 +65,14 @@ def draw_round(
     one_at_a_time("draw checks", track.pk)
     if not 1 <= budget <= MOST:
         raise CannotDraw(f"Ask for between 1 and {MOST:,} checks.")
-    if ExpertRound.objects.filter(track=track, ended_at__isnull=True).exists():
+    if open_round(track) is not None:
         raise CannotDraw("The last round is still open: answer it or end it first.")
     v = numbers(track, "expert", frame.target_id)
     known = frame.checked > v
     if not frame.target_id.size or known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
     e = raised(frame, known, budget)
-    number = track.expert_rounds.count() + 1
+    number = ExpertRound.objects.filter(track=track, kind="check").count() + 1
     row = ExpertRound.objects.create(track=track, number=number, budget=budget, drawn_by=by)
     able = e > 0
     ids, then = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
@@ -121,11 +112,16 @@ def draw_round(
     return row
 
 
+def open_round(track: Track) -> ExpertRound | None:
+    """Return the round of checks that is open; None without one."""
+    return ExpertRound.objects.filter(track=track, kind="check", ended_at__isnull=True).first()
+
+
 def _answered(track: Track) -> list[int]:
     """Targets that were answered, of an ended round beyond the part that counts too: they are not
     asked again.
     """
-    expert_checks = ExpertCheck.objects.filter(track=track, answered_at__isnull=False)
+    expert_checks = ExpertCheck.objects.filter(track=track, kind="check", answered_at__isnull=False)
     return list(expert_checks.values_list("target_id", flat=True))
 
 
@@ -179,66 +175,24 @@ def _end_if_done(row: ExpertRound) -> None:
         ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=clock.now())
 
 
-def waiting(track: Track) -> QuerySet[ExpertCheck]:
-    """The checks of a track that nobody has answered, in the order in which they are to be."""
-    return ExpertCheck.objects.filter(track=track, answered_at__isnull=True).order_by("order", "pk")
-
-
-@transaction.atomic
-def take(track: Track, user: User, *, known: QuerySet[Any] | None = None) -> ExpertCheck | None:
-    """The next check for an expert, theirs for half an hour; None if nothing waits for them.
-
-    `known` are targets that they answered as one of the crowd: somebody else has to check those,
-    and what their own team states.
-    """
-    rows = waiting(track).select_for_update(skip_locked=True, of=("self",)).filter(_free(user))
-    rows = rows.exclude(has_stake(user))
-    if known is not None:
-        rows = rows.exclude(target__in=known)
-    row = rows.first()
-    if row is not None:
-        row.taken_by, row.taken_at = user, clock.now()
-        row.save(update_fields=["taken_by", "taken_at"])
-    return row
-
-
-def may_check(check: ExpertCheck, user: User) -> bool:
-    """Return whether no team of this expert states anything about what is checked."""
-    return not ExpertCheck.objects.filter(has_stake(user), pk=check.pk).exists()
-
-
-def _free(user: User) -> Q:
-    return Q(taken_by=None) | Q(taken_by=user) | Q(taken_at__lt=clock.now() - HOLD)
-
-
-@transaction.atomic
-def hold(check: ExpertCheck, user: User, draft: dict[str, Any] | None = None) -> Outcome:
-    """What became of a draft: the check stays with its expert for another half an hour."""
-    row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
-    if row is None or row.answered_at is not None:
-        return Outcome.ALREADY
-    if not ExpertCheck.objects.filter(_free(user), pk=row.pk).exists():
-        return Outcome.LOST
-    row.taken_by, row.taken_at = user, clock.now()
-    row.draft = draft if draft is not None else row.draft
-    row.save(update_fields=["taken_by", "taken_at", "draft"])
-    return Outcome.STORED
+def has_stake_in(check: ExpertCheck, expert: User) -> bool:
+    """Return whether a team of this expert states something about what is checked."""
+    return ExpertCheck.objects.filter(has_stake(expert), pk=check.pk).exists()
 
 
 @transaction.atomic
 def answer(check: ExpertCheck, user: User, raw: dict[str, Any], value: dict[int, Any]) -> Outcome:
-    """What became of an expert's answer; the last one of a round ends it. An empty value: it cannot
-    be answered.
+    """Return what became of an expert's answer; the last one of a round ends it. An empty value: it
+    cannot be answered.
     """
     one_at_a_time("draw checks", check.track_id)
     row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
-    if row is None or row.answered_at is not None:
+    if row is None or row.status != "open":
         return Outcome.ALREADY
-    if not ExpertCheck.objects.filter(_free(user), pk=row.pk).exists():
+    if not ExpertCheck.objects.filter(free_for(user), pk=row.pk).exists():
         return Outcome.LOST
-    row.raw, row.value, row.draft = raw, {str(target): one for target, one in value.items()}, None
-    row.answered_by, row.answered_at = user, clock.now()
-    row.save(update_fields=["raw", "value", "draft", "answered_by", "answered_at"])
+    close(row, raw, value, user)
+    assert row.round is not None
     _end_if_done(row.round)
     nudge("estimate")
     return Outcome.STORED

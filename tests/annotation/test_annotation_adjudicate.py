@@ -9,10 +9,11 @@ from django.test import Client
 from annotation.desk import adjudicate
 from annotation.desk.trail import trail_of
 from annotation.labels import settle
-from annotation.models import Adjudication, Question
+from annotation.models import Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -69,7 +70,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     found = trail_of(judged.track, row.pk)
     assert found is not None
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
-    a, b = (found.row.question.payload[side]["gloss"] for side in ("a", "b"))
+    a, b = (found.row.payload[side]["gloss"] for side in ("a", "b"))
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
     assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
     assert adjudicate.of_submission(judged)[row.target_id].agrees is False
@@ -90,7 +91,7 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
 
 def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:
     row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    question = adjudicate.question_of(judged.track, row.target_id)
+    question = adjudicate.question_of(row)
     assert adjudicate.answer(row, YES, root).agrees is True
     side = question.payload["a"]["target"]
     assert not adjudicate.agrees(
@@ -105,20 +106,20 @@ def test_random_ones_have_their_probability_and_alone_tell_how_often_the_crowd_e
 ) -> None:
     track = judged.track
     assert adjudicate.queue_random(track, 500, root) == 6
-    assert set(Adjudication.objects.values_list("probability", flat=True)) == {1.0}
+    assert set(ExpertCheck.objects.values_list("round__probability", flat=True)) == {1.0}
     assert adjudicate.queue_random(track, 500, root) == 0, "each is drawn once"
     adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
     disputed = adjudicate.open_to(track, root).get(kind="dispute")
     adjudicate.answer(disputed, NO, root)
     rest = (
-        Adjudication.objects.filter(kind="random", status="open")
+        ExpertCheck.objects.filter(kind="random", status="open")
         .exclude(target=disputed.target_id)
         .order_by("order")
     )
     first, second = rest[:2]
     adjudicate.answer(first, NO, root)
     adjudicate.answer(second, YES, root)
-    Adjudication.objects.filter(kind="random", target=disputed.target_id).update(status="open")
+    ExpertCheck.objects.filter(kind="random", target=disputed.target_id).update(status="open")
     found = errors(track)
     assert (found.against, found.of, found.share) == (1, 2, 0.5), "the dispute is not among them"
     assert found.low80 is not None and found.high80 is not None and found.low80 < 0.5 < found.high80
@@ -126,8 +127,8 @@ def test_random_ones_have_their_probability_and_alone_tell_how_often_the_crowd_e
         adjudicate.drop(adjudicate.open_to(track, root).filter(kind="random")[0], root, "Too hard.")
 
 
-def place(row: Adjudication, order: float) -> None:
-    Adjudication.objects.filter(pk=row.pk).update(order=order)
+def place(row: ExpertCheck, order: float) -> None:
+    ExpertCheck.objects.filter(pk=row.pk).update(order=order)
 
 
 def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(
@@ -136,7 +137,7 @@ def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(
     track = judged.track
     adjudicate.queue_random(track, 500, root)
     dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    random = Adjudication.objects.get(kind="random", target=dispute.target_id)
+    random = ExpertCheck.objects.get(kind="random", target=dispute.target_id)
     place(dispute, -3.0)
     place(random, 2.0)
     adjudicate.answer(adjudicate.next_of(track, root) or random, NO, root)
@@ -158,7 +159,7 @@ def test_a_random_entry_that_comes_first_answers_the_dispute_too(
 ) -> None:
     adjudicate.queue_random(judged.track, 500, root)
     dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    random = Adjudication.objects.get(kind="random", target=dispute.target_id)
+    random = ExpertCheck.objects.get(kind="random", target=dispute.target_id)
     adjudicate.answer(random, NO, root)
     dispute.refresh_from_db()
     assert (dispute.status, dispute.agrees) == ("answered", False)
@@ -178,7 +179,7 @@ def test_what_an_expert_said_before_the_draw_is_asked_again(
 def test_the_most_divided_come_first_and_once(judged: Submission, root: User) -> None:
     assert adjudicate.queue_divided(judged.track, 4, root) == 4
     assert adjudicate.queue_divided(judged.track, 4, root) == 2
-    assert set(Adjudication.objects.values_list("probability", flat=True)) == {None}
+    assert set(ExpertCheck.objects.values_list("round__probability", flat=True)) == {None}
     with pytest.raises(adjudicate.CannotAsk, match="between 1 and 500"):
         adjudicate.queue_divided(judged.track, 0, root)
 

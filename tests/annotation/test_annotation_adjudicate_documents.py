@@ -16,12 +16,14 @@ from annotation.desk import adjudicate
 from annotation.desk.adjudicate import CannotAsk
 from annotation.desk.trail import trail_of
 from annotation.hits import publish
-from annotation.models import HIT, Adjudication, Question, Response
+from annotation.models import HIT, Question, Response
 from annotation.quality.error_rate import errors, errors_of_names
 from annotation.quality.judged import MARKED, NAMES, judged
 from annotation.questions.pilot import span_recall
 from kbpo.accounts.models import Audit, User
+from kbpo.experts.queue import Outcome, hold
 from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -61,9 +63,9 @@ def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(
     )  # the place of death has one vote of three
     assert adjudicate.queue_random(read.track, 500, root, MARKED) == marked
     assert adjudicate.queue_random(read.track, 500, root, MARKED) == 0, "each is drawn once"
-    rows = Adjudication.objects.select_related("question")
-    assert {(one.probability, one.question.payer_kind, one.question.interface) for one in rows} == {
-        (1.0, "experts", "relation")
+    rows = ExpertCheck.objects.select_related("round")
+    assert {(one.round.probability, one.question, one.interface) for one in rows} == {
+        (1.0, None, "relation")
     }
     assert (
         publish.tick() == 0 and not HIT.objects.exclude(status__in=["closed", "disposed"]).exists()
@@ -75,11 +77,11 @@ def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(
         holds = Label.objects.get(target=row.target_id, source="document").value["holds"]
         offered = [
             part
-            for one in row.question.payload["predicates"]
+            for one in row.payload["predicates"]
             for part in [one["part"], *one.get("also", [])]
         ]
         assert set(holds) <= set(offered), "what was marked can be said"
-        said = sides(row.question) | {"holds": holds}
+        said = sides(row) | {"holds": holds}
         assert adjudicate.answer(row, said, root).agrees is True
     found = errors(read.track, MARKED)
     assert (found.against, found.of, found.share) == (1, marked, pytest.approx(1 / marked))
@@ -87,7 +89,7 @@ def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(
     assert Label.objects.count() == labels, "scores stay the crowd's"
 
 
-def sides(question: Question) -> dict[str, list[str]]:
+def sides(question: ExpertCheck) -> dict[str, list[str]]:
     """What the two names of a pair refer to, as their readers settled it."""
     said = {}
     for side in ("a", "b"):
@@ -109,9 +111,7 @@ def test_the_divided_ones_come_first_also_where_too_few_marked_anything(
         (0.333, True),
     ]
     assert adjudicate.queue_divided(read.track, 10, root, MARKED) == 2
-    unmarked = Adjudication.objects.get(
-        target=next(one.target for one in divided if not one.counts)
-    )
+    unmarked = ExpertCheck.objects.get(target=next(one.target for one in divided if not one.counts))
     document = unmarked.target.document
     assert document is not None and document.key == "d4"
     said = NO | {"none": [], "holds": ["per:place_of_death>"]}
@@ -159,10 +159,8 @@ def test_an_expert_marks_all_names_anew_and_both_stand_side_by_side(read: Toy, r
     assert Label.objects.count() == labels and not Label.objects.filter(source="expert").exists()
 
 
-def entry(toy: Toy, key: str) -> Adjudication:
-    return Adjudication.objects.get(
-        target__document=toy.documents[key], question__interface="entities"
-    )
+def entry(toy: Toy, key: str) -> ExpertCheck:
+    return ExpertCheck.objects.get(target__document=toy.documents[key], interface="entities")
 
 
 def raw_of(marks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -204,7 +202,7 @@ def test_a_flag_contradicts_all_names_and_counts_in_no_share(read: Toy, root: Us
 
 def test_documents_whose_names_people_were_divided_about_come_first(read: Toy, root: User) -> None:
     assert adjudicate.queue_divided(read.track, 1, root, NAMES) == 1
-    document = Adjudication.objects.get().target.document
+    document = ExpertCheck.objects.get().target.document
     assert document is not None and document.key == "d4", (
         "Oslo is named twice there, and once in the third"
     )
@@ -233,7 +231,7 @@ def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(
     read: Toy, root: User, other: User
 ) -> None:
     adjudicate.queue_divided(read.track, 1, root, NAMES)
-    row = Adjudication.objects.get()
+    row = ExpertCheck.objects.get()
     mine, theirs = Client(), Client()
     mine.force_login(root)
     theirs.force_login(other)
@@ -270,17 +268,17 @@ def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(
 
 def test_the_first_of_two_experts_counts(read: Toy, root: User, other: User) -> None:
     adjudicate.queue_divided(read.track, 1, root, NAMES)
-    row = Adjudication.objects.get()
-    assert adjudicate.hold(row, root) and not adjudicate.hold(row, other)
+    row = ExpertCheck.objects.get()
+    assert hold(row, root) is Outcome.STORED and hold(row, other) is Outcome.LOST
     adjudicate.answer(row, raw_of(true_marks(read.documents["d4"])), other)
     with pytest.raises(CannotAsk, match="answered already"):
         adjudicate.answer(row, raw_of([]) | {"nothing": ["1"]}, root)
-    assert Adjudication.objects.get().expert == other
+    assert ExpertCheck.objects.get().expert == other
 
 
 def test_a_pair_takes_only_the_relations_of_its_page(read: Toy, root: User) -> None:
     adjudicate.queue_divided(read.track, 1, root, MARKED)
-    row = Adjudication.objects.get()
+    row = ExpertCheck.objects.get()
     client = Client()
     client.force_login(root)
     address = f"/annotate/adjudicate/toy/{row.pk}/"
@@ -290,7 +288,7 @@ def test_a_pair_takes_only_the_relations_of_its_page(read: Toy, root: User) -> N
         and "not one of the relations on this page" in refused.content.decode()
     )
     assert client.post(address, FORM).status_code == 302
-    assert not Response.objects.filter(question=row.question).exists()
+    assert not Response.objects.filter(target=row.target_id).exists()
     assert "says" in client.get(f"/desk/tracks/toy/adjudication/{row.pk}/").content.decode()
 
 
@@ -325,10 +323,9 @@ def test_a_dispute_may_be_of_a_name_and_then_all_names_are_marked_anew(
     target = Label.objects.filter(
         target__kind="pair", source="document", target__document=read.documents["d1"]
     )[0].target
-    row = Adjudication.objects.create(
+    row = ExpertCheck.objects.create(
         track=read.track,
-        target=target,
-        question=adjudicate.question_of(read.track, target.pk),
+        **adjudicate.asked_about(read.track, target.pk),
         kind="dispute",
         order=0.5,
         note="That is no person at all.",

@@ -15,15 +15,16 @@ from documents_world import partly, read_whole
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.desk import adjudicate
-from annotation.models import Adjudication, Question
+from annotation.models import Question
 from annotation.quality.judged import NAMES
+from kbpo.sampling.models import ExpertCheck
 from tests.conftest import Toy
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def asked(toy: Toy, settings: Any) -> Adjudication:
+def asked(toy: Toy, settings: Any) -> ExpertCheck:
     """The names of the first document, about which an expert is asked."""
     settings.ROOT_URLCONF = "kbpo.urls"
     read_whole(toy, 4, partly)
@@ -31,7 +32,7 @@ def asked(toy: Toy, settings: Any) -> Adjudication:
         interface="entities"
     ).update(status="given_up")
     assert adjudicate.queue_random(toy.track, 1, toy.users["Admin"], NAMES) == 1
-    return Adjudication.objects.get()
+    return ExpertCheck.objects.get()
 
 
 def page_of(browser: Browser, live_server: Any, toy: Toy, **options: Any) -> Page:
@@ -57,7 +58,7 @@ def kept_picture(page: Page, name: str) -> None:
 
 @pytest.mark.walk
 def test_an_expert_marks_names_anew_and_loses_nothing_by_a_reload(
-    browser: Browser, live_server: Any, toy: Toy, asked: Adjudication
+    browser: Browser, live_server: Any, toy: Toy, asked: ExpertCheck
 ) -> None:
     page = page_of(browser, live_server, toy)
     page.goto(f"{live_server.url}/desk/tracks/toy/adjudication/")
@@ -81,7 +82,7 @@ def test_an_expert_marks_names_anew_and_loses_nothing_by_a_reload(
     kept_picture(page, "trail")
     asked.refresh_from_db()
     assert (asked.status, asked.agrees, asked.expert) == ("answered", False, toy.users["Admin"])
-    answer = (asked.answer or {})[str(asked.target_id)]
+    answer = (asked.value or {})[str(asked.target_id)]
     assert [one["span"] for one in answer["mentions"]] == [[0, 10], [19, 27]] and answer[
         "missed"
     ] == 0
@@ -90,7 +91,7 @@ def test_an_expert_marks_names_anew_and_loses_nothing_by_a_reload(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_trail_and_the_queue_fit_a_phone(
-    browser: Browser, live_server: Any, toy: Toy, asked: Adjudication, scheme: str
+    browser: Browser, live_server: Any, toy: Toy, asked: ExpertCheck, scheme: str
 ) -> None:
     adjudicate.answer(asked, {"problem": ["text"]}, toy.users["Admin"])
     page = page_of(
@@ -103,7 +104,7 @@ def test_the_trail_and_the_queue_fit_a_phone(
 
 
 def test_a_phone_has_no_empty_page_beneath_until_words_are_at_hand(
-    browser: Browser, live_server: Any, toy: Toy, asked: Adjudication
+    browser: Browser, live_server: Any, toy: Toy, asked: ExpertCheck
 ) -> None:
     page = page_of(
         browser, live_server, toy, viewport={"width": 390, "height": 844}, has_touch=True

@@ -14,9 +14,10 @@ from django.utils import timezone
 
 from annotation.desk import adjudicate, disputed
 from annotation.labels import settle
-from annotation.models import Adjudication, Policy
+from annotation.models import Policy
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -57,7 +58,7 @@ def later() -> None:
 
 def test_the_clock_queues_what_people_were_divided_about_and_says_so(judged: Submission) -> None:
     assert disputed.tick() == 4
-    rows = Adjudication.objects.filter(kind="disagreement", status="open")
+    rows = ExpertCheck.objects.filter(kind="disagreement", status="open")
     assert rows.count() == 4 and set(rows.values_list("raised_by", flat=True)) == {None}
     entry = Audit.objects.get(what="queue for experts")
     assert (entry.who, entry.track, entry.why) == (
@@ -79,11 +80,11 @@ def test_no_more_wait_than_the_track_says_and_an_answer_makes_room(
     assert disputed.tick() == 2
     later()
     assert disputed.tick() == 0
-    adjudicate.answer(Adjudication.objects.filter(status="open")[0], YES, admin)
+    adjudicate.answer(ExpertCheck.objects.filter(status="open")[0], YES, admin)
     assert disputed.tick() == 0, "it looks every ten minutes"
     later()
     assert disputed.tick() == 1
-    assert Adjudication.objects.filter(status="open").count() == 2
+    assert ExpertCheck.objects.filter(status="open").count() == 2
     entry = Audit.objects.get(what="divided limit")
     assert (entry.who, entry.before, entry.after, entry.why) == (
         admin,
@@ -125,8 +126,8 @@ def test_a_limit_takes_a_number_and_a_reason(
     assert Policy.objects.get().divided_limit == 20
 
 
-def at_random_now() -> QuerySet[Adjudication]:
-    return Adjudication.objects.filter(kind="random")
+def at_random_now() -> QuerySet[ExpertCheck]:
+    return ExpertCheck.objects.filter(kind="random")
 
 
 def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(
@@ -135,11 +136,11 @@ def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(
     """Five of six pairs, each with its chance; among them also what nobody was divided about."""
     assert disputed.tick() == 4 + 5
     rows = at_random_now()
-    assert rows.count() == 5 and set(rows.values_list("probability", "raised_by")) == {
+    assert rows.count() == 5 and set(rows.values_list("round__probability", "raised_by")) == {
         (5 / 6, None)
     }
-    assert rows.values("seed").distinct().count() == 1 and None not in rows.values_list(
-        "seed", flat=True
+    assert rows.values("round__seed").distinct().count() == 1 and None not in rows.values_list(
+        "round__seed", flat=True
     )
     why = "The clock keeps up to 5 of each kind, drawn at random, waiting for experts"
     assert Audit.objects.get(why=why).after == "5 random, of pairs that were asked alone"
@@ -161,7 +162,10 @@ def test_it_draws_anew_once_half_are_answered_and_each_once(
     adjudicate.answer(at_random_now().filter(status="open")[0], YES, admin)
     later()
     assert disputed.tick() == 2, "the two that are left, for sure"
-    assert sorted(at_random_now().values_list("probability", flat=True)) == [4 / 6] * 4 + [1.0] * 2
+    assert (
+        sorted(at_random_now().values_list("round__probability", flat=True))
+        == [4 / 6] * 4 + [1.0] * 2
+    )
     assert at_random_now().values("target").distinct().count() == 6
     while row := at_random_now().filter(status="open").first():
         adjudicate.answer(row, YES, admin)
@@ -178,4 +182,4 @@ def test_a_draw_always_finds_as_many_as_it_says(judged: Submission, admin: User)
     """One that found nothing would leave no record of the chance that it gave."""
     for left in range(6, 0, -1):
         assert adjudicate.queue_random(judged.track, 1, admin) == 1
-        assert at_random_now().latest("pk").probability == pytest.approx(1 / left)
+        assert at_random_now().latest("pk").round.probability == pytest.approx(1 / left)

@@ -15,11 +15,12 @@ from annotation_world import PARTS, make_submission, make_target, payload_of
 from django.utils import timezone
 
 from annotation.desk import adjudicate, disputed
-from annotation.models import Adjudication, Policy, Question
+from annotation.models import Policy, Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.purpose import Purpose
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -104,7 +105,7 @@ def test_disputes_that_pick_the_wrong_ones_do_not_move_the_rate(
     track, wrong = forty.track, ids(forty)[::5] + ids(forty)[1::5]  # 16 of 40, disputed every one
     told, naive = [], []
     for _ in range(120):
-        Adjudication.objects.all().delete()
+        ExpertCheck.objects.all().delete()
         adjudicate.queue_random(track, 20, root)
         for target in wrong:
             adjudicate.dispute(forty, target, rosa, "It does not say so anywhere.")
@@ -112,8 +113,8 @@ def test_disputes_that_pick_the_wrong_ones_do_not_move_the_rate(
         found = errors(track)
         assert found.share is not None
         told.append(found.share)
-        seen = Adjudication.objects.filter(status="answered").values("target")
-        drawn = Adjudication.objects.filter(kind="random", target__in=seen)
+        seen = ExpertCheck.objects.filter(status="answered").values("target")
+        drawn = ExpertCheck.objects.filter(kind="random", target__in=seen)
         naive.append(float(np.mean([row.target_id in wrong for row in drawn])))
     assert is_near(told, 16 / 40)
     assert not is_near(naive, 16 / 40), (
@@ -129,7 +130,7 @@ def test_draws_of_different_chance_are_weighted(
     late, wrong = everything[24:], everything[:2] + everything[24:38]  # 2 of 24, then 14 of 16
     told, plain = [], []
     for _ in range(60):
-        Adjudication.objects.all().delete()
+        ExpertCheck.objects.all().delete()
         Question.objects.filter(target__in=late).update(status="published")
         adjudicate.queue_random(track, 12, root)
         Question.objects.filter(target__in=late).update(
@@ -155,7 +156,7 @@ def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
     Policy.objects.create(track=track, divided_limit=0)
     told, plain = [], []
     for _ in range(60):
-        Adjudication.objects.all().delete()
+        ExpertCheck.objects.all().delete()
         Question.objects.filter(target__in=late).update(status="published")
         for turn in range(7):
             if turn == 3:

@@ -21,12 +21,13 @@ from annotation.desk import command, disputed
 from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, revise, settle
 from annotation.labels.accept import accept
-from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
+from annotation.models import HIT, Assignment, Pilot, Policy, Question
 from annotation.questions import ask
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money import spend
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -238,7 +239,7 @@ def test_experts_are_queued_while_answers_are_aggregated_by_a_model(answered: Qu
         assert other.is_alive(), "nothing was queued"
         policy.save(update_fields=["revision"])
     other.ended()
-    assert Adjudication.objects.get(kind="disagreement").question_id == answered.pk
+    assert ExpertCheck.objects.get(kind="disagreement").question == answered.pk
 
 
 def test_questions_go_out_in_their_order_and_are_locked_in_that_of_their_numbers(

@@ -19,7 +19,7 @@ from test_text_pages_browser import TEXT, asked
 from annotation.desk import adjudicate
 from annotation.hits import publish
 from annotation.labels import settle
-from annotation.models import Adjudication, Assignment, Question, Worker
+from annotation.models import Assignment, Question, Worker
 from annotation.quality.judged import MARKED, NAMES, PAIRS
 from annotation.questions import read_documents
 from kbpo.accounts.models import User
@@ -270,7 +270,7 @@ def test_an_expert_judges_pairs_by_keys_by_mouse_and_by_finger(
     page.locator(".choice.none").tap()
     page.locator(".submit-bar .primary").tap()
     page.wait_for_url("**/desk/tracks/toy/adjudication/*/")
-    assert set(Adjudication.objects.values_list("status", flat=True)) == {"answered"}
+    assert set(ExpertCheck.objects.values_list("status", flat=True)) == {"answered"}
     assert page.faults == []  # type: ignore[attr-defined]
 
 

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from annotation.desk.adjudicate import judged_by
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from kbpo.evaluation.correction.checkable import frame_of, votes_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
-from kbpo.experts.draw import answer, take
+from kbpo.experts.draw import answer
+from kbpo.experts.queue import take
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.purpose import Purpose
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
-from kbpo.web.desk.quality.expert import _answered_by
 from scoring.corrected import corrections
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
@@ -189,7 +190,7 @@ def test_who_read_a_document_checks_nothing_in_it(readers: Readers) -> None:
     )
     opened = 0
     while (
-        row := take(readers.track, readers.admin, known=_answered_by(readers.admin))
+        row := take(readers.track, readers.admin, "check", judged_by(readers.admin))
     ) is not None:
         assert row.target.document_id != document.pk
         answer(row, readers.admin, {}, {})

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
@@ -104,7 +105,7 @@ def test_the_page_says_nothing_of_what_the_crowd_or_a_system_says(
     page = admin.get(opened(admin)).content.decode()
     assert "checked>" not in page.replace('name="problem" value="" checked>', "")
     assert not any(word in page for word in ("Patterns", "Neural", "votes", "majority"))
-    check = ExpertCheck.objects.get(taken_by__isnull=False)
+    check = ExpertCheck.objects.get(holder__isnull=False)
     assert set(check.payload) == {
         "meanings",
         "document",
@@ -196,12 +197,11 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     crowd.draw(25)
     first = ExpertCheck.objects.order_by("order").first()
     assert first is not None
-    everything: Any = ExpertCheck.objects.values("target")
     monkeypatch.setattr(
-        "kbpo.web.desk.quality.expert._answered_by", lambda user: everything.filter(pk=first.pk)
+        "kbpo.web.desk.quality.expert.judged_by", lambda user: Q(target=first.target_id)
     )
     assert opened(admin) != reverse("expert-check", args=["toy", first.pk])
-    monkeypatch.setattr("kbpo.web.desk.quality.expert._answered_by", lambda user: everything)
+    monkeypatch.setattr("kbpo.web.desk.quality.expert.judged_by", lambda user: Q(pk__isnull=False))
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
 
 

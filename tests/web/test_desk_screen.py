@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from annotation.desk.adjudicate import queue_random
 from annotation.labels import exclude
-from annotation.models import HIT, Adjudication, Assignment, Comparison, Worker
+from annotation.models import HIT, Assignment, Comparison, Worker
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import AccountRequest, Audit
@@ -27,6 +27,7 @@ from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.purpose import Purpose
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.days import Day, draw_days
@@ -157,20 +158,20 @@ def test_the_desk_adds_up_each_day(toy: Toy, as_user: As) -> None:
 def test_each_kind_that_waits_for_an_expert_is_a_line_with_how_many_are_ones_own(
     judged: Submission, toy: Toy, as_user: As
 ) -> None:
-    assert set(experts.KINDS) == set(Adjudication.Kind.values)
+    assert set(experts.KINDS) == set(ExpertCheck.Kind.values)
     assert queue_random(toy.track, 50, toy.users["Admin"], why="How often are we wrong?") >= 2
-    first, second = Adjudication.objects.order_by("pk")[:2]
-    Adjudication.objects.filter(pk=first.pk).update(
-        kind="dispute", raised_by=toy.users["Admin"], probability=None
+    first, second = ExpertCheck.objects.order_by("pk")[:2]
+    ExpertCheck.objects.filter(pk=first.pk).update(
+        kind="dispute", raised_by=toy.users["Admin"], round=None
     )
-    Adjudication.objects.filter(pk=second.pk).update(kind="disagreement", probability=None)
+    ExpertCheck.objects.filter(pk=second.pk).update(kind="disagreement", round=None)
     found = {row.name: (row.n, row.yours) for row in experts.queue_of(toy.users["Admin"])}
     assert found["Disputes"] == (1, 0), "nobody answers what they raised"
     assert found["Divided judgments"] == (1, 1)
     page = as_user("Admin").get(reverse("desk-quality")).content.decode()
     assert "for somebody else" in page and page.count("Answer the next") >= 1
     n = experts.waiting_for_experts()
-    assert n == Adjudication.objects.filter(status="open").count()
+    assert n == ExpertCheck.objects.filter(status="open").count()
     assert f"<b>{n} judgments</b>" in as_user("Admin").get(reverse("desk")).content.decode()
 
 

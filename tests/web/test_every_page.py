@@ -29,7 +29,6 @@ from annotation.hits import publish
 from annotation.labels import exclude
 from annotation.models import (
     HIT,
-    Adjudication,
     Assignment,
     Bonus,
     Comparison,
@@ -420,7 +419,7 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
     """
     admin = toy.users["Admin"]
     assert queue_random(toy.track, 50, admin) >= 2
-    first, second = Adjudication.objects.filter(status="open").order_by("pk")[:2]
+    first, second = ExpertCheck.objects.filter(status="open").order_by("pk")[:2]
     address = reverse("adjudicate", args=["toy", first.pk])
     said = client.post(address, {"a": "other", "b": "other", "none": "1"})
     assert said.status_code == 302, said.content.decode()

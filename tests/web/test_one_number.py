@@ -23,7 +23,8 @@ from kbpo.accounts.models import Token
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, finished
-from kbpo.experts.draw import answer, draw_round, take
+from kbpo.experts.draw import answer, draw_round
+from kbpo.experts.queue import take
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.models import Ledger
@@ -102,7 +103,7 @@ class Town:
         admin, track = self.toy.users["Admin"], self.toy.track
         draw_round(track, frame_of(track, read(track)), budget, admin)
         number = 0
-        while (check := take(track, admin)) is not None:
+        while (check := take(track, admin, "check")) is not None:
             number += 1
             pair = Target.objects.get(pk=check.target_id)
             true = self.world.true[self.world.target.index(pair.pk)] ^ (number % 5 == 0)

@@ -157,8 +157,8 @@ def _open(track: Track) -> Step:
 def _checks(track: Track) -> Iterator[Step]:
     if not kind_of(track).can_be_checked:
         return
-    rounds = ExpertRound.objects.filter(track=track).count()
-    left = ExpertCheck.objects.filter(track=track, answered_at=None).count()
+    rounds = ExpertRound.objects.filter(track=track, kind="check").count()
+    left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()
     says = f"{rounds:,} round{'' if rounds == 1 else 's'} drawn" if rounds else "None is drawn yet"
     says += f", {left:,} to be answered" if left else ""
     address = _at("expert-next" if left else "desk-checks", track)

@@ -35,11 +35,15 @@ urlpatterns = [
     ),
     path("try/", attempt.index, name="try"),
     path("try/<int:number>/", attempt.question, name="try_question"),
-    path("adjudicate/<slug:slug>/", decide.adjudicate_next, name="adjudicate_next"),
-    path("adjudicate/<slug:slug>/<int:pk>/", decide.adjudicate, name="adjudicate"),
-    path("adjudicate/<slug:slug>/<int:pk>/document/", decide.document, name="adjudicate_document"),
+    path("adjudicate/<slug:slug>/", expert.adjudicate_next, name="adjudicate_next"),
+    path("adjudicate/<slug:slug>/<int:pk>/", expert.adjudicate, name="adjudicate"),
     path(
-        "adjudicate/<slug:slug>/<int:pk>/draft/", decide.adjudicate_draft, name="adjudicate_draft"
+        "adjudicate/<slug:slug>/<int:pk>/document/",
+        expert.adjudicate_document,
+        name="adjudicate_document",
+    ),
+    path(
+        "adjudicate/<slug:slug>/<int:pk>/draft/", expert.adjudicate_draft, name="adjudicate_draft"
     ),
     path("gold/<int:pk>/", decide.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.urls import reverse
 
-from annotation.models import Adjudication
 from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.pool.visibility import is_answered
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -163,7 +163,7 @@ def _turned(team: Team, since: datetime, states: dict[int, Now]) -> list[Piece]:
 
 def _answered(team: Team, since: datetime) -> list[Piece]:
     """Disputes of a team that an expert answered, a piece each."""
-    rows = Adjudication.objects.filter(
+    rows = ExpertCheck.objects.filter(
         kind="dispute", status="answered", submission__team=team, answered_at__gt=since
     )
     pieces = []

@@ -17,8 +17,9 @@ from annotation.desk import adjudicate, disputed
 from annotation.desk.adjudicate import CannotAsk
 from annotation.desk.trail import trail_of
 from annotation.quality import describe, error_rate, gold
-from annotation.quality.judged import MARKED, PAIRS, WORDS
+from annotation.quality.judged import MARKED, PAIRS, READ, WORDS
 from kbpo.accounts.models import User
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
@@ -47,21 +48,17 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "judged": WORDS,
         "limit": gold.policy_of(track).divided_limit,
         "random_limit": gold.policy_of(track).random_limit,
-        "disputes": [
-            (adjudication, _title(adjudication.question))
-            for adjudication in adjudicate.disputes(track)
-        ],
-        "entries": [(entry, _title(entry.question)) for entry in adjudicate.entries(track)],
+        "disputes": [(dispute_, _title(dispute_)) for dispute_ in adjudicate.disputes(track)],
+        "entries": [(entry, _title(entry)) for entry in adjudicate.entries(track)],
         "refusal": refusal,
     }
     return render(request, "desk/adjudication.html", context, status=422 if refusal else 200)
 
 
-def _title(question: Any) -> str:
+def _title(entry: ExpertCheck) -> str:
     """What an entry is about, in a line."""
-    return describe.title_of(question) + (
-        ": every name" if question.interface == "entities" else ""
-    )
+    title = describe.title_of(adjudicate.question_of(entry))
+    return title + (": every name" if entry.interface == READ else "")
 
 
 def _errors(track: Track) -> list[tuple[str, Any, str]]:

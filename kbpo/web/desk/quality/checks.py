@@ -17,7 +17,7 @@ from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation, Inquiry
-from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round
+from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_round
 from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -42,7 +42,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("desk-checks", slug=slug)
     latest = track.evaluations.order_by("-number").first()
     rounds = list(
-        ExpertRound.objects.filter(track=track)
+        ExpertRound.objects.filter(track=track, kind="check")
         .select_related("drawn_by")
         .annotate(
             n=Count("checks"), done=Count("checks", filter=Q(checks__answered_at__isnull=False))
@@ -76,7 +76,7 @@ def _move(track: Track, request: HttpRequest) -> str:
     if request.POST.get("verb") == "end":
         if not why:
             return "Nothing was ended: say why. It stands in the log."
-        for row in ExpertRound.objects.filter(track=track, ended_at__isnull=True):
+        if row := open_round(track):
             end_round(row, user, why)
             messages.success(
                 request, f"Round {row.number} is ended. What was answered of it in order counts."
@@ -87,7 +87,7 @@ def _move(track: Track, request: HttpRequest) -> str:
         return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
     if not why:
         return "Nothing was drawn: say what the check is for. It stands in the log."
-    if ExpertRound.objects.filter(track=track, ended_at__isnull=True).exists():
+    if open_round(track) is not None:
         return "The last round is still open: answer it or end it first."
     Inquiry.ask(track, WHAT, user, budget=int(budget), why=why)
     return ""

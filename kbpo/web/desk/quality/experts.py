@@ -12,22 +12,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 
-from annotation.desk.adjudicate import askable
-from annotation.models import Adjudication
+from annotation.desk.adjudicate import judged_by
 from annotation.quality.gold import candidates, policy_of, standings
 from kbpo.accounts.models import User
+from kbpo.experts.queue import askable
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.interest import has_stake
 from kbpo.tracks.models import Track
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.desk.checklist import GOLD_WANTED
 
 KINDS = {
+    "check": ("Checks", "drawn for corrected scores"),
     "dispute": ("Disputes", "a team says that a judgment is wrong"),
     "disagreement": ("Divided judgments", "people did not agree"),
     "random": ("Audits", "drawn at random: how often the crowd errs"),
 }
-CHECKS = ("Checks", "drawn for corrected scores")
+PLACES = {"check": ("expert-next", "desk-checks")}
+"""Kind -> names of the addresses of the next of it and of its list, where it has its own"""
 TOOLS = (
     # name, when, what it does to scores and pay, the page of a track
     (
@@ -99,15 +100,12 @@ class Waiting:
 
 def waiting_for_experts() -> int:
     """Return how many judgments wait for an expert, of all tracks."""
-    asked = Adjudication.objects.filter(status="open").count()
-    return asked + ExpertCheck.objects.filter(answered_at=None).count()
+    return ExpertCheck.objects.filter(status="open").count()
 
 
 def queue_of(expert: User) -> list[Waiting]:
     """Return what waits for an expert, the longest first; gold that is wanted comes last."""
-    found = [
-        row for track in _tracks() for row in (*_asked(track, expert), *_checks(track, expert))
-    ]
+    found = [row for track in _tracks() for row in _asked(track, expert)]
     found.sort(key=lambda row: row.since.timestamp() if row.since else 0.0)
     return [*found, *(row for track in _tracks() if (row := _gold(track)))]
 
@@ -117,26 +115,26 @@ def _tracks() -> list[Track]:
 
 
 def _asked(track: Track, expert: User) -> list[Waiting]:
-    adjudications = Adjudication.objects.filter(track=track, status="open").order_by()
-    mine = dict(askable(track, expert).order_by().values_list("kind").annotate(Count("pk")))
-    table = reverse("desk-adjudication", args=[track.slug])
-    start = reverse("adjudicate_next", args=[track.slug])
-    return [
-        Waiting(track, *KINDS[kind], n, mine.get(kind, 0), since, start, "Answer the next", table)
-        for kind, n, since in adjudications.values_list("kind").annotate(
-            Count("pk"), Min("raised_at")
+    """What waits on a track, a line a kind."""
+    checks = ExpertCheck.objects.filter(track=track, status="open").order_by()
+    mine = askable(track, expert, judged_by(expert)).order_by()
+    yours = dict(mine.values_list("kind").annotate(Count("pk")))
+    lines = []
+    for kind, n, since in checks.values_list("kind").annotate(Count("pk"), Min("raised_at")):
+        start, table = PLACES.get(kind, ("adjudicate_next", "desk-adjudication"))
+        lines.append(
+            Waiting(
+                track,
+                *KINDS[kind],
+                n,
+                yours.get(kind, 0),
+                since,
+                reverse(start, args=[track.slug]),
+                "Answer the next",
+                reverse(table, args=[track.slug]),
+            )
         )
-    ]
-
-
-def _checks(track: Track, expert: User) -> list[Waiting]:
-    expert_checks = ExpertCheck.objects.filter(track=track, answered_at=None)
-    n, since = expert_checks.count(), expert_checks.aggregate(since=Min("round__drawn_at"))["since"]
-    if not n:
-        return []
-    mine = expert_checks.exclude(has_stake(expert)).count()
-    start, table = (reverse(name, args=[track.slug]) for name in ("expert-next", "desk-checks"))
-    return [Waiting(track, *CHECKS, n, mine, since, start, "Answer the next", table)]
+    return lines
 
 
 def _gold(track: Track) -> Waiting | None:

@@ -1,0 +1,99 @@
+"""The queue of experts: what waits for one, in whose hands it is, and whether it may be theirs.
+
+All kinds stand in one random order, so that nobody who answers can tell why they are asked.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from kbpo import clock
+from kbpo.accounts.models import User
+from kbpo.sampling.models import ExpertCheck
+from kbpo.submissions.interest import has_stake
+from kbpo.tracks.models import Track
+
+HOLD = timedelta(minutes=30)
+"""How long a check stays with the expert who opened it last, or whose draft was kept last."""
+NOBODY = Q(pk__in=())
+
+
+class Outcome(Enum):
+    STORED = "stored"
+    ALREADY = "already"  # answered before: the first answer counts
+    LOST = "lost"  # somebody else has it now
+
+
+def waiting(track: Track) -> QuerySet[ExpertCheck]:
+    """Return what nobody has answered, in the order in which it is to be."""
+    return ExpertCheck.objects.filter(track=track, status="open").order_by("order", "pk")
+
+
+def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
+    """Return what an expert may answer, be it in another's hands: nothing that they raised as a
+    dispute, nothing that they judged as one of the crowd (`judged`), and nothing that a team of
+    theirs states.
+    """
+    raised = Q(kind="dispute", raised_by=expert)
+    return waiting(track).exclude(raised).exclude(judged).exclude(has_stake(expert))
+
+
+def free_for(expert: User) -> Q:
+    """Return the condition that nobody else has a check in hand."""
+    return (
+        Q(holder=None)
+        | Q(holder=expert)
+        | Q(held_until__isnull=True)
+        | Q(held_until__lte=clock.now())
+    )
+
+
+def open_to(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
+    """Return what an expert may be asked now: what another has in hand is theirs for a while."""
+    return askable(track, expert, judged).filter(free_for(expert))
+
+
+@transaction.atomic
+def take(track: Track, expert: User, kind: str, judged: Q = NOBODY) -> ExpertCheck | None:
+    """Return the next check of a kind, in this expert's hands; None if nothing waits for them."""
+    rows = open_to(track, expert, judged).filter(kind=kind)
+    row = rows.select_for_update(skip_locked=True, of=("self",)).first()
+    if row is not None:
+        _give(row, expert)
+    return row
+
+
+@transaction.atomic
+def hold(check: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> Outcome:
+    """Return what became of a draft: the check stays with its expert for another half an hour. Who
+    takes over what another left begins anew.
+    """
+    row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
+    if row is None or row.status != "open":
+        return Outcome.ALREADY
+    if not ExpertCheck.objects.filter(free_for(expert), pk=row.pk).exists():
+        return Outcome.LOST
+    _give(row, expert, draft)
+    return Outcome.STORED
+
+
+def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:
+    if draft is not None or row.holder != expert:
+        row.draft = draft
+    row.holder, row.held_until = expert, clock.now() + HOLD
+    row.save(update_fields=["holder", "held_until", "draft"])
+
+
+def close(
+    row: ExpertCheck, raw: dict[str, Any], value: dict[int, Any], expert: User | None
+) -> None:
+    """Store an expert's answer. An empty value: it cannot be answered."""
+    row.status, row.expert, row.answered_at = "answered", expert, clock.now()
+    row.raw, row.value = raw, {str(target): said for target, said in value.items()}
+    row.draft = row.holder = row.held_until = None
+    row.save()
