@@ -33,6 +33,8 @@ PLAYED = frozenset(
     {"annotation", "evaluation", "golden", "inclusion", "releases", "sampling", "scores", "web"}
 )
 """Folders whose tests go through pages, or play whole tracks: with a database no part of `check`."""
+WORLDS = frozenset({"golden", "inclusion", "releases"})
+"""Folders whose tests each play a whole world, which takes most of a minute."""
 LIGHT = 2
 """The weight of a module that is neither slow nor a journey."""
 LONGER = 20
@@ -100,7 +102,7 @@ def _weight(item: pytest.Item) -> int:
     """How early a test's module is begun: 0 is first."""
     if "service" in getattr(item, "fixturenames", ()):
         return 0
-    return 1 if item.get_closest_marker("slow") else LIGHT
+    return 1 if WORLDS & set(item.path.parts) or item.get_closest_marker("slow") else LIGHT
 
 
 def _by_hypothesis(item: pytest.Item) -> bool:

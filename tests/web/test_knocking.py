@@ -71,7 +71,7 @@ def test_nobody_gets_or_changes_what_is_anothers(
     print(f"{asked:,} requests to {len(addresses)} addresses, {len(forms)} forms")
 
 
-@pytest.mark.longer
+@pytest.mark.soak
 def test_no_form_and_no_address_is_put_out_by_what_it_is_sent(
     site: tuple[dict[str, Knocker], list[str]], request: pytest.FixtureRequest
 ) -> None:
