@@ -344,6 +344,7 @@ def test_a_directory_that_everybody_may_write_to_is_refused(
         embedded.ensure()
 
 
+@pytest.mark.soak
 def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

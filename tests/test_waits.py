@@ -195,6 +195,7 @@ def test_two_that_wait_for_each_other_are_told_apart_from_a_bug() -> None:
     assert queue.waited_too_long(error)
 
 
+@pytest.mark.soak
 def test_the_limits_hold_in_every_session_and_can_be_set_in_the_address(db: None) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('idle_in_transaction_session_timeout')")

@@ -97,6 +97,7 @@ def test_of_the_pairs_of_a_document_too() -> None:
     assert set(claimed("none")) == {0, 1, 2}
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_a_crowd_that_says_yes_too_often_makes_labels_of_too_much(
     published: Submission, live_server: Any

@@ -36,6 +36,7 @@ def logins(*names: str) -> list[tuple[str, str]]:
     return [(name, "long enough 1") for name in names]
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_perfect_workers_make_true_labels(published: Submission, live_server: Any) -> None:
     work = Crowd(live_server.url, logins("ada", "bea", "cid"), knows).work(at_most=60)

@@ -174,6 +174,7 @@ def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
     assert not is_near(plain, 16 / 40), "the early ones had more draws: the test can tell"
 
 
+@pytest.mark.soak
 def test_the_interval_is_that_of_the_judgments_which_the_weights_are_worth(
     forty: Submission, root: User, dice: random.Random
 ) -> None:

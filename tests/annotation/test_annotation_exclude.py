@@ -419,6 +419,7 @@ def test_what_most_mark_now_is_an_instance(toy: Toy) -> None:
     )
 
 
+@pytest.mark.soak
 def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy: Toy) -> None:
 
     def alone(question: Question) -> dict[str, str]:

@@ -455,6 +455,7 @@ def test_a_simulated_crowd_reads_the_terms_and_passes_the_tutorial(
     assert list(TutorialRun.objects.values_list("attempt", "passed")) == [(1, True)] * 3
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_a_simulated_crowd_that_was_stopped_in_its_last_attempt_passes_and_judges(
     published: Submission, live_server: Any, client: Client
@@ -472,6 +473,7 @@ def test_a_simulated_crowd_that_was_stopped_in_its_last_attempt_passes_and_judge
     assert list(runs) == [(1, False), (2, True)]
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("interface", sorted(teach.shipped()))
 def test_simulated_workers_pass_every_tutorial_at_once(

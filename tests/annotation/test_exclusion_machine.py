@@ -160,6 +160,7 @@ class Desk(RuleBasedStateMachine):
         assert all(0 < one.answers_wanted <= MOST_ANSWERS - given[one.pk] for one in waiting)
 
 
+@pytest.mark.soak
 def test_whatever_is_undone_leaves_every_answer_counting(
     track: Track, targets: list[Target], admin: User, annotator: Callable[[str], User]
 ) -> None:

@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
 def test_from_preview_to_disposal(

@@ -41,6 +41,7 @@ def switch(settings: Any, to: Turk) -> None:
     settings.MTURK_WORKER_SITES = [to.url]
 
 
+@pytest.mark.soak
 def test_work_of_one_endpoint_is_never_paid_at_another(
     up: Submission, turk: Turk, second: Turk, settings: Any
 ) -> None:

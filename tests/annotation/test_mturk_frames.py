@@ -174,6 +174,7 @@ def test_pairs_are_judged_left_and_taken_up_again_in_the_frame(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 @in_a_browser
 def test_half_a_relation_is_still_there_after_a_reload(

@@ -84,6 +84,7 @@ def test_the_page_opens_once_the_platform_has_listed_the_assignment(
     assert "Always the first button." in Client().get(address).content.decode()
 
 
+@pytest.mark.soak
 def test_invented_names_keep_nobody_out(up: Submission, turk: Turk) -> None:
     _, src = turk.accept(VICTIM, turk.hits()[0])
     hit = HIT.objects.get(external_id=turk.hits()[0])

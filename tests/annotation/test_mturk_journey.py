@@ -94,6 +94,7 @@ def test_questions_on_one_document_share_a_hit_priced_by_their_sum(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(
     turk: Turk, track: Track, targets: list[Target]
 ) -> None:

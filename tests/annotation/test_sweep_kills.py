@@ -195,6 +195,7 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(world: World, movers: Movers)
     check(row, price)
 
 
+@pytest.mark.soak
 def test_two_that_tick_at_once_do_each_thing_once(world: World, movers: Movers) -> None:
     row = order(world)
     n, price = row.targets.count(), balance(purpose=row.purpose).reserved

@@ -208,6 +208,7 @@ def test_of_an_open_stage_counts_what_is_answered(toy: Toy) -> None:
     assert (whole > own)[own > 0].all()
 
 
+@pytest.mark.soak
 def test_of_what_was_drawn_before_own_thresholds_were_kept_there_is_no_simple(toy: Toy) -> None:
     _, data = play(toy, 1)
     OwnThresholds.objects.filter(batch__submission=data.systems[0]).delete()

@@ -117,6 +117,7 @@ def truth(true: Array) -> Array:
     return np.stack([precision, precision, recall, f1, recall, f1])
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 @pytest.mark.parametrize("answered", [1.0, 0.7])
 def test_each_is_right_on_average_and_its_intervals_hold(answered: float) -> None:
@@ -146,6 +147,7 @@ def test_each_is_right_on_average_and_its_intervals_hold(answered: float) -> Non
     assert ((held > 0.75) & (held < 0.85)).all(), dict(zip(NAMES, held.tolist(), strict=True))
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_where_chances_are_very_unequal_intervals_hold_or_nothing_is_printed() -> None:
     """Without the floor one heavy judgment that dominates leaves no variance: 0.6 were held."""

@@ -306,6 +306,7 @@ def test_a_judgment_that_came_later_is_corrected_by_those_that_could_be_checked(
     )
 
 
+@pytest.mark.soak
 def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crowd: Crowd) -> None:
     crowd.draw(60)
     crowd.check()
@@ -322,6 +323,7 @@ def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crow
     assert late.pk in crowd.numbers("expert")
 
 
+@pytest.mark.soak
 def test_a_team_that_uploads_again_is_corrected_by_what_could_have_been_checked(
     crowd: Crowd,
 ) -> None:

@@ -112,6 +112,7 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
             assert one[name]["value"] == by_expert[quantity][one["submission"]].value
 
 
+@pytest.mark.soak
 def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
     crowd = world(toy)
     crowd.draw(90)
@@ -131,6 +132,7 @@ def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
     assert told == {str(late.pk): [LATE]} | {str(row.pk): [UNCOVERED] for row in crowd.rows}
 
 
+@pytest.mark.soak
 def test_what_only_a_withdrawn_system_states_is_checked_for_everybodys_recall(toy: Toy) -> None:
     crowd = world(toy)
     crowd.rows[1].move("withdrawn")

@@ -124,6 +124,7 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
         assert found.anticipated[1] == pytest.approx(p * (1 - p) / n_effective)
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("early", "late", "answered"), [(0.5, 1.0, 0.6), (0.6, 0.9, 0.6), (0.5, 0.9, 0.9)]

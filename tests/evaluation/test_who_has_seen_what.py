@@ -97,6 +97,7 @@ def test_without_the_rule_the_second_upload_would_be_printed_near_one(
     assert not honest(printed, world.truth(kept))
 
 
+@pytest.mark.soak
 def test_a_near_copy_pays_for_itself(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", EVERYTHING))

@@ -100,6 +100,7 @@ def test_the_same_order_twice_is_paid_once(toy: Toy) -> None:
     assert [one.key for one in kept] == [f"order:{row.pk}:1"]
 
 
+@pytest.mark.soak
 def test_a_wider_interval_or_one_that_is_not_offered_is_refused(toy: Toy) -> None:
     _, row = scored(toy)
     spent = balance(purpose=row.purpose)
@@ -140,6 +141,7 @@ def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy
     assert Sample.objects.filter(batch__submission=row, batch__settings__order=1).count() <= 20
 
 
+@pytest.mark.soak
 def test_a_frozen_track_takes_no_orders(toy: Toy) -> None:
     _, row = scored(toy)
     freeze_track(toy.track)
@@ -147,6 +149,7 @@ def test_a_frozen_track_takes_no_orders(toy: Toy) -> None:
         order(row, toy.users["Rosa"], half_width="0.030", number=1)
 
 
+@pytest.mark.soak
 def test_it_stays_on_the_board_while_more_is_judged(toy: Toy) -> None:
     world, row = scored(toy)
     row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
