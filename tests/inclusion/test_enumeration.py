@@ -184,7 +184,7 @@ LONG = {
     "a second run, documents before and after",
     "a second run, follow-ups before and after",
 }
-"""Their outcomes take minutes, and each thing that happens in them happens in another, too."""
+"""Each thing that happens in them happens in another of these, too, which is through sooner."""
 
 
 @pytest.mark.parametrize(
