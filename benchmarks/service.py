@@ -91,19 +91,23 @@ class Site(processes.Service):
         commands["web"][-4:] = ["--workers", "3", "--threads", "4"]
         return commands
 
-    def processor_seconds(self) -> float:
+    def processor_seconds(self) -> dict[str, float]:
         """Return what the site's, the worker's and the database's processes have used."""
-        seconds = 0.0
-        roots = [one.pid for one in self.running.values()] + [self.postmaster()]
-        for pid in roots:
-            root = psutil.Process(pid)
+        seconds = {}
+        roots = {name: one.pid for name, one in self.running.items()}
+        for name, pid in (roots | {"database": self.postmaster()}).items():
+            root, seconds[name] = psutil.Process(pid), 0.0
             for process in [root, *root.children(recursive=True)]:
                 try:
                     used = process.cpu_times()
                 except psutil.NoSuchProcess:
                     continue
-                seconds += used.user + used.system + used.children_user + used.children_system
+                seconds[name] += used.user + used.system + used.children_user + used.children_system
         return seconds
+
+    def used(self) -> float:
+        """Return what all of them have used."""
+        return sum(self.processor_seconds().values())
 
     def postmaster(self) -> int:
         """Return the number of the database server's process."""
@@ -148,7 +152,7 @@ class Site(processes.Service):
             except BaseException as problem:
                 failed.append(problem)
 
-        server, client, began = self.processor_seconds(), own_seconds(), time.monotonic()
+        server, client, began = self.used(), own_seconds(), time.monotonic()
         threads = [threading.Thread(target=work, args=(number,)) for number in range(people)]
         for thread in threads:
             thread.start()
@@ -159,7 +163,7 @@ class Site(processes.Service):
         return Load(
             times,
             time.monotonic() - began,
-            self.processor_seconds() - server,
+            self.used() - server,
             own_seconds() - client,
         )
 
@@ -182,8 +186,11 @@ def open_questions(hits: int) -> None:
     from annotation.hits import publish
     from annotation.models import HIT
     from annotation.questions import ask
+    from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
+    from kbpo.instances.models import Instance
     from kbpo.money.models import Price
+    from kbpo.submissions.models import Prediction, Submission
     from kbpo.tracks.models import Track
 
     ask.kind_of = ToyTrack  # type: ignore[assignment]
@@ -194,7 +201,19 @@ def open_questions(hits: int) -> None:
         track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2")
     )
     targets = [make_target(track, number, number / MADE) for number in range(MADE)]
-    make_submission(track, targets, money="100000")
+    submission = make_submission(track, targets, money="100000")
+    Prediction.objects.bulk_create(
+        Prediction(
+            submission=submission,
+            instance=one,
+            subject_canonical_begin=one.subject_begin,
+            subject_canonical_end=one.subject_end,
+            object_canonical_begin=one.object_begin,
+            object_canonical_end=one.object_end,
+        )
+        for one in Instance.objects.all()
+    )
+    Submission.objects.filter(pk=submission.pk).update(sampled_at=clock.now())
     while ask.tick() + publish.tick():
         pass
     with connection.cursor() as cursor:
@@ -262,7 +281,8 @@ VETERAN = (
     """
     INSERT INTO annotation_assignment SELECT (jsonb_populate_record(a, jsonb_build_object(
         'id', nextval(pg_get_serial_sequence('annotation_assignment', 'id')), 'hit_id', hit_2,
-        'token', md5(hit_2 || 'a'), 'status', 'approved', 'raw', '{}'::jsonb, 'submitted_at', a.accepted_at))).*
+        'token', md5(hit_2 || 'a'), 'status', 'approved', 'raw', '{}'::jsonb,
+        'submitted_at', a.accepted_at - random() * interval '100 days'))).*
     FROM old, annotation_assignment a WHERE a.id = %(like)s
     """,
     "ANALYZE",
@@ -480,8 +500,10 @@ def idle(site: Site, seconds: float) -> None:
     time.sleep(15)
     before, began = site.processor_seconds(), time.monotonic()
     time.sleep(seconds)
-    share = (site.processor_seconds() - before) / (time.monotonic() - began)
-    told("idle, submissions judging", f"{share:.1%} of a core", "≤ 1 %")
+    took, after = time.monotonic() - began, site.processor_seconds()
+    shares = {name: (after[name] - before[name]) / took for name in after}
+    parts = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    told("idle, submissions judging", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
 
 
 def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:

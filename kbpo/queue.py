@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import cache, partial
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.apps import apps
@@ -250,24 +251,27 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
 def reap() -> int:
     """How many rows were given up because they stayed in a waiting status beyond its deadline."""
     now = beat()
+    since = cache(partial(late_since, now=now))
     return sum(
-        _reap(model, now)
+        _reap(model, since)
         for model in apps.get_models()
         if issubclass(model, Moving) and not model._meta.abstract
     )
 
 
-def _reap(model: type[Moving], now: datetime) -> int:
-    late = 0
-    for status, (limit, to, sentence) in model.DEADLINES.items():
-        with transaction.atomic():
-            rows = model._default_manager.select_for_update(
-                skip_locked=True, of=("self",), no_key=True
-            )
-            for row in rows.filter(status=status, status_since__lt=late_since(limit, now))[:1000]:
-                row.move(to, sentence)
-                late += 1
-    return late
+def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
+    late = models.Q()
+    for status, (limit, _, _) in model.DEADLINES.items():
+        late |= models.Q(status=status, status_since__lt=since(limit))
+    if not late or not model._default_manager.filter(late).exists():
+        return 0
+    with transaction.atomic():
+        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        found = list(rows.filter(late)[:1000])
+        for row in found:
+            _, to, sentence = model.DEADLINES[row.status]
+            row.move(to, sentence)
+    return len(found)
 
 
 def one_at_a_time(what: str, key: int) -> None:

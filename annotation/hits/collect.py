@@ -11,22 +11,29 @@ from kbpo.clock.served import beat
 REOPEN = """
     UPDATE annotation_hit h SET status = 'open', status_since = now()
     WHERE h.status = 'closed' AND h.platform = ANY(%s)
+      AND h.id IN (SELECT u.hit_id FROM annotation_assignment u
+          WHERE u.status IN ('failed', 'rejected'))
       AND EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_question q
           ON q.id = hq.question_id
                   WHERE hq.hit_id = h.id AND q.status = 'published')
       AND (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id
            AND a.status IN ('submitted', 'accepted', 'approved', 'paid')) < h.max_assignments
 """
+"""A HIT closes when its places have answers, so only one that turns out not to count frees a
+place."""
 CLOSE = """
     UPDATE annotation_hit h SET status = 'closed', status_since = now()
     WHERE h.status = 'open'
+      AND h.id IN (SELECT eq.hit_id FROM annotation_question e JOIN annotation_hit_questions eq
+          ON eq.question_id = e.id
+                   WHERE e.status IN ('waiting', 'answered', 'given_up', 'cancelled'))
       AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_question q
           ON q.id = hq.question_id
                       WHERE hq.hit_id = h.id AND (q.status = 'published' OR q.status = 'gold'
                           AND h.platform = ANY(%s)))
 """
-"""Gold keeps a HIT of our own pages open, which holds nothing else; on a marketplace it ends
-with the others."""
+"""Whoever settles a question closes its HITs. Gold keeps a HIT of our own pages open, which holds
+nothing else; on a marketplace it ends with the others."""
 
 
 def tick() -> int:

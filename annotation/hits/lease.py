@@ -14,15 +14,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
-from django.db.models import Count, OuterRef, Q
 
 from annotation.budget.halts import halted_hits
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.gold import gold_instead, gold_rate
+from annotation.quality.gold import gold_instead
 from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
@@ -37,15 +35,6 @@ OPEN_TO = """
           AND a.status = ANY(%(counted)s))
           < h.max_assignments
       AND NOT EXISTS (
-          SELECT 1 FROM annotation_halt s
-          WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL
-              OR s.track_id = h.track_id)
-            AND (s.payer_kind IS NULL OR EXISTS (
-                SELECT 1 FROM annotation_hit_questions sq JOIN annotation_question p
-                    ON p.id = sq.question_id
-                WHERE sq.hit_id = h.id AND p.payer_kind = s.payer_kind
-                    AND p.payer_number = s.payer_number)))
-      AND NOT EXISTS (
           SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g
               ON g.question_id = gq.question_id
           WHERE gq.hit_id = h.id)
@@ -58,7 +47,7 @@ OPEN_TO = """
                                       AND met.round = q.round
           JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
           JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
-          WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
+          WHERE hq.hit_id = h.id AND a.worker_id + 0 = %(worker)s
             AND (a.status <> 'returned' OR a.returned_by = %(given_back)s)
           OFFSET 0)
       AND NOT EXISTS (
@@ -66,45 +55,81 @@ OPEN_TO = """
               ON i.id = iq.question_id
           WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s)
           OFFSET 0)
-      AND (%(tracks)s::bigint[] IS NULL OR h.track_id = ANY(%(tracks)s::bigint[]))
-      AND (%(teams)s::bigint[] IS NULL OR NOT EXISTS (
-          SELECT 1
-          FROM annotation_hit_questions oq
-          JOIN annotation_question o ON o.id = oq.question_id
-          JOIN instances_target t ON t.id = o.target_id
-          WHERE oq.hit_id = h.id AND (
-              o.payer_kind = 'submission' AND o.payer_number IN (
-                  SELECT s.id FROM submissions_submission s
-                  WHERE s.team_id = ANY(%(teams)s::bigint[]))
-              OR EXISTS (
-                  SELECT 1 FROM instances_instance i
-                  JOIN submissions_prediction p ON p.instance_id = i.id
-                  JOIN submissions_submission s ON s.id = p.submission_id
-                  WHERE i.target_id = t.id AND s.team_id = ANY(%(teams)s::bigint[]))
-              OR t.kind = 'document' AND EXISTS (
-                  SELECT 1 FROM instances_instance i
-                  JOIN submissions_prediction p ON p.instance_id = i.id
-                  JOIN submissions_submission s ON s.id = p.submission_id
-                  WHERE i.document_id = t.document_id
-                    AND s.team_id = ANY(%(teams)s::bigint[])))))
+      {conditions}
 """
 """HITs with a free place, none of whose targets the worker has met in this round, on any track,
 or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that they
-have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs pays
-for or states, nor reads a whole document in which it states anything.
+have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs has a
+stake in.
 
 OFFSET 0 keeps what is asked of a HIT's questions from being planned as a join: that may go the other
 way round, from all questions there are, or from all that the worker ever answered, of which each
-lease would read every row."""
+lease would read every row. So would a search by the worker, of whose answers of today the planner's
+statistics know nothing: + 0 keeps it from any index that begins with them."""
+NOT_STOPPED = """
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_halt s
+          WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL
+              OR s.track_id = h.track_id)
+            AND (s.payer_kind IS NULL OR EXISTS (
+                SELECT 1 FROM annotation_hit_questions sq JOIN annotation_question p
+                    ON p.id = sq.question_id
+                WHERE sq.hit_id = h.id AND p.payer_kind = s.payer_kind
+                    AND p.payer_number = s.payer_number)))
+"""
+OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
+STAKE = """
+    SELECT 1
+    FROM annotation_hit_questions oq
+    JOIN annotation_question o ON o.id = oq.question_id
+    JOIN instances_target t ON t.id = o.target_id
+    WHERE oq.hit_id = h.id AND (
+        o.payer_kind = 'submission' AND o.payer_number IN (
+            SELECT s.id FROM submissions_submission s
+            WHERE s.team_id = ANY(%(teams)s))
+        OR EXISTS (
+            SELECT 1 FROM instances_instance i
+            JOIN submissions_prediction p ON p.instance_id = i.id
+            JOIN submissions_submission s ON s.id = p.submission_id
+            WHERE i.target_id = t.id AND s.team_id = ANY(%(teams)s))
+        OR t.kind = 'document' AND EXISTS (
+            SELECT 1 FROM instances_instance i
+            JOIN submissions_prediction p ON p.instance_id = i.id
+            JOIN submissions_submission s ON s.id = p.submission_id
+            WHERE i.document_id = t.document_id
+              AND s.team_id = ANY(%(teams)s))
+        OR t.content ? 'texts' AND EXISTS (
+            SELECT 1 FROM submissions_submission s
+            JOIN generation_written w ON w.submission_id = s.id
+            WHERE s.team_id = ANY(%(teams)s) AND w.key = t.content->>'input'
+              AND t.content->'texts' ? w.text))
+"""
+"""What teams have at stake in a HIT: they pay for one of its questions, state its target or anything
+in the document that it is, or wrote one of two texts that are compared, be it in a pair of another
+team's private run that they do not state themselves."""
+HAVE_STAKE = f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s"
+NOT_OF_TEAMS = f"AND NOT EXISTS ({STAKE})"
+"""Asked only of whom it concerns: to plan these conditions takes longer than all the others take."""
 
 PLACES = "FROM unnest(%(platforms)s) AS places(name) CROSS JOIN LATERAL"
 """Each platform by itself: its open HITs lie in one index in the order in which they go out."""
 NEXT = f"""
     SELECT nearest.id {PLACES} (
         SELECT h.id, h.order {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h
-        {{skip_locked}}) AS nearest
+        {{how}}) AS nearest
     ORDER BY nearest.order, nearest.id LIMIT 1
 """
+RECOUNT = """
+    SELECT h.status = 'open' AND h.max_assignments > (SELECT count(*) FROM annotation_assignment a
+            WHERE a.hit_id = h.id AND a.status = ANY(%(counted)s)), h.track_id,
+        ARRAY(SELECT q.interface FROM annotation_hit_questions hq
+            JOIN annotation_question q ON q.id = hq.question_id WHERE hq.hit_id = h.id),
+        coalesce((SELECT p.gold_rate FROM annotation_policy p WHERE p.track_id = h.track_id
+            ORDER BY p.id LIMIT 1), 0)
+    FROM annotation_hit h WHERE h.id = %(hit)s
+"""
+"""The HIT that was found and locked: its lock came after the count was read, so the count is read
+again now that nobody else can take a place."""
 HOW_MANY = f"""
     SELECT greatest(0, (
         SELECT count(*) FROM (
@@ -189,38 +214,41 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     standing = standing_of(worker.pk)
     if not standing.may_be_asked:
         return False, None
-    held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=now).first()
-    if held is not None:
-        return False, held
+    if standing.in_hand is not None:
+        return False, Assignment.objects.get(pk=standing.in_hand)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
-    how = "SKIP LOCKED" if skip_locked else ""
     with connection.cursor() as cursor:
-        cursor.execute(NEXT.format(skip_locked=how), _where(standing, wanted))
+        where = _where(standing, wanted)
+        how = "SKIP LOCKED" if skip_locked else ""
+        cursor.execute(NEXT.format(conditions=_conditions(standing), how=how), where)
         row = cursor.fetchone()
+        if row is not None:
+            cursor.execute(RECOUNT, where | {"hit": row[0]})
+            is_open, track, interfaces, rate = cursor.fetchone()
     if row is None:
         return skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0, None
-    # Our lock came after the count was read: count again now that nobody else can take a place.
-    hit = HIT.objects.annotate(
-        taken=Count("assignments", filter=Q(assignments__status__in=COUNTED)),
-        interfaces=ArraySubquery(
-            HIT.questions.through.objects.filter(hit=OuterRef("pk")).values("question__interface")
-        ),
-        gold_rate=gold_rate(OuterRef("track")),
-    ).get(pk=row[0])
-    if hit.status != "open" or hit.taken >= hit.max_assignments:
+    if not is_open:
         return True, None
-    dealt: HIT = hit
-    interfaces = hit.interfaces
-    if (gold := gold_instead(worker, hit, hit.gold_rate)) is not None:
+    dealt: int = row[0]
+    if (gold := gold_instead(worker, dealt, track, rate)) is not None:
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
-            dealt, interfaces = gold, of_gold
+            dealt, interfaces = gold.pk, of_gold
     return False, Assignment.objects.create(
         status="leased",
-        hit=dealt,
+        hit_id=dealt,
         worker=worker,
         accepted_at=now,
         leased_until=now + lease_time(interfaces),
+    )
+
+
+def _conditions(standing: WorkerStanding) -> str:
+    """Return what else holds of the HITs that a worker may be offered."""
+    return (
+        (NOT_STOPPED if standing.stopped else "")
+        + (OF_TRACKS if standing.tracks is not None else "")
+        + (NOT_OF_TEAMS if standing.teams is not None else "")
     )
 
 
@@ -248,17 +276,24 @@ def _resumed(worker: Worker, pk: int) -> Assignment | None:
     it, or it is stopped.
     """
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=clock.now())  # the lock too
-    if not standing_of(worker.pk).may_be_asked:
+    standing = standing_of(worker.pk)
+    if not standing.may_be_asked:
         return None
-    held = Assignment.objects.filter(
-        worker=worker, status="leased", leased_until__gt=clock.now()
-    ).first()
-    if held is not None:
-        return held
+    if standing.in_hand is not None:
+        return Assignment.objects.get(pk=standing.in_hand)
     begun = Assignment.objects.get(pk=pk)
-    if halted_hits(Halt.Scope.ALL).filter(pk=begun.hit_id).exists() or not revive(begun):
+    if halted_hits(Halt.Scope.ALL).filter(pk=begun.hit_id).exists():
         return None
-    return begun
+    return begun if not _have_stake(standing.teams, begun.hit_id) and revive(begun) else None
+
+
+def _have_stake(teams: list[int] | None, hit: int) -> bool:
+    """Whether teams have a stake in a HIT: somebody may have joined one since they began it."""
+    if teams is None:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(HAVE_STAKE, {"teams": teams, "hit": hit})
+        return bool(cursor.fetchone()[0])
 
 
 def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
@@ -290,7 +325,8 @@ def offer_to(worker: Worker, interface: str, most: int = 200) -> Offer:
     if standing.excluded:
         return Offer(0, Decimal("0.00"), 0)
     with connection.cursor() as cursor:
-        cursor.execute(EARNS, _where(standing, [interface]) | {"most": most})
+        sql = EARNS.format(conditions=_conditions(standing))
+        cursor.execute(sql, _where(standing, [interface]) | {"most": most})
         n, earns, seconds = cursor.fetchone()
     return Offer(n, earns, seconds)
 
@@ -299,7 +335,8 @@ def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | Non
     if standing.excluded:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(HOW_MANY, _where(standing, interfaces) | {"most": most})
+        sql = HOW_MANY.format(conditions=_conditions(standing))
+        cursor.execute(sql, _where(standing, interfaces) | {"most": most})
         return int(cursor.fetchone()[0])
 
 

@@ -335,7 +335,9 @@ class Assignment(Moving):
         FAILED = "failed"
 
     hit = models.ForeignKey(HIT, on_delete=models.PROTECT, related_name="assignments")
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(
+        Worker, on_delete=models.PROTECT, related_name="assignments", db_index=False
+    )
     external_id = models.CharField(max_length=120, blank=True)
     platform_status = models.CharField(
         max_length=12, blank=True, help_text="What its platform last said of it"
@@ -380,7 +382,12 @@ class Assignment(Moving):
                 name="submitted_has_raw_answer",
             ),
         ]
-        indexes = [models.Index(fields=["status", "leased_until"])]
+        indexes = [
+            models.Index(fields=["status", "leased_until"]),
+            # Of somebody's thousands of answers a page reads today's, and what they have in hand.
+            models.Index(fields=["worker", "status", "status_since"], name="assignment_in_hand"),
+            models.Index(fields=["worker", "submitted_at"], name="assignment_of_a_day"),
+        ]
 
     def __str__(self) -> str:
         return f"assignment {self.pk}"

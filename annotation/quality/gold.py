@@ -19,8 +19,7 @@ from hashlib import sha256
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Max, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Max, Q
 
 from annotation.budget.promises import committed
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
@@ -101,15 +100,15 @@ def purpose_of(track: Track | int) -> Purpose:
     return Purpose("gold", track if isinstance(track, int) else track.pk)
 
 
-def gold_instead(worker: Worker, hit: HIT, rate: float) -> HIT | None:
+def gold_instead(worker: Worker, hit: int, track: int, rate: float) -> HIT | None:
     """A gold question's HIT to be leased in the place of this one; None mostly. Runs where a
     question is leased; `rate` is that of its track.
     """
     if not rate or DICE.random() >= rate:
         return None
-    question = hit.questions.all()[0]
-    gold = _next_gold(hit.track_id, question.interface, worker=worker.pk)
-    return None if gold is None or money_left(hit.track_id) < gold.price else _own_hit(gold)
+    question = Question.objects.filter(hits=hit)[0]
+    gold = _next_gold(track, question.interface, worker=worker.pk)
+    return None if gold is None or money_left(track) < gold.price else _own_hit(gold)
 
 
 def gold_among(questions: Sequence[Question], places: int) -> Question | None:
@@ -125,12 +124,6 @@ def gold_among(questions: Sequence[Question], places: int) -> Question | None:
         first.track_id, first.interface, apart=[question.target_id for question in questions]
     )
     return None if gold is None or money_left(first.track_id) < gold.price * places else gold
-
-
-def gold_rate(track: OuterRef) -> Coalesce:
-    """Return the share of gold that a track's policy asks for, as a part of a larger query."""
-    rates = Policy.objects.filter(track=track).order_by("pk").values("gold_rate")
-    return Coalesce(Subquery(rates[:1]), 0.0)
 
 
 def rate_of(track: int) -> float:

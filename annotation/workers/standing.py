@@ -10,6 +10,7 @@ from annotation.models import Worker
 from annotation.workers.consent import SHIPPED
 from annotation.workers.intake import tracks_for_volunteers
 from annotation.workers.teach import taught_by
+from kbpo import clock
 
 # By hand: it is asked with every question, and to compile it took longer than to run it.
 STANDING = """
@@ -25,7 +26,13 @@ STANDING = """
         coalesce(u.is_volunteer, false),
         ARRAY (
             SELECT m.team_id FROM accounts_team_members m WHERE m.user_id = w.user_id
-            UNION SELECT f.team_id FROM accounts_team_former f WHERE f.user_id = w.user_id)
+            UNION SELECT f.team_id FROM accounts_team_former f WHERE f.user_id = w.user_id),
+        EXISTS (
+            SELECT FROM annotation_halt s WHERE s.lifted_at IS NULL AND s.scope = 'all'),
+        (
+            SELECT a.id FROM annotation_assignment a
+            WHERE a.worker_id = w.id AND a.status = 'leased' AND a.leased_until > %(now)s
+            ORDER BY a.id LIMIT 1)
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
 """
@@ -48,6 +55,10 @@ class WorkerStanding:
     teams: list[int] | None
     """Their teams, also those that they left, whose systems they do not judge; None, which spares a
     search, without any."""
+    stopped: bool
+    """Whether anything is, of all that people are asked."""
+    in_hand: int | None
+    """The primary key of the assignment that they hold."""
 
     @property
     def may_be_asked(self) -> bool:
@@ -59,11 +70,11 @@ def standing_of(worker: int) -> WorkerStanding:
     Worker.DoesNotExist.
     """
     with connection.cursor() as cursor:
-        cursor.execute(STANDING, {"worker": worker, "shipped": SHIPPED[-1]})
+        cursor.execute(STANDING, {"worker": worker, "shipped": SHIPPED[-1], "now": clock.now()})
         row = cursor.fetchone()
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
-    excluded, consented, leaving, passed, volunteer, teams = row
+    excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand = row
     runs = [run.rpartition("/") for run in passed]
     return WorkerStanding(
         worker=worker,
@@ -73,4 +84,6 @@ def standing_of(worker: int) -> WorkerStanding:
         taught=taught_by({(interface, int(version)) for interface, _, version in runs}),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
+        stopped=stopped,
+        in_hand=in_hand,
     )

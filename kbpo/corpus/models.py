@@ -5,6 +5,7 @@ their schema.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from datetime import timedelta
 from functools import cached_property
 from typing import ClassVar
@@ -57,6 +58,22 @@ class Corpus(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def relation_names(self) -> dict[str, str]:
+        """What pages call each predicate: its label, and of what where several share that label, as
+        "parents" of a person and of an organisation do.
+        """
+        labels = {
+            one["name"]: str(one.get("label") or one["name"])
+            for one in self.schema.get("predicates", ())
+        }
+        shared = Counter(labels.values())
+        return {
+            name: f"{label} ({name.partition(':')[0].upper()})"
+            if shared[label] > 1 and ":" in name
+            else label
+            for name, label in labels.items()
+        }
 
     def share(self, documents: int) -> float:
         """The share that so many documents are of the corpus; 0 of one that has none."""

@@ -21,6 +21,8 @@ from scoring.score import Score
 
 OTHER_SORTS = ("name", "labels")
 """What a board can be sorted by besides its columns"""
+BOOTSTRAP = "bootstrap"
+"""Where an evaluation's settings have the published intervals"""
 FEW = 50
 """Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
@@ -92,8 +94,13 @@ class Row:
     """Shares that the kind counts"""
     saved: float | None = None
     """The share of judgments that metrics and judges make unnecessary; None where none helps"""
+    saved_by_best: float | None = None
+    """The same of the one that goes best with people, by itself"""
     n_checked: int = 0
     """Judgments that experts checked, where that corrects its weighted mean"""
+    bootstrap: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Column of the kind -> the published 80 % interval of what it prints as published, where
+    systems have draws that can be taken anew"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -352,7 +359,16 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
     figures_of = _figures(evaluation, distribution, criterion, standing)
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
-    saved = evaluation.settings.get("saved", {}).get(f"{criterion}|{distribution}", {})
+    saved, saved_by_best = (
+        evaluation.settings.get(name, {}).get(f"{criterion}|{distribution}", {})
+        for name in ("saved", "saved_by_best")
+    )
+    published = evaluation.settings.get(BOOTSTRAP, {}).get(f"{criterion}|{distribution}", {})
+    resampled = {
+        one.name: published[one.method]
+        for one in kind.columns
+        if one.quantity == kind.mean and one.method in published
+    }
     corrected = [
         one.name for one in kind.columns if (one.quantity, one.method) == (kind.mean, "expert")
     ]
@@ -363,7 +379,13 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
             figures,
             _counted(evaluation, kind, pk),
             saved.get(str(pk)),
+            saved_by_best.get(str(pk)),
             max((figures[name].n_checked for name in corrected if name in figures), default=0),
+            {
+                name: (ends[str(pk)][0], ends[str(pk)][1])
+                for name, ends in resampled.items()
+                if name in figures and str(pk) in ends
+            },
         )
         for pk, figures in figures_of.items()
     ]

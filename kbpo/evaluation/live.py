@@ -7,8 +7,7 @@ variance, but with a quantile under which all of an order together miss no more 
 says (`estimators/repeated.py`). One stands until there is so much more information that the next is
 due, so the page changes in steps; the less the first hundred judgments tell of all that is planned,
 the rarer they are. From a hundred judgments on one is at most 1.5 times as wide as an interval made
-for its moment alone, where a run has at least a fifth more claims than are asked; where nearly all
-are asked it is wider (of 10,000 of 10,200 claims 1.83 times). What was once shut out stays out.
+for its moment alone, also where nearly all claims are asked. What was once shut out stays out.
 
 It is an approximation of large samples: fewer than ten judgments have none. They are planned for
 the variance that was ordered; once that is reached, the last one has been stored.

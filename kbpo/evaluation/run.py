@@ -4,15 +4,17 @@ stage ends are kept.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 from django.conf import settings
+from django.core.cache import cache
 from django.db.models import Count, Max
 
 from estimators.design import Design
@@ -26,7 +28,7 @@ from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.correction.why import not_corrected
 from kbpo.evaluation.data import read
 from kbpo.evaluation.flips import log_flips
-from kbpo.evaluation.leaderboard import half_width
+from kbpo.evaluation.leaderboard import BOOTSTRAP, half_width
 from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.preferences import strengths
@@ -57,9 +59,20 @@ from kbpo.tracks.registry import kind_of
 from scoring.corrected import corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected
-from scoring.saved import beside, best_metric, saved, unaided
-from scoring.score import DEFAULT, Key, Score, default_estimates, found_share, scores
+from scoring.published import bootstrapped
+from scoring.saved import beside, best_metric, saved, saved_by_best, unaided
+from scoring.score import (
+    DEFAULT,
+    PUBLISHED,
+    Key,
+    Score,
+    default_estimates,
+    found_share,
+    scores,
+)
 from scoring.slices import SliceScore
+
+log = logging.getLogger(__name__)
 
 REST = 5
 """A live score is made again only after this many times what the last one took: scoring never
@@ -75,46 +88,96 @@ COUNTS_NOT = (
     "Labels of what this system states exist, but none counts yet: questions that come before them"
     " still wait."
 )
+TOO_FEW = (
+    "Too few of the draws that it rests on, as published, have a label that counts, or documents"
+    " that were read carry what is known."
+)
+NOT_ALL = (
+    "By itself a system’s recall is known once all that it links in the documents that were read is"
+    " judged, and never where its team could see judgments before it decided."
+)
+OF_BOTH = "It is made of a precision and a recall, one of which is not known."
 
 ALL_JUDGED = "All judged: no sampling error; the judges’ remains."
 ALL_CHECKED = "All judged and checked by experts: no sampling error, and none of the crowd."
 
 
 def tick() -> int:
-    """How many tracks were looked at because their scores may be stale."""
+    """How many tracks were looked at because their scores may be stale. Where nothing has come,
+    nothing is written: a write would be news to every step.
+    """
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
     now = clock.now()
-    resting = Rescoring.objects.filter(
-        next_try_at__gt=now, track__submissions__status="judging"
-    ).distinct()
-    for row in resting.select_related("track"):
-        # The end of a stage waits for no debounce; but while nothing comes in, none ends.
-        if row.state.get("signs") != signs_of(row.track) and finished(row.track):
-            Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
-    return work(Rescoring, "watching", _watch)
+    stale = []
+    for row in Rescoring.objects.filter(status="watching").select_related("track"):
+        try:
+            if _is_due(row, now):
+                stale.append(row.pk)
+        except Exception:  # one track's bug must not keep the others waiting: `work` notes it
+            log.exception("Track %s could not be looked at", row.track_id)
+            stale.append(row.pk)
+    return work(Rescoring, "watching", _watch, where={"pk__in": stale}) if stale else 0
+
+
+def _is_due(row: Rescoring, now: datetime) -> bool:
+    """Whether a track is to be scored, or what was seen of it to be noted, now. The end of a stage
+    waits for no debounce; but while nothing comes in, none ends.
+    """
+    if row.next_try_at <= now:
+        return _Seen.now(row).is_news
+    if row.state.get("signs") == signs_of(row.track) or not finished(row.track):
+        return False
+    Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
+    return True
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a look at a track finds."""
+
+    signs: dict[str, Any]
+    state: dict[str, Any]
+    ended: list[Submission]
+    counted: bool
+    """Whether history was read for it"""
+    is_stale: bool
+    """Whether its scores are"""
+    is_news: bool
+    """Whether anything is otherwise than the row says"""
+
+    @classmethod
+    def now(cls, row: Rescoring) -> _Seen:
+        """Return what is to be seen of a row's track."""
+        signs = signs_of(row.track)
+        same = row.state.get("signs") == signs
+        counts = not same or cache.get(_counted(row)) is None
+        state = state_of(row.track, None if counts else row.state["labels"])
+        ended = finished(row.track) if counts else []
+        is_stale = bool(ended) or any(row.state.get(name) != state[name] for name in state)
+        if counts and not is_stale:
+            cache.set(_counted(row), True, LONGEST_REST)
+        return cls(signs, state, ended, counts, is_stale, is_stale or not same)
+
+
+def _counted(row: Rescoring) -> str:
+    """What is kept for `LONGEST_REST` once all was counted and is as the row says."""
+    return f"counted.{row.pk}.{row.status_since.timestamp()}"
 
 
 def _watch(row: Rescoring) -> None:
     """Scores the track again if anything that its scores depend on has changed since the last
     time.
     """
-    signs = signs_of(row.track)
-    counted_at = row.state.get("counted_at", 0.0)
-    now = clock.now().timestamp()
-    idle = row.state.get("signs") == signs and 0 <= now - counted_at < LONGEST_REST
-    state = state_of(row.track, row.state["labels"] if idle else None)
-    ended = [] if idle else finished(row.track)
-    before = {name: row.state.get(name) for name in state}
-    seconds = 0.0
-    if state != before or ended:
-        seconds = evaluate(row.track, ended).seconds
-    counted_at = counted_at if idle else now
-    row.move("watching", state=state | {"signs": signs, "counted_at": counted_at})
+    seen = _Seen.now(row)
+    seconds = evaluate(row.track, seen.ended).seconds if seen.is_stale else 0.0
+    row.move("watching", state=seen.state | {"signs": seen.signs})
     row.next_try_at = clock.now() + timedelta(
         seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
     )
     row.save(update_fields=["next_try_at"])
+    if seen.counted:
+        cache.set(_counted(row), True, LONGEST_REST)
 
 
 def signs_of(track: Track) -> dict[str, Any]:
@@ -243,6 +306,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         | {
             **_counts(kind, data, previous),
             "saved": saved(found, alone, data),
+            "saved_by_best": saved_by_best(alone, data),
             "scorers": _scorers(data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},
             "strengths": strengths(kind, [one for one in data.systems if one in standing]),
@@ -257,6 +321,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
                 str(system): said for system, said in not_corrected(track, checked, better).items()
             },
             judges.KEY: judges.agreement(track, data, standing),
+            BOOTSTRAP: _bootstrapped(data, criteria, kind.published),
         },
     )
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
@@ -282,6 +347,24 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation
+
+
+def _bootstrapped(
+    data: Data, criteria: tuple[str, ...], methods: tuple[str, ...]
+) -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
+    """criterion|distribution -> method -> submission -> the published interval at 80 % of its
+    precision as published; nothing without draws that could be taken anew.
+    """
+    wanted = [(criterion, method) for criterion in criteria for method in methods]
+    found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
+    for distribution, draws in data.draws.items():
+        for (criterion, method), (low, high) in bootstrapped(data, draws, wanted).items():
+            found.setdefault(f"{criterion}|{distribution}", {})[method] = {
+                str(pk): (float(low[column]), float(high[column]))
+                for column, pk in enumerate(data.systems)
+                if not math.isnan(low[column])
+            }
+    return found
 
 
 def _references(track: Track) -> set[int]:
@@ -495,5 +578,11 @@ def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> 
 def _note(row: Score) -> str:
     """What is said beside a number that is not there, or whose interval has no width."""
     if math.isnan(row.value):
-        return COUNTS_NOT if row.n_labels else NO_LABEL
+        if not row.n_labels:
+            return NO_LABEL
+        if row.method not in PUBLISHED:
+            return COUNTS_NOT
+        if row.quantity == "f1":
+            return OF_BOTH
+        return NOT_ALL if (row.quantity, row.method) == ("recall", "simple") else TOO_FEW
     return "" if row.low95 < row.high95 else ALL_CHECKED if row.n_checked else ALL_JUDGED

@@ -4,14 +4,11 @@ returns.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from annotation_world import GOOD, answer_all, make_submission, take
-from django.db import connection
+from annotation_world import GOOD, answer_all, at_once, make_submission, take
 from django.test import Client
 from django.utils import timezone
 
@@ -19,33 +16,13 @@ from annotation.hits import collect, lease, publish
 from annotation.hits.submit import Outcome, submit
 from annotation.models import COUNTED, HIT, Assignment, Question
 from annotation.questions import ask
+from annotation.workers.consent import current
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-
-
-def at_once(functions: list[Callable[[], object]]) -> list[BaseException]:
-    """What was raised by functions that ran at the same time."""
-    gate, raised = threading.Barrier(len(functions)), []
-
-    def run(function: Callable[[], object]) -> None:
-        try:
-            gate.wait()
-            function()
-        except BaseException as error:
-            raised.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return raised
 
 
 @pytest.mark.django_db(transaction=True)
@@ -136,10 +113,11 @@ def test_an_abandoned_question_returns_and_goes_to_somebody_else(
     assert (lost.status, lost.returned_by) == ("returned", "lease")
     clients[1].post(take(clients[1]), GOOD)
     response = clients[0].post(address, GOOD, follow=True)
-    assert (
-        "Somebody else has this one now; your answer was not needed. Here is the next."
-        in response.content.decode()
-    )
+    assert "somebody else took it" in response.content.decode()
+    assert "not taken and not paid" in response.content.decode(), "as the terms say"
+    assert "not taken and not paid" in current().text
+    told = clients[0].post(f"{address}draft/", GOOD)
+    assert told.status_code == 409 and "not paid" in told.json()["error"], "before it is sent"
     assert Assignment.objects.filter(status="submitted").count() == 1
 
 

@@ -30,25 +30,20 @@ def watched(world: World) -> list[InterimInterval]:
     asked = world.sample(row, 0.8)
     world.answer(asked[:20], hours_ago=1)  # they existed when the sample was drawn
     evaluate(world.track)
-    for upto in range(22, len(asked) + 2, 2):
-        world.answer(asked[upto - 2 : upto])
+    for upto in range(24, len(asked) + 4, 4):
+        world.answer(asked[upto - 4 : upto])
         evaluate(world.track)
         evaluate(world.track)  # nothing new: the same one
     return list(InterimInterval.objects.order_by("n"))
 
 
-def test_an_interim_interval_stands_until_there_is_a_fifth_more_information(
-    watched: list[InterimInterval],
+def test_a_look_waits_for_a_fifth_more_information_and_lies_inside_the_one_before(
+    world: World, watched: list[InterimInterval]
 ) -> None:
     assert len(watched) > 3 and {one.n_before for one in watched} == {20}
     for earlier, later in pairwise(watched[:-1]):
         assert later.variance <= earlier.variance / 1.19
     assert watched[-1].variance < watched[-2].variance
-
-
-def test_each_look_lies_inside_the_one_before_and_is_wider_than_one_for_a_single_look(
-    world: World, watched: list[InterimInterval]
-) -> None:
     for earlier, later in pairwise(watched):
         assert earlier.low80 <= later.low80 <= later.value <= later.high80 <= earlier.high80
     for one in watched:
@@ -58,7 +53,7 @@ def test_each_look_lies_inside_the_one_before_and_is_wider_than_one_for_a_single
     final = figures(row)["precision", "relation", "instance", "centred"]
     assert final.high80 is not None and final.low80 is not None
     wider = (watched[-1].high80 - watched[-1].low80) / (final.high80 - final.low80)
-    assert 1 < wider < 2
+    assert 1 < wider < 2, "wider than an interval for a single look"
 
 
 def test_few_answers_are_no_look(world: World) -> None:

@@ -4,14 +4,13 @@ claims what.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
 from formats.schema import Schema
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Mention
-from kbpo.tracks.kbp.judge import Span
+from kbpo.tracks.kbp.judge import Span, wording
 
 MOST = 8
 Names = dict[Span, set[str]]
@@ -47,7 +46,8 @@ def candidates(
     names: Names,
     schema: Schema,
 ) -> list[Span]:
-    """What the mention may refer to, in the order of the text, each wording once.
+    """What the mention may refer to, in the order of the text, each wording once, in whichever
+    capitals.
 
     The mention itself and what systems propose for it come first into the list, then names of its
     types: those of which its words are a part, however far away they stand, since each thing is
@@ -57,34 +57,30 @@ def candidates(
     kinds = {kind for kind in types if schema.linkable(kind)}
     if not kinds:
         return []
-    certain = _distinct(document, [*sorted(set(proposed)), span])
     others = [name for name, kind in names.items() if kind & kinds]
-    words = _wording(document, span)
+    words = wording(document.text, span)
     others.sort(
         key=lambda name: (
-            f" {words} " not in f" {_wording(document, name)} ",
+            f" {words} " not in f" {wording(document.text, name)} ",
             abs(name[0] - span[0]),
             name,
         )
     )
-    found = dict(list(certain.items())[:MOST])
-    for wording, name in _distinct(document, others).items():
-        if len(found) >= MOST:
-            break
-        found.setdefault(wording, name)
-    return sorted(found.values())
+    alike = _distinct(document, [*sorted(set(proposed)), span, *others])
+    return sorted(list(alike.values())[:MOST])
 
 
 def _distinct(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
-    """The first span of each wording."""
-    found: dict[str, Span] = {}
+    """One span of each wording: the first of those that are written as the text writes it most."""
+    alike: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
-        wording = _wording(document, span)
-        if wording:
-            found.setdefault(wording, span)
-    return found
+        alike[wording(document.text, span)].append(span)
+    alike.pop("", None)
+    return {words: _as_written_most(document, found) for words, found in alike.items()}
 
 
-def _wording(document: Document, span: Span) -> str:
-    begin, end = span
-    return " ".join(unicodedata.normalize("NFC", document.text[begin:end]).split())
+def _as_written_most(document: Document, spans: list[Span]) -> Span:
+    counts = dict.fromkeys((document.gloss(*span) for span in spans), 0)
+    if len(counts) > 1:  # only then need the text be read
+        counts = {words: document.text.count(words) for words in counts}
+    return max(spans, key=lambda span: counts[document.gloss(*span)])

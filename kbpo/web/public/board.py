@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -16,7 +18,7 @@ from django.db.models import Count, Max, Q
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
-from django.utils.cache import get_conditional_response
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.html import escape
 from django.views.decorators.cache import cache_control
 from django.views.decorators.clickjacking import xframe_options_exempt
@@ -55,13 +57,15 @@ from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.strengths import strengths_of
-from scoring.saved import UNAIDED
+from scoring.saved import ALGORITHM_1, UNAIDED
 
+ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 LEVELS = {"80": "80 %", "95": "95 %"}
 EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
+PEOPLE, BEST, ALL = "0", "best", "1"
 SAYS_NOTHING = 0.5
 """Width from which an interval small under a figure is not printed, as a share of the range: of
 two people who rate, say, nobody knows how much people differ."""
@@ -76,8 +80,8 @@ class View:
     level: int
     sort: str
     all: bool
-    helped: bool = True
-    """Whether metrics and judges narrow the first column; else it is what people alone give"""
+    helped: str = ALL
+    """What narrows the first column: `PEOPLE` alone, the `BEST` metric or judge, or all of them"""
     on: str = ""
     """The day whose board is asked for; empty: as it stands now"""
     number: int | None = None
@@ -91,9 +95,9 @@ class View:
             "level": str(self.level),
         }
         said |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
-        said |= {"helped": "0"} if not self.helped else {}
+        said["helped"] = self.helped
         said |= ({"on": self.on} if self.on else {}) | changes
-        if said.get("helped") == "1":
+        if said["helped"] == ALL:
             del said["helped"]
         return f"{address}?{urlencode(said)}"
 
@@ -126,11 +130,21 @@ def show(request: HttpRequest, slug: str, number: int | None = None) -> HttpResp
     etag = _etag(request, track, view)
     if (unchanged := get_conditional_response(request, etag=etag)) is not None:
         return unchanged
-    content: bytes | None = cache.get(f"board:{etag}")
-    if content is None:
-        content = _drawn_for(request, track, view).content
-        cache.set(f"board:{etag}", content, timeout=settings.BOARD_KEPT_SECONDS)
-    return HttpResponse(content, headers={"ETag": etag})
+    packed: bytes | None = cache.get(f"board:{etag}")
+    if packed is None:
+        packed = gzip.compress(_drawn_for(request, track, view).content, 6)
+        cache.set(f"board:{etag}", packed, timeout=settings.BOARD_KEPT_SECONDS)
+    return _unpacked(request, packed, etag)
+
+
+def _unpacked(request: HttpRequest, packed: bytes, etag: str) -> HttpResponse:
+    """The shared page as it was compressed once; whole for the rare reader who cannot unpack it."""
+    if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+        answer = HttpResponse(packed, headers={"ETag": etag, "Content-Encoding": "gzip"})
+    else:
+        answer = HttpResponse(gzip.decompress(packed), headers={"ETag": etag})
+    patch_vary_headers(answer, ["Accept-Encoding"])
+    return answer
 
 
 def _drawn_for(request: HttpRequest, track: Track, view: View) -> HttpResponse:
@@ -184,7 +198,7 @@ def read(request: HttpRequest, track: Track) -> View:
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
-    helped = _choice(request, "helped", ("1", "0"), "1") == "1"
+    helped = _choice(request, "helped", (ALL, BEST, PEOPLE), ALL)
     on, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
@@ -252,6 +266,8 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             if column.under == mean and column.method == "expert"
         ),
         "has_saved": any(row.saved is not None for row in shown.rows),
+        "shows_alone": view.helped != PEOPLE,
+        "by_best": view.helped == BEST,
         "helped_by": _helped_by(shown, view),
         "cite": _cite(request, shown),
         "has_headline": kind.quantities[0].of(view.criterion),
@@ -267,15 +283,21 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
 
 
 def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
-    """The switch between people alone and people with metrics and judges, where these help."""
+    """The switch between people alone, the metric or judge that goes best with them, and all of
+    these, where they help.
+    """
     if all(row.saved is None for row in shown.rows):
         return []
-    words = {"0": "People alone", "1": "All metrics and judges"}
+    best = _helped_by(shown, view)["best"]
+    words = {PEOPLE: "People alone"}
+    if best and any(row.saved_by_best is not None for row in shown.rows):
+        words[BEST] = best
+    words[ALL] = "All metrics and judges"
     options = [
         {
             "url": view.url(address, helped=value),
             "text": text,
-            "current": view.helped == (value == "1"),
+            "current": view.helped == value,
         }
         for value, text in words.items()
     ]
@@ -369,7 +391,7 @@ def _row(
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
-        "saved": row.saved,
+        "saved": row.saved_by_best if view.helped == BEST else row.saved,
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(kind, row, head, view) for head in heads],
         "published": published,
@@ -392,6 +414,11 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
             continue
         if column.method == UNAIDED:
             alone = row.figure(column.name)
+            if view.helped == BEST:
+                figure = next(
+                    (row.figure(one.name) for one in kind.columns if one.method == ALGORITHM_1),
+                    None,
+                )
         else:
             drawn = interval(row.figure(column.name))
             if drawn.estimate is not None:
@@ -402,7 +429,7 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
                         "too_wide": _says_nothing(drawn),
                     }
                 )
-    if alone is not None and not view.helped:
+    if alone is not None and view.helped == PEOPLE:
         figure, alone = alone, None
     counted = [
         {"label": one.label, "share": row.counted[one.name]}
@@ -540,6 +567,10 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
     with_saved = any(row.saved is not None for row in shown.rows)
+    resampled = [
+        one.name for one in kind.columns if any(one.name in r.bootstrap for r in shown.rows)
+    ]
+    header += [f"{name}_bootstrap_{end}" for name in resampled for end in ("low80", "high80")]
     header += ["saved"] if with_saved else []
     header += about
     rows = []
@@ -551,6 +582,8 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         told += [row.counted.get(one.name) for one in kind.counted]
         for one in kind.columns:
             told += [getattr(row.figure(one.name), end, None) for end in ends]
+        for name in resampled:
+            told += row.bootstrap.get(name, (None, None))
         told += [row.saved] if with_saved else []
         links = row.submission.public_links
         told += [row.submission.pk, row.submission.role]
