@@ -6,14 +6,16 @@ Looks for the sets in ../shared/data/nlg. Of each criterion are printed
 
 1. worth: γ, ρ and data efficiency of each metric, as predicted, and as measured by REPEATS samples of
    100 independent draws of each system's outputs (50 where it has so few), one rating each;
-2. saved: 1 − variance of the corrected mean over that of the plain one. Best metric of the set, best
-   metric of each system (both known only afterwards), several metrics by the system's own ratings,
-   and the model of all systems' ratings; the widest interval of any system against people alone;
-3. covered: 80 % intervals under the service's design, each output asked with probability ½;
-4. judges: the same where five or ten people with levels of their own rate everything;
+2. saved: 1 − mean square error of the corrected mean over that of people alone, where each output is
+   asked with probability ½, as the service does. Best metric of the set, best metric of each system
+   (both by themselves, and known only afterwards), and the model of all metrics and all systems'
+   ratings; the width of its intervals against people alone;
+   The scales of the model are searched for in each tenth sample, and kept for the next nine;
+3. covered: how often 80 % intervals hold in the same samples, as the board prints them;
+4. judges: the same of people alone where five or ten people with levels of their own rate everything;
 5. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random order.
 
-The model is fitted in REPEATS / 4 samples for 2, in REPEATS for 3. Truth is the mean of all ratings.
+Truth is the mean of all ratings.
 Sets with aggregated ratings (frank, novikova2017) have no noise to tell: their numbers stand for single
 ratings of people who agree.
 """
@@ -27,14 +29,21 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import judged_texts, tables
-from estimators.components import data_efficiency, metric_worth, variance_components
-from estimators.control_variates import regression_mean
+from estimators.components import data_efficiency, metric_worth
 from estimators.design import Design
 from estimators.horvitz_thompson import centred
 from estimators.multiple import simultaneous_intervals
 from estimators.rating_model import fit_ratings
-from estimators.ratings import judge_effect, with_judges, with_rating_noise
+from estimators.ratings import (
+    anticipated_rating_variance,
+    judge_effect,
+    rating_error,
+    with_judges,
+    with_rating_noise,
+)
 
+SEED = 31
+SEARCHED = 10
 LEVEL, FAMILY = 0.8, 0.95
 FOLDS, HALF = 5, 0.5  # as in the service
 ORDERS, STEPS = 20, 10
@@ -59,7 +68,7 @@ def truth_of(judged):
 
 
 def worth(judged, repeats, rng):
-    """Return a row a system and metric, and the (m, k) variance left by each metric."""
+    """Return a row a system and metric."""
     z, truth = judged.standardised(), truth_of(judged)
     plain, single = np.zeros(truth.size), np.zeros((truth.size, z.shape[1]))
     for _ in range(repeats):
@@ -80,61 +89,14 @@ def worth(judged, repeats, rng):
             predicted = data_efficiency(found.rho, gamma) if bounded else found.data_efficiency
             table.append([judged.name, judged.criterion, system, metric, gamma, found.rho,
                           found.r, predicted, float(measured[s, k])])  # fmt: skip
-    return table, 1 / measured
+    return table
 
 
-def model_of(judged, rating, fold, start=None):
+def model_of(judged, rating, fold, start=None, *, search=True):
     return fit_ratings(
         judged.features, rating, fold, system=judged.system, input=judged.input,
-        text=judged.words, start=start,
+        text=judged.words, start=start, search=search,
     )  # fmt: skip
-
-
-def saved(judged, left_by_single, repeats, rng):
-    """Return a row a method: what it saves on average, and the widest interval it makes."""
-    truth, m = truth_of(judged), len(judged.systems)
-    errors = {name: [] for name in ("people", "several", "model")}
-    spreads = {name: [] for name in errors}
-    start = None
-    n_rows = judged.system.size
-    for _ in range(repeats):
-        fold = rng.integers(0, FOLDS, n_rows)
-        rows, y = draws_of(judged, rng)
-        count = np.bincount(rows.ravel(), minlength=n_rows)
-        total = np.bincount(rows.ravel(), y.ravel(), n_rows)
-        rating = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        start = model_of(judged, rating, fold, start)
-        left = y - start.g[rows]
-        offset = np.array([start.g[judged.of(s)].mean() for s in range(m)])
-        several = [
-            regression_mean(
-                y[s], judged.features[rows[s]], judged.features[judged.of(s)], fold=fold[rows[s]]
-            )
-            for s in range(m)
-        ]
-        n = y.shape[1]
-        for name, value, variance in (
-            ("people", y.mean(axis=1), y.var(axis=1, ddof=1) / n),
-            ("several", [e.value for e in several], [e.variance for e in several]),
-            ("model", left.mean(axis=1) + offset, left.var(axis=1, ddof=1) / n),
-        ):
-            errors[name].append(np.square(value - truth))
-            spreads[name].append(variance)
-    people = np.mean(errors["people"], axis=0)
-    best = int(np.argmin(left_by_single.mean(axis=0)))
-    single = left_by_single[:, best]
-    row = [judged.name, judged.criterion, m, rows.shape[1], judged.metrics[best]]
-    hindsight = 1 - left_by_single.min(axis=1)
-    shares = [float((1 - single).mean()), float(hindsight.mean())]
-    for name in ("several", "model"):
-        shares.append(float((1 - np.mean(errors[name], axis=0) / people).mean()))
-    printed = {
-        name: np.mean(spreads[name], axis=0) / np.mean(spreads["people"], axis=0)
-        for name in ("several", "model")
-    }
-    widest = [float(np.sqrt(printed[name].max())) for name in printed]
-    ratio = shares[3] / shares[0] if shares[0] > 0.005 else float("nan")
-    return [*row, *shares, float((1 - printed["model"]).mean()), ratio, *widest]
 
 
 def sample_of(judged, rng):
@@ -151,40 +113,77 @@ def weights_of(judged):
 
 
 def noise_of(judged):
-    """Return σ_a² of single ratings; 0 where a set has only aggregated ones."""
-    if not judged.is_single:
-        return 0.0
-    item = np.repeat(np.arange(judged.system.size), judged.ratings.shape[1])
-    found = variance_components(judged.ratings.ravel(), item, group=judged.system[item])
-    return found.sigma_a2
+    """Return σ_a² of a rating drawn from those that an output has; 0 where they are aggregated.
+
+    The truth is the mean of those ratings, so that their own variance is what a drawn one has, not
+    that of all the people who might have been asked: with three of them half as much again.
+    """
+    return float(np.nanvar(judged.ratings, axis=1).mean())
 
 
-def covered(judged, repeats, rng):
-    """Return a row: how often 80 % intervals of people alone and of ours hold the truth, their width."""
+def interval_of(judged, p, rows, y, g, noise):
+    """Return the estimate of a sample asked with probability ½, and the 80 % interval of the board."""
+    m = p.shape[1]
+    pi, ones = np.full(rows.size, HALF), np.ones(rows.size)
+    error = rating_error(y, g[rows], judged.system[rows], m)[judged.system]
+    floor = anticipated_rating_variance(p, np.full(p.shape[0], HALF), error)
+    alone = centred(p[rows], pi, y, g[rows], g @ p, anticipated=floor)
+    estimate = with_rating_noise(alone, p[rows], pi, ones, noise)
+    return estimate, *estimate.confidence_interval(LEVEL, method="wilson")
+
+
+def with_each(judged, z, rows, y):
+    """Return (m, k): the mean of every system with each metric by itself, as published."""
+    m = len(judged.systems)
+    owner = judged.system[rows]
+    count = np.maximum(np.bincount(owner, minlength=m), 1)[:, None]
+    mean = np.bincount(owner, y, m)[:, None] / count
+    moment, sum_z = np.zeros((m, z.shape[1])), np.zeros((m, z.shape[1]))
+    np.add.at(moment, owner, (y - mean[owner, 0])[:, None] * z[rows])
+    np.add.at(sum_z, owner, z[rows])
+    return mean - moment / count * sum_z / count
+
+
+def sampled(judged, repeats, rng):
+    """Return two rows, of the same samples: what is saved, and how often intervals hold the truth."""
     truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
-    held, width = np.zeros((2, truth.size)), np.zeros((2, truth.size))
-    moved = []
-    start = None
-    for _ in range(repeats):
+    m, z = truth.size, judged.standardised()
+    held, width = np.zeros((2, m)), np.zeros((2, m))
+    square, single = np.zeros((2, m)), np.zeros((m, z.shape[1]))
+    total, printed = np.zeros(m), np.zeros((2, m))
+    n, start = 0.0, None
+    for repeat in range(repeats):
         rows, y = sample_of(judged, rng)
         rating = np.full(judged.system.size, np.nan)
         rating[rows] = y
-        start = model_of(judged, rating, rng.integers(0, FOLDS, rating.size), start)
-        pi, ones = np.full(rows.size, HALF), np.ones(rows.size)
-        for k, g in enumerate((np.full(rating.size, 0.5), start.g)):
-            alone = centred(p[rows], pi, y, g[rows], g @ p)
-            estimate = with_rating_noise(alone, p[rows], pi, ones, noise)
-            low, high = estimate.confidence_interval(LEVEL, method="t")
+        fold = rng.integers(0, FOLDS, rating.size)
+        start = model_of(judged, rating, fold, start, search=repeat % SEARCHED == 0)
+        level = np.bincount(judged.system[rows], y, m)
+        level /= np.maximum(np.bincount(judged.system[rows], minlength=m), 1)
+        for k, g in enumerate((level[judged.system], start.g)):
+            estimate, low, high = interval_of(judged, p, rows, y, g, noise)
             held[k] += (low <= truth) & (truth <= high)
             width[k] += high - low
-            if k:
-                moved.append(estimate.value - truth)
+            square[k] += (estimate.value - truth) ** 2
+            printed[k] += estimate.variance
+        total += estimate.value - truth
+        single += (with_each(judged, z, rows, y) - truth[:, None]) ** 2
+        n += rows.size / m / repeats
     rate = held / repeats
-    bias = np.mean(moved, axis=0) / (np.std(moved, axis=0) / np.sqrt(repeats))
-    return [judged.name, judged.criterion, repeats, float(rate[0].mean()), float(rate[1].mean()),
-            float(rate[1].min()), float(rate[1].max()),
-            float((width[1] / width[0]).mean()), float((width[1] / width[0]).max()),
-            float(np.abs(bias).max())]  # fmt: skip
+    bias = total / np.sqrt(repeats * np.maximum(square[1] - total**2 / repeats, 1e-300))
+    left = single / square[0][:, None]
+    best = int(np.argmin(left.mean(axis=0)))
+    best_of_set, best_of_each = 1 - float(left[:, best].mean()), 1 - float(left.min(axis=1).mean())
+    model = 1 - float((square[1] / square[0]).mean())
+    ratio = model / best_of_set if best_of_set > 0.005 else float("nan")
+    widths = width[1] / width[0]
+    saved = [judged.name, judged.criterion, m, round(n), judged.metrics[best], best_of_set,
+             best_of_each, model, 1 - float((printed[1] / printed[0]).mean()), ratio,
+             float(widths.mean()), float(widths.max())]  # fmt: skip
+    covered = [judged.name, judged.criterion, repeats,
+               *(float(x) for k in (0, 1) for x in (rate[k].mean(), rate[k].min(), rate[k].max())),
+               float(np.abs(bias).max())]  # fmt: skip
+    return saved, covered
 
 
 def judges(judged, repeats, rng):
@@ -299,10 +298,9 @@ def _first(n, share, goal):
 HEADERS = {
     "worth": ["set", "criterion", "system", "metric", "gamma", "rho", "r", "predicted", "measured"],
     "saved": ["set", "criterion", "systems", "n", "best metric", "best of the set",
-              "best of each system", "several", "model", "model, printed", "model/best",
-              "widest several", "widest model"],
-    "covered": ["set", "criterion", "repeats", "people", "model", "least", "most", "width",
-                "widest", "largest bias in s.e."],
+              "best of each system", "model", "model, printed", "model/best", "width", "widest"],
+    "covered": ["set", "criterion", "repeats", "people", "least", "most", "model", "least", "most",
+                "largest bias in s.e."],
     "judges": ["set", "criterion", "judges", "without", "with", "least", "most", "told"],
     "ranking": ["set", "criterion", "systems", "judgments", "decided by people", "decided by ours"],
     "needed": ["set", "criterion", "share of pairs", "people", "ours", "people/ours"],
@@ -330,14 +328,17 @@ def main() -> None:
     parts = {name: [] for name in HEADERS}
     for name in chosen:
         for criterion in judged_texts.SETS[name]:
-            rng = np.random.default_rng(31)
+            # A generator a part: each can be done again by itself.
+            first, second, third, fourth = (np.random.default_rng([SEED, k]) for k in range(4))
             judged = judged_texts.read(name, criterion)
-            rows, left = worth(judged, repeats, rng)
-            parts["worth"] += rows
-            parts["saved"].append(saved(judged, left, max(repeats // 4, 20), rng))
-            parts["covered"].append(covered(judged, repeats, rng))
-            parts["judges"] += judges(judged, repeats, rng)
-            parts["ranking"] += ranking(judged, rng)
+            parts["worth"] += worth(judged, repeats, first)
+            parts["judges"] += judges(judged, repeats, second)
+            for part, row in zip(
+                ("saved", "covered"), sampled(judged, repeats, third), strict=True
+            ):
+                parts[part].append(row)
+                print(part, *row, flush=True)
+            parts["ranking"] += ranking(judged, fourth)
             print(f"  {name} {criterion} done", flush=True)
     parts["needed"] = list(needed(parts["ranking"]))
     suffix = "_".join(["", *sys.argv[2:]])

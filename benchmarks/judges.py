@@ -1,6 +1,6 @@
 """How many questions a judge saves: a program that has read the text, as one more feature of g.
 
-usage: python benchmarks/judges.py [ORDERS [PROCESSES]]        (default: 40 2)
+usage: python benchmarks/judges.py [ORDERS [PROCESSES [JUDGE …]]]        (default: 40 2, all judges)
 
 The 28 real runs arrive in random orders and are asked about until each is known to ± 3 points at
 80 %, as in `labels_needed.py` (`ours`, distribution `instance`). A simulated judge says of each
@@ -66,18 +66,19 @@ def replay(job: tuple[str, int]) -> arrivals.Path:
     return ours(WORLDS[name], np.random.default_rng([labels_needed.SEED, order]), with_g=True)
 
 
-def main(orders: int, processes: int) -> None:
-    """Replay all judges and report."""
+def main(orders: int, processes: int, names: list[str]) -> None:
+    """Replay these judges and report; the first is what the others are held against."""
     if not redocred.available():
         return
     started = time.perf_counter()
     world = arrivals.worlds()["instance"]
-    for name, judge in JUDGES.items():
+    for name in names:
+        judge = JUDGES[name]
         WORLDS[name] = world if judge is None else judged(world, *judge)
     rows: list[list[object]] = []
     with get_context("fork").Pool(processes) as pool:
         alone = 0.0
-        for name in JUDGES:
+        for name in names:
             jobs = [(name, order) for order in range(orders)]
             found = labels_needed.summarise(pool.map(replay, jobs, chunksize=1))
             questions = found.at("targets", found.targets.shape[1])
@@ -94,4 +95,4 @@ def main(orders: int, processes: int) -> None:
 
 if __name__ == "__main__":
     given = [int(argument) for argument in sys.argv[1:3]]
-    main(*given, *(40, 2)[len(given) :])
+    main(*given, *(40, 2)[len(given) :], sys.argv[3:] or list(JUDGES))

@@ -27,8 +27,10 @@ from estimators.intervals import wilson
 from estimators.repeated import SETTLED, critical_value, is_due, pace
 
 LEVEL, N, FIRST = 0.9, 500, 10
-LONG, TIMES = 3_000, (1.2, 3, 50)
+LONG, TIMES = 3_000, (1.02, 1.2, 3, 50)
 """A plan that no real run is large enough for, and sizes of made-up runs, in units of it"""
+NEARLY_ALL = ((200, 204), (500, 510), (1000, 1020), (10_000, 10_200), (10_000, 10_010))
+"""Plans and sizes of made-up runs of which nearly every claim is asked"""
 WATCHED, RUNS = 0.8, 3
 PRECISIONS = (0.05, 0.5, 0.8, 0.95)
 
@@ -133,9 +135,9 @@ def of_real_runs(repeats, rng):
 
 def of_made_up_runs(repeats, rng):
     """Return a row for each size of a run of which seven claims in ten are right."""
-    for times in TIMES:
-        ever, width = watched(LONG, int(LONG * times), int(LONG * times * 0.7), repeats, rng)
-        yield [f"{LONG} of {int(LONG * times)}", 1, ever, ever, width]
+    for n, sizes in (*NEARLY_ALL, *((LONG, int(LONG * times)) for times in TIMES)):
+        ever, width = watched(n, sizes, int(sizes * 0.7), repeats, rng)
+        yield [f"{n} of {sizes}", 1, ever, ever, width]
 
 
 def main() -> None:

@@ -160,8 +160,11 @@ def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator
     obstacle.
     """
     eigenvalues, vectors = np.linalg.eigh(spread)
-    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-    draws: FloatArray = rng.standard_normal((repeats, spread.shape[0])) @ root.T
+    real = eigenvalues > ROUNDING * eigenvalues.max(initial=0.0)
+    # The one symmetric root: eigenvectors themselves, of which each processor gives others, would
+    # lend the draws their signs and order.
+    root = (vectors * np.sqrt(np.where(real, eigenvalues, 0.0))) @ vectors.T
+    draws: FloatArray = rng.standard_normal((repeats, spread.shape[0])) @ root
     return draws if np.isinf(df) else draws / np.sqrt(rng.chisquare(df, (repeats, 1)) / df)
 
 

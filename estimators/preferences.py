@@ -161,6 +161,8 @@ def win_rates(
     The rate of a system is the mean over its opponents of the mean outcome against each, so that one
     opponent who was met often does not weigh more: it is the chance to win against an opponent drawn at
     random among those met. Where every pair was judged equally often it is the plain share.
+    The variance takes out the mean of each pair: where each was judged c times it shows (c − 1)/c of
+    what there is.
 
     Parameters
     ----------

@@ -289,6 +289,9 @@ class JudgeEffect:
         How many there are.
     n_pairs : int
         Pairs of ratings of different outputs by one judge.
+    noise : float
+        What the rest of single ratings adds to the mean of one judge, in the mean over judges: with it
+        σ̂_j² varies by about 2 (σ_j² + noise)²/(judges − 1).
 
     Examples
     --------
@@ -301,6 +304,7 @@ class JudgeEffect:
     n_judges: int
     n_judgments: int
     n_pairs: int
+    noise: float = 0.0
 
 
 def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> JudgeEffect:
@@ -348,7 +352,9 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     n_other = all_pairs - pairs[0] - pairs[1] + pairs[2]
     told = n_same > 0 and n_other > 0
     value = same / n_same - other / n_other if told else float("nan")
-    return JudgeEffect(value, n_judges, int(r.size), round(n_same / 2))
+    rest = max(float(r.var()) - max(value, 0.0), 0.0) if told else 0.0
+    noise = rest * float((1 / np.bincount(person)).mean()) if told else 0.0
+    return JudgeEffect(value, n_judges, int(r.size), round(n_same / 2), noise)
 
 
 def _squares(r: FloatArray, code: IntArray) -> tuple[float, float]:
@@ -402,8 +408,13 @@ def with_judges(
 
     ``V + σ̂_j² (Σ_j A_j² − Σ_k w_k²)``, w = p/(c π) the weight of a judgment and A_j the sum of the
     weights of judge j: the ratings of one judge go together, what each adds by itself is in V already.
-    Few judges are few degrees of freedom: at most ``(Σ A²)²/Σ A⁴ − 1``, one less than there are judges
-    who rate equally many, which is exact where each output has one judgment and π = 1.
+    Few judges are few degrees of freedom, as far as V rests on them (Satterthwaite's rule): with
+    ``d_j = (Σ A²)²/Σ A⁴ − 1``, one less than there are judges who rate equally many, and the noise
+    that is left in a judge's mean,
+
+        V²/d = (V − σ̂_j² Σ A²)²/d_0 + ((σ̂_j² + noise) Σ A²)²/d_j,    d at most d_0
+
+    where d_0 is what the estimate had without them.
 
     Parameters
     ----------
@@ -456,19 +467,31 @@ def with_judges(
     covariance: FloatArray = level * (loads.T @ loads - each.T @ each)
     added = np.maximum(np.diag(covariance), 0.0)
     before = np.broadcast_to(np.asarray(estimate.variance, dtype=np.float64), added.shape)
-    squares = loads**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        independent = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0) - 1
-    degrees = np.broadcast_to(np.asarray(estimate.degrees_of_freedom), added.shape)
-    degrees = np.where(added > 0, np.minimum(degrees, independent), degrees)
-    telling = before + added > TELLING**2 * before
     variance = before + added
+    degrees = np.broadcast_to(np.asarray(estimate.degrees_of_freedom, np.float64), added.shape)
+    degrees = np.where(
+        added > 0, _degrees(variance, degrees, level, effect.noise, loads**2), degrees
+    )
+    telling = before + added > TELLING**2 * before
     widened = replace(
         estimate,
         variance=_one(variance, single),
         degrees_of_freedom=_one(degrees, single),
     )
     return Crossed(widened, covariance, effect, bool(telling[0]) if single else telling)
+
+
+def _degrees(
+    variance: FloatArray, without: FloatArray, level: float, noise: float, squares: FloatArray
+) -> FloatArray:
+    """Return the degrees of freedom of a variance of which judges with these squared loads are a part."""
+    load = squares.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_judges = load**2 / (squares**2).sum(axis=0) - 1
+        rest = np.maximum(variance - level * load, 0.0)
+        spread = rest**2 / without + ((level + noise) * load) ** 2 / of_judges
+        degrees: FloatArray = np.minimum(variance**2 / spread, without)
+    return degrees
 
 
 def _one(values: FloatArray, single: bool) -> Numbers:

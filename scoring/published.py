@@ -4,13 +4,22 @@ section 3.4).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from estimators.anticipated import f1_weights
+from estimators.bootstrap import bootstrap
 from estimators.estimate import Estimate
-from estimators.joint import f1, joint_precision, joint_recall, pool_recall, simple_precision
+from estimators.joint import (
+    f1,
+    joint_precision,
+    joint_recall,
+    joint_terms,
+    pool_recall,
+    simple_precision,
+)
 from scoring.arrays import Bools, Floats
 from scoring.data import Data, Draws
 from scoring.default import where_known
@@ -18,6 +27,8 @@ from scoring.documents import Facts
 
 ROUNDING = 1e-12
 """A variance below this is none: sums of equal labels differ in their last digits."""
+RESAMPLES, SEED = 1000, 20_180_715
+"""Of the published bootstrap; the same labels always give the same interval"""
 
 
 def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate:
@@ -27,6 +38,55 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
         own = f[np.arange(draws.row.size), draws.owner]
         return _floored(simple_precision(own, draws.owner, len(data.systems), ddof=1))
     return _floored(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
+
+
+def bootstrapped(
+    data: Data, draws: Draws, wanted: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[Floats, Floats]]:
+    """(criterion, method) -> (m,) and (m,) the ends of the published 80 % interval of every
+    system's precision: the basic bootstrap, each system's labelled draws resampled by themselves
+    (section 2.2.1). It may leave [0, 1], and has no width where all labels agree. NaN where the
+    precision is undefined.
+    """
+    m = len(data.systems)
+    parts: dict[bytes, list[tuple[tuple[str, str], Floats]]] = {}
+    for criterion, method in wanted:
+        known, terms = _terms(data, draws, criterion, method)
+        parts.setdefault(known.tobytes(), []).append(((criterion, method), terms))
+    ends = {}
+    for mask, of_mask in parts.items():  # those that rest on the same draws, by the same resamples
+        owner = draws.owner[np.frombuffer(mask, dtype=np.bool_)]
+        low = high = np.full(m * len(of_mask), np.nan)
+        if owner.size:
+            every = np.concatenate([terms for _, terms in of_mask], axis=1)
+            found = bootstrap(
+                lambda weights, every=every: weights @ every,  # type: ignore[misc]
+                owner.size,
+                rng=np.random.default_rng(SEED),
+                n_resamples=RESAMPLES,
+                stratum=owner,
+            )
+            low, high = (np.asarray(end) for end in found.confidence_interval(0.8))
+        for at, (key, _) in enumerate(of_mask):
+            mine = slice(m * at, m * (at + 1))
+            value = np.asarray(precision(data, draws, *key).value)
+            is_told = ~np.isnan(value)
+            ends[key] = np.where(is_told, low[mine], np.nan), np.where(is_told, high[mine], np.nan)
+    return ends
+
+
+def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools, Floats]:
+    """(n,) which draws have a label, and of these (k, m) what each adds to the precision of every
+    system.
+    """
+    f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
+    if method != "simple":
+        known = np.asarray(~np.isnan(f).all(axis=1))
+        return known, joint_terms(draws.P[known], draws.owner[known], f[known], draws.overlap)
+    own = f[np.arange(draws.row.size), draws.owner]
+    known = np.asarray(~np.isnan(own))
+    is_own = draws.owner[known, None] == np.arange(len(data.systems))
+    return known, is_own * own[known, None] / np.maximum(is_own.sum(axis=0), 1)
 
 
 def recall(data: Data, criterion: str) -> Estimate | None:

@@ -69,16 +69,33 @@ def saved(
     aided: dict[Key, tuple[Estimate, Design]], alone: dict[Key, tuple[Estimate, Design]], data: Data
 ) -> dict[str, dict[str, float]]:
     """“criterion|distribution” -> submission -> the share of judgments that are saved."""
-    found: dict[str, dict[str, float]] = {}
+    return {
+        "|".join(key[1:]): _shares(data, aided[key][0], estimate)
+        for key, (estimate, _) in alone.items()
+    }
+
+
+def saved_by_best(
+    alone: dict[Key, tuple[Estimate, Design]], data: Data
+) -> dict[str, dict[str, float]]:
+    """“criterion|distribution” -> submission -> the share of judgments that are saved by the one
+    metric that goes best with people, as was published (`algorithm_1`).
+    """
+    found = {}
     for key, (estimate, _) in alone.items():
-        shape = np.shape(estimate.value)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = 1 - _variance(aided[key][0], shape) / _variance(estimate, shape)
-        known = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(estimate.value))
-        found["|".join(key[1:])] = {
-            str(data.systems[column]): float(share[column]) for column in np.flatnonzero(known)
-        }
+        published = algorithm_1(data, *key[1:]) if data.noise else None
+        if published is not None:
+            found["|".join(key[1:])] = _shares(data, published, estimate)
     return found
+
+
+def _shares(data: Data, aided: Estimate, alone: Estimate) -> dict[str, float]:
+    """Submission -> 1 − V/V′, where both are known."""
+    shape = np.shape(alone.value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 1 - _variance(aided, shape) / _variance(alone, shape)
+    known = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
+    return {str(data.systems[column]): float(share[column]) for column in np.flatnonzero(known)}
 
 
 def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:

@@ -25,7 +25,7 @@ from scoring.data import Guess
 from scoring.inclusion import Disclosed
 from scoring.pool import Pool
 
-VERSION = 5
+VERSION = 6
 FOLDS = 5
 MOST_ERROR = 0.25
 """The expected squared error of ½ for what is 0 or 1"""

@@ -32,6 +32,10 @@ from kbpo.tracks.registry import kind_of
 
 AT_MOST = 5000
 """Scores that one call may bring"""
+NOT_PAIRS = (
+    "“{0}” asks which of two texts is better: scores of metrics and judges are not used there, and"
+    " none were stored. Where texts are rated one by one, they are."
+)
 NOT_SCORED = (
     f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s) AND p.instance_id > %s AND NOT EXISTS"
     " (SELECT 1 FROM scores_score c WHERE c.instance_id = p.instance_id AND c.scorer_id = %s)"
@@ -107,6 +111,8 @@ def stated(track: Track) -> set[int]:
 @transaction.atomic
 def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: User) -> Taken:
     """Stores what a judge says, all of it or nothing. Raises CannotTake."""
+    if kind_of(track).opposes:
+        raise CannotTake(NOT_PAIRS.format(track.name))
     if len(scores) > AT_MOST:
         raise CannotTake(f"One call takes at most {AT_MOST:,} scores; these are {len(scores):,}.")
     bad = next((one for one, value in scores if not math.isfinite(value)), None)
@@ -132,6 +138,8 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
 
     Raises BadFile with a report of all that is wrong, or CannotTake.
     """
+    if kind_of(track).opposes:
+        raise CannotTake(NOT_PAIRS.format(track.name))
     report = Report()
     scores: dict[Name, dict[int, float]] = {}
     for instance, scorer, value in _read(track, source, report, named):

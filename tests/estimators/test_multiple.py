@@ -84,6 +84,26 @@ def test_the_same_seed_gives_the_same_board_in_any_block_size(monkeypatch):
     assert compare(values, covariance).critical == one.critical
 
 
+def test_whichever_eigenvectors_a_processor_gives_the_critical_value_is_the_same(monkeypatch):
+    spread = np.eye(4) * 1e-3
+    spread[:2, :2] = 1e-3  # twins: eigenvalues of 0, 1, 1 and 2 thousandths
+
+    def critical() -> float:
+        rng = np.random.default_rng(0)
+        return simultaneous_intervals([0.5, 0.5, 0.6, 0.7], spread, rng=rng).critical
+
+    usual, eigh = critical(), np.linalg.eigh
+    turn = np.diag([-1.0, 1, 1, -1])
+    turn[1:3, 1:3] = [[0.8, -0.6], [0.6, 0.8]]
+
+    def elsewhere(matrix):
+        eigenvalues, vectors = eigh(matrix)
+        return np.add(eigenvalues, [1e-19, 0, 0, 0]), vectors @ turn
+
+    monkeypatch.setattr(np.linalg, "eigh", elsewhere)
+    assert critical() == pytest.approx(usual, rel=1e-12)
+
+
 def test_a_twin_never_differs_and_what_is_certain_always_does():
     twins = np.array([[0.01, 0.01, 0], [0.01, 0.01, 0], [0, 0, 0.01]])
     found = compare([0.5, 0.5, 0.5], twins)

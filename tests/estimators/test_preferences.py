@@ -42,6 +42,28 @@ def test_win_rates_count_every_opponent_alike_and_ties_half():
     assert rates.n.tolist() == [4, 3, 3]
 
 
+@pytest.mark.parametrize("c", [1, 2])
+def test_rates_are_exactly_unbiased_over_all_that_people_may_say(c):
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    left, right = np.repeat(pairs, c, axis=0).T
+    chances = np.repeat([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.4, 0.0, 0.6]], c, axis=0)
+    expected = chances[::c] @ [0.0, 0.5, 1.0]  # of each pair, for the one on the left
+    truth = [(expected[0] + expected[1]) / 2, (1 - expected[0] + expected[2]) / 2]
+    mean, second, told = np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3))
+    for said in itertools.product(range(3), repeat=left.size):
+        chance = float(np.prod(chances[np.arange(left.size), said]))
+        if chance:
+            rates = win_rates(left, right, np.array(said) / 2)
+            mean += chance * rates.value
+            second += chance * np.outer(rates.value, rates.value)
+            told += chance * rates.covariance
+    np.testing.assert_allclose(mean, [*truth, 1.5 - sum(truth)], atol=1e-12)
+    # Each pair's own mean is taken out of its c judgments, and all 3c are the clusters: of pairs
+    # that were judged once or twice the variance is too small.
+    exact = second - np.outer(mean, mean)
+    np.testing.assert_allclose(told, exact * (1 - 1 / c) * 3 * c / (3 * c - 1), atol=1e-12)
+
+
 def test_rates_do_not_depend_on_which_side_a_system_was_shown():
     rng = np.random.default_rng(0)
     left, right, outcome, inputs = drawn(rng, 60, nu=0.5)

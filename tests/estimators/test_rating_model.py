@@ -155,6 +155,8 @@ def test_an_earlier_fit_is_where_the_search_begins():
     again = fit_ratings(metrics, rating, fold, **options, start=first)
     np.testing.assert_allclose(again.g, first.g, atol=1e-9)
     assert set(np.unique(first.scales)) <= set(SCALES)
+    kept = fit_ratings(metrics, 1 - rating, fold, **options, start=first, search=False)
+    np.testing.assert_array_equal(kept.scales, first.scales)
 
 
 @pytest.mark.parametrize(

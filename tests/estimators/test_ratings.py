@@ -165,35 +165,47 @@ def test_what_judges_differ_by_is_exactly_unbiased_over_all_ways_to_hand_out(pat
 
 
 @pytest.mark.parametrize("pi", [(0.4, 0.7, 1.0), (1.0, 1.0, 1.0)])
-def test_the_variance_with_judges_is_exactly_unbiased(pi):
-    chances, judge, noise = np.array(pi), np.array([0, 0, 1]), 0.2
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        [(0, 0), (1, 0), (2, 1)],  # one judgment an output
+        [(0, 0), (0, 1), (1, 0), (2, 1)],  # one output has two
+        [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)],  # two each
+    ],
+)
+def test_the_variance_with_judges_is_exactly_unbiased(pi, pattern):
+    chances, noise = np.array(pi), 0.2
+    item, judge = np.array(pattern).T
+    count = np.bincount(item)
     p = np.array([0.5, 0.3, 0.2])
-    effect = JudgeEffect(sigma_j2=0.01, n_judges=2, n_judgments=3, n_pairs=1)
+    effect = JudgeEffect(sigma_j2=0.01, n_judges=2, n_judgments=item.size, n_pairs=1)
     mean = second = variance = 0.0
     for asked in itertools.product([False, True], repeat=3):
         rows = np.flatnonzero(asked)
         chance = float(np.prod(np.where(asked, chances, 1 - chances)))
-        states = itertools.product(LEVELS, LEVELS, *[(-noise, noise)] * 3)
-        for level0, level1, *errors in states if chance else ():
-            y = F + np.array([level0, level1])[judge] + np.array(errors)
-            alone = difference(
-                p[rows], chances[rows], np.clip(y, 0, 1)[rows] * 0 + F[rows], G[rows], p @ G
-            )
-            # Ratings may leave [0, 1] here; the estimate is linear in them.
-            moved = p[rows] / chances[rows] * (y - F)[rows]
-            influence = alone.influence + moved
-            raw = Estimate(
-                alone.value + moved.sum(),
-                float(np.sum((1 - chances[rows]) * influence**2)),
-                rows.size,
-                influence,
-            )
-            sample = p[rows], chances[rows]
-            noisy = with_rating_noise(raw, *sample, np.ones(rows.size), 0.01 + noise**2)
-            crossed = with_judges(noisy, *sample, judge[rows], np.arange(rows.size), effect)
-            mean += chance / 32 * noisy.value
-            second += chance / 32 * noisy.value**2
-            variance += chance / 32 * crossed.estimate.variance
+        if not chance:
+            continue
+        chance /= 2 ** (2 + item.size)
+        sample, given = (p[rows], chances[rows]), np.array(asked)[item]
+        place = np.searchsorted(rows, item[given])
+        alone = difference(*sample, F[rows], G[rows], p @ G)
+        for levels in itertools.product(LEVELS, repeat=2):
+            for errors in itertools.product((-noise, noise), repeat=item.size):
+                # Ratings may leave [0, 1] here; the estimate is linear in them.
+                said = np.array(levels)[judge] + np.array(errors)
+                moved = p[rows] / chances[rows] * (np.bincount(item, said) / count)[rows]
+                influence = alone.influence + moved
+                raw = Estimate(
+                    alone.value + moved.sum(),
+                    float(np.sum((1 - chances[rows]) * influence**2)),
+                    rows.size,
+                    influence,
+                )
+                noisy = with_rating_noise(raw, *sample, count[rows], 0.01 + noise**2)
+                crossed = with_judges(noisy, *sample, judge[given], place, effect)
+                mean += chance * noisy.value
+                second += chance * noisy.value**2
+                variance += chance * crossed.estimate.variance
     assert mean == pytest.approx(p @ F, abs=1e-12)
     assert variance == pytest.approx(second - mean**2, abs=1e-12)
 
@@ -256,6 +268,56 @@ def test_intervals_hold_with_few_judges_who_rate_many(n_judges):
     naive, crossed = held / 2000
     assert 0.775 < crossed < 0.83, crossed
     assert naive < crossed - 0.04
+
+
+def shares(n_systems, n_judges, share, repeats):
+    """Return how often 80 % intervals hold where judges' levels make up this share of V beside 1."""
+    rng = np.random.default_rng(n_judges)
+    n = 25
+    system = np.repeat(np.arange(n_systems), n)
+    p = np.equal.outer(system, np.arange(n_systems)) / n
+    rows, held = np.arange(system.size), 0.0
+    for _ in range(repeats):
+        judge = rng.permutation(rows.size) % n_judges
+        levels = rng.normal(0, np.sqrt(share * n_judges / n), n_judges)
+        y = rng.normal(0, 1, rows.size) + levels[judge]
+        value = p.T @ y
+        left = y - value[system]
+        influence = p * left[:, None]
+        variance = (left**2 @ p) / (n - 1)
+        degrees = np.full(n_systems, n - 1.0)
+        count = np.full(n_systems, n)
+        alone = Estimate(value, variance, count, influence, degrees_of_freedom=degrees)
+        effect = judge_effect(left, judge, rows)
+        crossed = with_judges(alone, p, np.ones(rows.size), judge, rows, effect)
+        low, high = crossed.estimate.confidence_interval(0.8, method="t")
+        held += float(((low <= 0) & (high >= 0)).mean()) / repeats
+    return held
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n_judges", "share"), [(5, 0.2), (5, 1.0), (10, 1.0)])
+def test_few_judges_whose_levels_are_a_part_of_the_variance_do_not_widen_too_much(n_judges, share):
+    held = shares(n_systems=6, n_judges=n_judges, share=share, repeats=1500)
+    assert 0.78 < held < 0.835, held  # 0.86 to 0.88 if all of V had the judges' degrees of freedom
+
+
+def test_degrees_of_freedom_are_the_judges_as_far_as_the_variance_rests_on_them():
+    p, judge, rows = np.full(4, 0.25), [0, 0, 1, 1], np.arange(4)
+    # Loads ½ and ½; a fourth of σ_j² is in the variance of the ratings already.
+    found = []
+    for level, noise in ((0.0, 0.0), (1e-9, 0.0), (0.02, 0.0), (0.02, 0.01), (1e9, 0.0)):
+        alone = Estimate(0.5, 0.01 + level / 4, 4, np.zeros(4), degrees_of_freedom=3)
+        effect = JudgeEffect(level, 2, 4, 2, noise)
+        crossed = with_judges(alone, p, np.ones(4), judge, rows, effect)
+        found.append(crossed.estimate.degrees_of_freedom)
+    none, little, some, noisy, all_of_it = found
+    assert none == 3
+    assert little == pytest.approx(3, abs=1e-5)
+    # Half of V = 0.01 + 0.02/2 is theirs, with one degree of freedom.
+    assert some == pytest.approx(0.02**2 / (0.01**2 / 3 + 0.01**2))
+    assert noisy == pytest.approx(0.02**2 / (0.01**2 / 3 + 0.015**2))
+    assert all_of_it == pytest.approx(1, rel=1e-3)
 
 
 @pytest.mark.parametrize("c", [1, 2])

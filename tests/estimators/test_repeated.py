@@ -67,20 +67,19 @@ def test_from_a_hundred_labels_on_it_is_at_most_half_wider_than_for_one_look(
 
 
 @pytest.mark.parametrize(
-    ("planned", "size", "widest"),
+    ("planned", "size"),
     [
-        *((planned, size, 1.5) for size in (1.2, 10) for planned in (100, 200, 300, 1_000, 3_000)),
-        (10_000, 1.2, 1.5),
-        (3_000, 1.02, 1.62),
-        (10_000, 1.02, 1.84),
+        *((planned, size) for size in (1.02, 1.2, 10) for planned in (100, 200, 300, 1_000, 3_000)),
+        *((10_000, size) for size in (1.001, 1.02, 1.2)),
     ],
 )
-def test_that_holds_however_little_the_first_hundred_turn_out_to_say_but_of_nearly_all_claims(
-    planned: int, size: float, widest: float
+def test_that_holds_however_little_the_first_hundred_turn_out_to_say(
+    planned: int, size: float
 ) -> None:
     """Of a run that is `size` times what is asked of it, all but a census says nearly all at the
     end: the first hundred have a smaller share of the information than of the judgments, and were
-    taken for early ones, 2.5 times as wide.
+    taken for early ones, 2.5 times as wide. Of 10,000 of 10,200 claims it was still 1.83 times as
+    wide, since B at small times was coarser than the grid, and since looks were too many.
     """
     judged: list[int] = []
     times: list[float] = []
@@ -95,19 +94,21 @@ def test_that_holds_however_little_the_first_hundred_turn_out_to_say_but_of_near
     # Unless the last look, at nearly a hundred, had nearly the same information.
     assert any(100 <= n <= 104 for n in judged), "the first hundred are looked at"
     late = [one for one, n in zip(found, judged, strict=True) if n >= 100]
-    assert max(late) <= widest * norm.ppf(0.9)
+    assert max(late) <= 1.502 * norm.ppf(0.9), "to the last digit of the search"
 
 
 def test_looks_at_any_times_leave_it_no_more_often_than_the_level_says() -> None:
     """Also where looks come at other times than were planned for."""
     rng: Any = np.random.default_rng(3)
     planned = [[count / n for count in looks(n)] for n in (1_000, 3_000)]
+    nearly_all = [1e-5, 2e-4, 0.0034, 0.058, 1.0]  # 10,000 of 10,200 claims
+    planned.append(nearly_all)
     for times in (
         *planned,
         [0.3, 0.37, 0.5, 0.9, 1.0],
         [0.05, 0.2, 0.21 * GROWTH, 0.4, 0.41 * GROWTH, 1.0],
     ):
-        early = 10 * times[0] if times in planned else 0.3
+        early = 2e-4 if times is nearly_all else 10 * times[0] if times in planned else 0.3
         found = np.array(quantiles(times, 0.8, early=early))
         steps = np.sqrt(np.diff([0.0, *times]))
         paths = np.cumsum(rng.normal(size=(40_000, len(times))) * steps, axis=1) / np.sqrt(times)

@@ -26,7 +26,6 @@ SHOWN = 12
 @pytest.fixture
 def _at_once(settings: Any) -> None:
     settings.DEBOUNCE_SECONDS = 0
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.mark.django_db

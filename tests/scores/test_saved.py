@@ -84,7 +84,7 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     two = study.judgments(0.03, people=2, aided=False)
     assert aided.judgments < alone.judgments < two.judgments
     page = Client().get("/tracks/answers/metrics/").content.decode()
-    assert "judge" in page and "What limits the worth" in page
+    assert "judge alone saves " in page and "What limits the worth" in page
     assert "Texts stand here once judgments of them are public" in page
     assert 'class="num strong"' in page or 'class="num some"' in page, "it is biased"
     Label.objects.update(public_at=clock.now())
@@ -212,6 +212,14 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(studied:
     people = Client().get(f"{address}&helped=0").content.decode()
     written = f"{100 * mean.low80:.1f}–{100 * mean.high80:.1f}"
     assert written in people.replace("; people alone", "") and 'class="iv-alone"' not in people
+    best, saved = mean_of(studied, "algorithm_1", "B"), shown.rows[0].saved_by_best
+    assert best.low80 is not None and best.high80 is not None
+    assert best.variance is not None and mean.variance is not None
+    by_row = {row.submission.name: row.saved_by_best for row in shown.rows}
+    assert by_row["B"] == pytest.approx(1 - best.variance / mean.variance, abs=0.02) and saved
+    by_one = Client().get(f"{address}&helped=best").content.decode()
+    assert f"{100 * best.low80:.1f}–{100 * best.high80:.1f}" in by_one
+    assert "judge alone makes unnecessary" in by_one and 'class="iv-alone"' in by_one
     assert Client().get(f"{address}&helped=2").status_code == 404
     Submission.objects.filter(pk=reference.pk).update(role="system")
     assert signs_of(studied.track)["references"] == [], "ranks are made again"

@@ -56,6 +56,7 @@ def reach_of(submission: Submission) -> list[Reach]:
     own = [
         submission.pk,
         submission.received_at,
+        submission.sampled_at,  # after a restore of the database it may be sampled anew
         submission.file_digest,
         submission.predictions.count(),
     ]

@@ -40,7 +40,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     track, kind, criterion, evaluation = _asked(request, slug)
     told = _told(evaluation, criterion)
     study = study_of(kind, criterion, told)
-    names = _names(evaluation)
+    names, rows = _names(evaluation), _scorers(told)
     context: dict[str, Any] = {
         "track": track,
         "kind": kind,
@@ -50,7 +50,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "criteria": _criteria(track, kind, criterion),
         "told": told,
         "fewest": FEWEST,
-        "scorers": _scorers(told),
+        "scorers": rows,
+        "best": _best(rows) if "together" in told else None,
         "prompts": _prompts(kind, evaluation),
         "contours": _contours(told),
         "systems": names,
@@ -113,6 +114,16 @@ def _scorers(told: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def _best(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """What all together are worth, and the metric or judge that is worth most by itself; None where
+    either is not known.
+    """
+    known = [row for row in rows[1:] if row.get("worth") is not None]
+    if not known or rows[0].get("worth") is None:
+        return None
+    return {"together": rows[0], "single": known[0]}
 
 
 def _saves(worth: float | None) -> float | None:

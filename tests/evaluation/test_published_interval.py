@@ -1,0 +1,65 @@
+"""The interval of the publication: the basic bootstrap of draws with replacement."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from kbpo.evaluation.run import _bootstrapped
+from scoring.data import Draws
+from scoring.published import bootstrapped, precision
+
+N, RIGHT = 60, 42
+
+
+def drawn(labels: list[list[float]]) -> tuple[Any, Draws]:
+    """Systems that state apart from each other, each with so many draws of its own."""
+    m = len(labels)
+    owner = np.repeat(np.arange(m), [len(one) for one in labels])
+    flat = np.array([label for one in labels for label in one])
+    data = SimpleNamespace(
+        systems=list(range(m)),
+        judged=np.arange(owner.size),
+        f={"relation": np.repeat(flat[:, None], m, axis=1)},
+    )
+    P = np.where(owner[:, None] == np.arange(m), 0.01, 0.0)
+    return data, Draws("instance", np.arange(owner.size), owner, P, np.diag(np.full(m, 0.01)))
+
+
+@pytest.mark.parametrize("method", ["simple", "joint"])
+def test_it_is_the_reflected_binomial_where_a_mean_of_labels_is_resampled(method: str) -> None:
+    """Each system's draws by themselves, labelled ones alone; no width where all labels agree."""
+    missing = [float("nan")] * 5
+    mixed = [1.0] * RIGHT + [0.0] * (N - RIGHT)
+    data, draws = drawn([mixed + missing, [1.0] * 20, missing])
+    low, high = bootstrapped(data, draws, [("relation", method)])["relation", method]
+    share = RIGHT / N
+    assert 2 * share - low[0] == pytest.approx(binom.ppf(0.9, N, share) / N, abs=1.01 / N)
+    assert 2 * share - high[0] == pytest.approx(binom.ppf(0.1, N, share) / N, abs=1.01 / N)
+    assert low[0] < precision(data, draws, "relation", method).value[0] < high[0]
+    assert low[1] == pytest.approx(1.0) and high[1] == pytest.approx(1.0)
+    assert np.isnan(low[2]) and np.isnan(high[2])
+    every = bootstrapped(data, draws, [("relation", "joint"), ("relation", "simple")])
+    np.testing.assert_allclose(low, every["relation", method][0], atol=1e-12)
+
+
+def test_an_evaluation_keeps_it_for_every_system_that_has_one() -> None:
+    data, draws = drawn([[1.0, 0.0] * 20, [float("nan")] * 3])
+    data.systems, data.draws = [41, 42], {"instance": draws}
+    told = _bootstrapped(data, ("relation",), ("simple", "joint"))
+    assert told.keys() == {"relation|instance"}
+    for of_method in told["relation|instance"].values():
+        (pk, (low, high)), *others = of_method.items()
+        assert pk == "41" and low < 0.5 < high and not others
+    data.draws = {}
+    assert _bootstrapped(data, ("relation",), ("simple",)) == {}
+
+
+def test_without_a_label_there_is_none() -> None:
+    data, draws = drawn([[float("nan")] * 3])
+    (ends,) = bootstrapped(data, draws, [("relation", "joint")]).values()
+    assert all(np.isnan(end).all() for end in ends)
