@@ -77,6 +77,7 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Expert
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:
         raise CannotAsk(f"Say what is wrong with the judgment, in {LEAST_NOTE} characters or more.")
+    one_at_a_time("annotation.dispute", submission.track_id)
     mine = ExpertCheck.objects.filter(
         kind="dispute", status="open", submission__team=submission.team_id
     )
@@ -114,6 +115,7 @@ def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
     question = asked.order_by("-pk").first()
     if question is None:
         raise CannotAsk("Nobody was asked about all names of this document.")
+    one_at_a_time("annotation.dispute", row.track_id)
     if ExpertCheck.objects.filter(
         track=row.track, target=question.target_id, kind="dispute", status="open"
     ).exists():

@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, Q
 
 from estimators.noise import expert_probabilities
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
-from kbpo.experts.queue import Outcome, close, free_for
+from kbpo.experts.queue import NOBODY, Outcome, close, locked, may_answer
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
-from kbpo.submissions.interest import has_stake
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids
@@ -149,10 +148,10 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
     sample.
     """
     one_at_a_time("draw checks", row.track_id)
-    locked = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
-    if locked.ended_at is not None:
-        return locked
-    waiting = locked.checks.filter(answered_at__isnull=True)
+    ended = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if ended.ended_at is not None:
+        return ended
+    waiting = ended.checks.filter(answered_at__isnull=True)
     least = waiting.aggregate(least=Min("order"))["least"]
     n, _ = waiting.delete()
     note(
@@ -163,11 +162,11 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
         track=row.track.slug,
         after=f"round {row.number}, {n} not answered",
     )
-    locked.released = 1.0 if least is None else least
-    locked.ended_at = clock.now()
-    locked.save(update_fields=["released", "ended_at"])
+    ended.released = 1.0 if least is None else least
+    ended.ended_at = clock.now()
+    ended.save(update_fields=["released", "ended_at"])
     nudge("estimate")
-    return locked
+    return ended
 
 
 def _end_if_done(row: ExpertRound) -> None:
@@ -175,24 +174,22 @@ def _end_if_done(row: ExpertRound) -> None:
         ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=clock.now())
 
 
-def has_stake_in(check: ExpertCheck, expert: User) -> bool:
-    """Return whether a team of this expert states something about what is checked."""
-    return ExpertCheck.objects.filter(has_stake(expert), pk=check.pk).exists()
-
-
 @transaction.atomic
-def answer(check: ExpertCheck, user: User, raw: dict[str, Any], value: dict[int, Any]) -> Outcome:
+def answer(
+    check: ExpertCheck,
+    user: User,
+    raw: dict[str, Any],
+    value: dict[int, Any],
+    judged: Q = NOBODY,
+) -> Outcome:
     """Return what became of an expert's answer; the last one of a round ends it. An empty value: it
     cannot be answered.
     """
     one_at_a_time("draw checks", check.track_id)
-    row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
-    if row is None or row.status != "open":
-        return Outcome.ALREADY
-    if not ExpertCheck.objects.filter(free_for(user), pk=row.pk).exists():
-        return Outcome.LOST
-    close(row, raw, value, user)
-    assert row.round is not None
-    _end_if_done(row.round)
-    nudge("estimate")
-    return Outcome.STORED
+    row = locked(check)
+    outcome = may_answer(row, user, judged)
+    if outcome is Outcome.STORED and row is not None and row.round is not None:
+        close(row, raw, value, user)
+        _end_if_done(row.round)
+        nudge("estimate")
+    return outcome

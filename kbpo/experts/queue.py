@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from kbpo import clock
 from kbpo.accounts.models import User
@@ -27,6 +27,7 @@ class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # answered before: the first answer counts
     LOST = "lost"  # somebody else has it now
+    NOT_YOURS = "not yours"  # they raised, judged or state what is asked
 
 
 def waiting(track: Track) -> QuerySet[ExpertCheck]:
@@ -35,12 +36,15 @@ def waiting(track: Track) -> QuerySet[ExpertCheck]:
 
 
 def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
-    """Return what an expert may answer, be it in another's hands: nothing that they raised as a
-    dispute, nothing that they judged as one of the crowd (`judged`), and nothing that a team of
-    theirs states.
+    """Return what an expert may answer, be it in another's hands: nothing about which they raised a
+    dispute, nothing that they judged as one of the crowd (`judged`), nothing that a team of theirs
+    states, and to correct scores nothing that they answered for another reason.
     """
-    raised = Q(kind="dispute", raised_by=expert)
-    return waiting(track).exclude(raised).exclude(judged).exclude(has_stake(expert))
+    same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
+    raised = Exists(same.filter(kind="dispute", raised_by=expert))
+    said = Q(kind="check") & Exists(same.filter(status="answered", expert=expert))
+    rows = waiting(track).exclude(raised).exclude(said)
+    return rows.exclude(judged).exclude(has_stake(expert))
 
 
 def free_for(expert: User) -> Q:
@@ -69,17 +73,33 @@ def take(track: Track, expert: User, kind: str, judged: Q = NOBODY) -> ExpertChe
 
 
 @transaction.atomic
-def hold(check: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> Outcome:
-    """Return what became of a draft: the check stays with its expert for another half an hour. Who
-    takes over what another left begins anew.
+def hold(
+    check: ExpertCheck, expert: User, judged: Q = NOBODY, draft: dict[str, Any] | None = None
+) -> Outcome:
+    """Return what became of a draft: the check, which is what is stored now, stays with its expert
+    for another half an hour. Who takes over what another left begins anew.
     """
-    row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
+    row = locked(check)
+    outcome = may_answer(row, expert, judged)
+    if outcome is Outcome.STORED and row is not None:
+        _give(row, expert, draft)
+        check.draft = row.draft
+    return outcome
+
+
+def locked(check: ExpertCheck) -> ExpertCheck | None:
+    """Return a check as it is stored, for this transaction alone; None if its round was ended."""
+    return ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
+
+
+def may_answer(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Outcome:
+    """Return `STORED` if an expert may answer a locked check now, or why not."""
     if row is None or row.status != "open":
         return Outcome.ALREADY
-    if not ExpertCheck.objects.filter(free_for(expert), pk=row.pk).exists():
-        return Outcome.LOST
-    _give(row, expert, draft)
-    return Outcome.STORED
+    mine = askable(row.track, expert, judged).filter(pk=row.pk)
+    if not mine.exists():
+        return Outcome.NOT_YOURS
+    return Outcome.STORED if mine.filter(free_for(expert)).exists() else Outcome.LOST
 
 
 def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:

@@ -16,9 +16,14 @@ from annotation.questions import ask
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.accounts.teams import join, remove
+from kbpo.experts import queue
 from kbpo.instances.models import Instance, Target
 from kbpo.money.purpose import Purpose
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.content.store import store
+from kbpo.tracks.generation.declared import _pair as compared
+from kbpo.tracks.generation.models import Written
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -128,6 +133,52 @@ def test_a_whole_document_is_not_read_by_who_states_something_in_it(
     teams[0].team.members.add(member)
     assert lease.open_to(worker_of(member)) == 1
     assert lease.open_to(worker_of(other)) == 2
+
+
+def test_who_wrote_one_of_two_texts_does_not_compare_them(
+    teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
+) -> None:
+    """Another team's private run states the pair; ours, whose text it shows, does not."""
+    ours, theirs = teams
+    HIT.objects.update(status="closed")
+    for key, text in (("d1", "what we wrote"), ("d2", "what people wrote")):
+        pair = compared(key, "what they wrote", text, 1)
+        store(theirs.pk, track.corpus, "pair-f00d", [pair])
+        Written.objects.create(submission=theirs, key=key, text="what they wrote", line=1)
+        shown = Target.objects.get(kind="pair-f00d", content__input=key)
+        question = Question.objects.create(
+            status="published", track=track, target=shown, interface="relation", order=0.5,
+            payer=theirs.purpose, price="1.00", reward="1.00",
+        )  # fmt: skip
+        hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
+        hit.questions.add(question)
+        ExpertCheck.objects.create(
+            track=track, kind="disagreement", target=shown, order=0.5, payload={}
+        )
+    Written.objects.create(submission=ours, key="d1", text="what we wrote", line=1)
+    Written.objects.create(submission=ours, key="d2", text="something else", line=2)
+    member, other = annotator("member"), annotator("other")
+    assert lease.open_to(worker_of(member)) == lease.open_to(worker_of(other)) == 2
+    ours.team.members.add(member)
+    assert lease.open_to(worker_of(member)) == 1
+    assert lease.open_to(worker_of(other)) == 2
+    (check,) = queue.askable(track, member)
+    assert check.target.content["input"] == "d2"
+    assert queue.askable(track, other).count() == 2
+
+
+def test_who_joins_a_team_does_not_go_on_with_what_it_pays_for(
+    teams: tuple[Submission, Submission], annotator: Callable[[str], User]
+) -> None:
+    member = annotator("member")
+    worker = worker_of(member)
+    HIT.objects.exclude(questions__payer_number=teams[0].pk).update(status="closed")
+    begun = lease.lease(worker)
+    assert begun is not None and lease.stop(begun, {"holds": ["half an answer"]})
+    again = lease.lease(worker)
+    assert again == begun and lease.stop(begun, {"holds": ["half an answer"]})
+    join(teams[0].team, member)
+    assert lease.lease(worker) is None
 
 
 def test_an_expert_does_not_decide_what_his_own_team_states(

@@ -47,6 +47,10 @@ def site(
     return who, list(dict.fromkeys([*shown, *addresses_of(judged, toy)]))
 
 
+def test_what_no_stranger_changes_is_there_to_be_watched() -> None:
+    assert kept()
+
+
 @pytest.mark.soak
 def test_nobody_gets_or_changes_what_is_anothers(
     site: tuple[dict[str, Knocker], list[str]],

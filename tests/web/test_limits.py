@@ -7,13 +7,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.tokens import default_token_generator
+from django.core import signing
 from django.core.cache.backends.redis import RedisCache
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
 from annotation.workers import volunteer
 from annotation.workers.models import Application, Intake
 from kbpo.accounts import limits
+from kbpo.accounts.models import User
 from kbpo.web.address import address_of
 from kbpo.web.public import ask, throttle
 from tests.conftest import PASSWORD, Toy
@@ -84,22 +89,87 @@ def test_many_addresses_do_not_try_one_name_and_its_owner_gets_in(
     assert log_in(owner, "rosa", PASSWORD, "192.0.2.201").status_code == 302
 
 
-def test_a_known_browser_may_not_guess_either(toy: Toy, redis: str) -> None:
+def test_strangers_behind_the_owners_address_do_not_lock_the_owner_out(
+    toy: Toy, settings: Any, redis: str
+) -> None:
+    settings.PROXIES = 1
     owner = Client()
-    log_in(owner, "rosa", PASSWORD)
+    assert log_in(owner, "rosa", PASSWORD).status_code == 302
+    owner.post(reverse("logout"))
+    for _ in range(2 * throttle.PAIR.most):
+        log_in(Client(), "rosa", "nonsense")
+    for number in range(throttle.ADDRESS.most):
+        log_in(Client(), f"name{number}", "nonsense")
+    assert WAIT in log_in(Client(), "rosa", PASSWORD).content.decode()
+    assert log_in(owner, "rosa", PASSWORD).status_code == 302
+    assert WAIT in log_in(Client(), "rosa", PASSWORD).content.decode(), "that forgives nobody else"
+
+
+def test_a_known_browser_may_not_guess_either(toy: Toy, redis: str) -> None:
+    """Nor by logging in as somebody else in between, who has used it as well."""
+    owner = Client()
+    for name in ("tim", "rosa"):
+        log_in(owner, name, PASSWORD)
+        owner.post(reverse("logout"))
+    for number in range(throttle.BROWSER.most):
+        log_in(owner, "rosa", "nonsense")
+        if number == 3:
+            assert log_in(owner, "tim", PASSWORD).status_code == 302
+            owner.post(reverse("logout"))
+    assert WAIT in log_in(owner, "rosa", PASSWORD).content.decode()
+    assert log_in(Client(), "rosa", PASSWORD).status_code == 302, "elsewhere nothing was tried"
+
+
+def test_who_takes_the_name_in_other_letters_is_not_the_owner(toy: Toy, redis: str) -> None:
+    User.objects.create_user("ROSA", password=PASSWORD)
+    client = Client()
+    assert log_in(client, "ROSA", PASSWORD).status_code == 302
+    client.post(reverse("logout"))
+    for _ in range(throttle.PAIR.most):
+        log_in(Client(), "rosa", "nonsense")
+    assert WAIT in log_in(client, "rosa", PASSWORD).content.decode()
+
+
+def test_who_is_locked_out_gets_in_by_a_link_that_was_sent(toy: Toy, redis: str) -> None:
+    rosa = toy.users["Rosa"]
+    for _ in range(throttle.PAIR.most):
+        log_in(Client(), "rosa", "nonsense")
+    owner = Client()
+    assert WAIT in log_in(owner, "rosa", PASSWORD).content.decode()
+    address = reverse(
+        "password_reset_confirm",
+        args=[
+            urlsafe_base64_encode(force_bytes(rosa.pk)),
+            default_token_generator.make_token(rosa),
+        ],
+    )
+    form = owner.get(address)["Location"]
+    said = {"new_password1": "a long new secret", "new_password2": "a long new secret"}
+    assert owner.post(form, said).status_code == 302
+    assert log_in(owner, "rosa", "a long new secret").status_code == 302
+
+
+def test_the_browser_in_which_an_account_was_made_is_known(
+    toy: Toy, settings: Any, redis: str
+) -> None:
+    Intake.objects.create(volunteers=Intake.Volunteers.QUEUE)
+    secret = "a long new secret"
+    said = {"username": "vera", "password1": secret, "password2": secret}
+    owner = Client()
+    assert owner.post(reverse("annotate_volunteer"), said).status_code == 302
     owner.post(reverse("logout"))
     for _ in range(throttle.PAIR.most):
-        log_in(owner, "rosa", "nonsense")
-    assert WAIT in log_in(owner, "rosa", PASSWORD).content.decode()
+        log_in(Client(), "vera", "nonsense")
+    assert log_in(owner, "vera", secret).status_code == 302
 
 
 def test_nobody_writes_the_cookie_of_a_known_browser(toy: Toy, redis: str) -> None:
-    for number in range(throttle.NAME.most):
+    for _ in range(throttle.NAME.most):
         throttle.NAME.count("rosa")
-        assert number >= 0
-    client = Client()
-    client.cookies[throttle.COOKIE] = '["rosa"]'
-    assert WAIT in log_in(client, "rosa", PASSWORD).content.decode()
+    for written in ('["rosa"]', '["1","rosa"]', signing.dumps(["1", "rosa"]), ""):
+        client = Client()
+        client.cookies[throttle.COOKIE] = written
+        assert WAIT in log_in(client, "rosa", PASSWORD).content.decode()
 
 
 def sign_up(name: str, address: str) -> Any:

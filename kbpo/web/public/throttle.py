@@ -1,11 +1,15 @@
 """Slows down those who guess passwords, and locks nobody out of their own account.
 
 Three counts of failures: of an address for one name, of an address over all names, of a name over
-all addresses. The last one could be used to lock somebody out; so a browser in which somebody has
-logged in before carries a signed cookie, and is not held up by what strangers do to its owner.
+all addresses. Each could be used to lock somebody out, be it from behind the same address; so a
+browser in which somebody has logged in before carries a signed cookie with a number of its own. For
+the names in it what that browser tried counts, and nothing that is tried elsewhere.
 """
 
 from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
 
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
@@ -15,27 +19,40 @@ from kbpo.accounts.models import User
 from kbpo.web.address import address_of
 
 QUARTER = 15 * 60
+BROWSER = Limit("login.browser", 8, QUARTER)
 PAIR = Limit("login.pair", 8, QUARTER)
 ADDRESS = Limit("login.address", 40, QUARTER)
 NAME = Limit("login.name", 60, QUARTER)
-COOKIE, SALT = "kbpo_known", "kbpo.web.known_browser"
+COOKIE, SALT = "kbpo_known", "kbpo.web.browser"
 A_YEAR = 365 * 24 * 3600
+MOST_NAMES = 5
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the cookie of a browser says: its number, which it keeps, and who has logged in with
+    it, the last one first.
+    """
+
+    number: str
+    names: tuple[str, ...]
 
 
 def is_paused(request: HttpRequest, name: str) -> bool:
-    """Return whether too much was tried in the last quarter of an hour: from this address, or for
-    this name from anywhere by browsers that its owner has never used.
+    """Return whether too much was tried in the last quarter of an hour: with this browser, where
+    its owner has used it before; else from this address, or for this name from anywhere.
     """
+    if (known := _known(request)) is not None and name in known.names:
+        return BROWSER.is_reached(known.number, name)
     address = address_of(request)
-    if PAIR.is_reached(address, name):
-        return True
-    if _is_known(request, name):
-        return False
-    return ADDRESS.is_reached(address) or NAME.is_reached(name)
+    return PAIR.is_reached(address, name) or ADDRESS.is_reached(address) or NAME.is_reached(name)
 
 
 def count_failure(request: HttpRequest, name: str) -> None:
     """Nothing; one more failure is remembered."""
+    if (known := _known(request)) is not None and name in known.names:
+        BROWSER.count(known.number, name)
+        return
     address = address_of(request)
     PAIR.count(address, name)
     ADDRESS.count(address)
@@ -43,16 +60,22 @@ def count_failure(request: HttpRequest, name: str) -> None:
 
 
 def forgive(request: HttpRequest, name: str) -> None:
-    """Nothing; what this address tried for this name is forgotten: the right password was given."""
-    PAIR.forget(address_of(request), name)
+    """Nothing; what was tried for this name with this browser, or else from this address, is
+    forgotten: the right password was given.
+    """
+    if (known := _known(request)) is not None and name in known.names:
+        BROWSER.forget(known.number, name)
+    else:
+        PAIR.forget(address_of(request), name)
 
 
 def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Nothing; the browser carries from now on that its user has logged in here."""
-    names = [one for one in _names_of(request) if one != user.username][:4]
+    """Nothing; the browser carries from now on that its user has shown here whose account it is."""
+    known = _known(request) or _Known(secrets.token_urlsafe(12), ())
+    names = [user.username, *(one for one in known.names if one != user.username)]
     response.set_cookie(
         COOKIE,
-        signing.dumps([user.username, *names], salt=SALT),
+        signing.dumps([known.number, *names[:MOST_NAMES]], salt=SALT),
         max_age=A_YEAR,
         secure=request.is_secure(),
         httponly=True,
@@ -60,14 +83,10 @@ def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
     )
 
 
-def _is_known(request: HttpRequest, name: str) -> bool:
-    return name.strip().lower() in [one.lower() for one in _names_of(request)]
-
-
-def _names_of(request: HttpRequest) -> list[str]:
-    """Return who has logged in with this browser, the last one first."""
+def _known(request: HttpRequest) -> _Known | None:
+    """Return what the browser's cookie says; None without one that we signed."""
     try:
-        said = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=A_YEAR)
-    except signing.BadSignature:
-        return []
-    return [str(one) for one in said] if isinstance(said, list) else []
+        number, *names = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=A_YEAR)
+    except (signing.BadSignature, TypeError, ValueError):
+        return None
+    return _Known(number, tuple(names))

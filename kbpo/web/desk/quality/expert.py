@@ -36,11 +36,11 @@ NOTHING = "No judgment of this track waits for a check."
 NOTHING_PICKED = "No judgment of this track waits for you."
 LOST = "Somebody else has this one in hand now. Here is the next."
 ALREADY = "This one was checked already. Here is the next."
-OWN_TEAM = "Your own team states something about this one; somebody else has to check it."
 NOT_YOURS = (
     "You raised, read or answered this one yourself, or your own team states something about it:"
     " somebody else must look at it."
 )
+WHY_NOT = {Outcome.LOST: LOST, Outcome.ALREADY: ALREADY, Outcome.NOT_YOURS: NOT_YOURS}
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,9 @@ def _page(
 
 def _draft(request: HttpRequest, door: Door, slug: str, pk: int) -> HttpResponse:
     row, user = door.find(slug, pk), admin_of(request)
-    mine = queue.askable(row.track, user, judged_by(user)).filter(pk=pk).exists()
-    outcome = queue.hold(row, user, raw_of(request.POST)) if mine else Outcome.LOST
+    outcome = queue.hold(row, user, judged_by(user), raw_of(request.POST))
     if outcome is not Outcome.STORED:
-        gone = row.status != "open" or outcome is Outcome.ALREADY
-        return JsonResponse({"error": ALREADY if gone else LOST}, status=409)
+        return JsonResponse({"error": WHY_NOT[outcome]}, status=409)
     return JsonResponse(
         {"saved": clock.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
     )
@@ -149,21 +147,17 @@ def check(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = rows.filter(track__slug=slug, pk=pk, kind="check").first()
     if row is None:  # its round was ended, and with it what was open
         return _told(request, user, get_object_or_404(Track, slug=slug), Outcome.ALREADY)
-    if draw.has_stake_in(row, user):
-        messages.info(request, OWN_TEAM)
-        return _to_next(request, user, row.track)
     if request.method == "POST":
         return _answer_check(request, user, row)
-    outcome = queue.hold(row, user)
+    outcome = queue.hold(row, user, judged_by(user))
     if outcome is not Outcome.STORED:
         return _told(request, user, row.track, outcome)
-    row.refresh_from_db(fields=["draft"])
     return _page(request, CHECKS, row, row.draft)
 
 
 def _told(request: HttpRequest, user: User, track: Track, outcome: Outcome) -> HttpResponse:
     if outcome is not Outcome.STORED:
-        messages.info(request, LOST if outcome is Outcome.LOST else ALREADY)
+        messages.info(request, WHY_NOT[outcome])
     return _to_next(request, user, track)
 
 
@@ -172,9 +166,12 @@ def _answer_check(request: HttpRequest, user: User, row: ExpertCheck) -> HttpRes
     try:
         value = answered_by(question_of(row), raw)
     except BadAnswer as bad:
-        queue.hold(row, user, raw)
+        outcome = queue.hold(row, user, judged_by(user), raw)
+        if outcome is not Outcome.STORED:
+            return _told(request, user, row.track, outcome)
         return _page(request, CHECKS, row, raw, error=str(bad))
-    return _told(request, user, row.track, draw.answer(row, user, raw, value))
+    outcome = draw.answer(row, user, raw, value, judged_by(user))
+    return _told(request, user, row.track, outcome)
 
 
 @require_POST
@@ -220,10 +217,10 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if row.kind == "random" and row != picked.next_of(row.track, user):
         # what was drawn at random is answered in its own order
         return redirect("adjudicate_next", slug=slug)
-    if queue.hold(row, user) is not Outcome.STORED:
-        messages.info(request, LOST)
+    outcome = queue.hold(row, user, judged_by(user))
+    if outcome is not Outcome.STORED:
+        messages.info(request, WHY_NOT[outcome])
         return redirect("adjudicate_next", slug=slug)
-    row.refresh_from_db(fields=["draft"])
     return _page(request, PICKS, row, row.draft)
 
 
@@ -233,7 +230,7 @@ def _answer_picked(request: HttpRequest, row: ExpertCheck, user: User) -> HttpRe
     try:
         picked.answer(row, raw, user)
     except BadAnswer as bad:
-        queue.hold(row, user, raw)
+        queue.hold(row, user, judged_by(user), raw)
         return _page(request, PICKS, row, raw, error=str(bad))
     except CannotAsk as gone:
         messages.info(request, str(gone))

@@ -59,15 +59,16 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         bounds=(-1.0, 1.0),
         ticks=3,
     )
+    policy = policy_of(found)
     context = {
         "track": found,
         "lines": lines,
         "by_batch": by_batch,
         "axis": axis,
-        "policy": policy_of(found),
+        "policy": policy,
         "golds": standings(found),
         "published": PUBLISHED_KAPPA,
-        "signals": [(kind, NAMES[kind], kind in policy_of(found).exclude_for) for kind in SIGNALS],
+        "signals": [(kind, NAMES[kind], kind in policy.exclude_for) for kind in SIGNALS],
         "refusal": refusal,
         "exports": list(EXPORTS),
     }
@@ -105,14 +106,15 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = _change_gold(request, found) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-gold", slug=slug)
+    policy = policy_of(found)
     context = {
         "track": found,
-        "policy": policy_of(found),
+        "policy": policy,
         "golds": standings(found),
         "money": money_left(found),
         "candidates": [(candidate, _named(candidate)) for candidate in candidates(found, 20)],
         "refusal": refusal,
-        "percent": f"{100 * policy_of(found).gold_rate:g}",
+        "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),
     }
     return render(request, "desk/gold.html", context, status=422 if refusal else 200)
