@@ -219,11 +219,13 @@ class Worker:
         return f"/annotate/next/?kind={self.kind}" if self.kind else "/annotate/next/"
 
     def log_in(self) -> None:
-        form = self.browser.get(self.login_path).form()
-        name, password = self.login
-        page = self.browser.submit(
-            form, {**form.values(), "username": [name], "password": [password]}
-        )
+        page = self.browser.get(self.login_path)
+        if page.path.startswith(self.login_path):  # else still logged in, and led past it
+            name, password = self.login
+            form = page.form()
+            page = self.browser.submit(
+                form, {**form.values(), "username": [name], "password": [password]}
+            )
         if page.path.startswith(self.login_path):
             raise PermissionError("the login was refused")
         self.known = True

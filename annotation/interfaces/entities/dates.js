@@ -52,6 +52,11 @@ export function weekdayOf(text) {
   return name[0].toUpperCase() + name.slice(1);
 }
 
+/** Whether two words are a day or a month that is told by another: "last March", "next Saturday". */
+export function isToldByAnother(first, word) {
+  return /^(last|next)$/i.test(first) && (dayOf(word.toLowerCase()) >= 0 || Boolean(month(word)));
+}
+
 /** The date that "Saturday", "yesterday" or "last March" most likely is in a text of that day: a day that news name is
  * the one before, unless they say that it is to come. "" where that cannot be told; whoever judges decides. */
 export function proposedDate(text, written) {

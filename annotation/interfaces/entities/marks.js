@@ -3,7 +3,7 @@
 // A state is a value: { mentions, links, names, read }. A mention is { id, first, last, type, entity, value, open };
 // tokens first … last - 1; `guessed` if nobody chose its entity. Nothing here touches the page.
 
-import { isDate, looksLikeDate, normalDate, proposedDate } from "./dates.js";
+import { isDate, isToldByAnother, looksLikeDate, normalDate, proposedDate } from "./dates.js";
 import { History } from "../shared/history.js";
 
 const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|whose|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
@@ -146,7 +146,7 @@ export class Marks {
       const end = () => this.dateEnd(at, marked) || this.endOf(at, marked, (word) => /^\p{Lu}/u.test(word), "of");
       if (again.has(at)) return [at, Math.max(again.get(at), this.looksNamed(at) ? end() : 0)]; // “Osted”, then “Osted Line”
       const inside = at > 0 && step > 0 && !marked[at - 1] && this.sentenceOf[at - 1] === this.sentenceOf[at];
-      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [at, end()];
+      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [this.dateBegin(at, marked), end()];
       if (this.isCue(at) && !(inside && this.isCue(at - 1))) return this.around(at, marked);
     }
     return null;
@@ -165,6 +165,12 @@ export class Marks {
       }
     }
     return found;
+  }
+
+  /** Where “last March” begins that is found at its month; the word itself elsewhere. */
+  dateBegin(at, marked) {
+    const whole = this.dateType && at > 0 && !marked[at - 1] && this.sentenceOf[at - 1] === this.sentenceOf[at];
+    return whole && isToldByAnother(this.words[at - 1], this.words[at]) ? at - 1 : at;
   }
 
   /** Where “October 25, 1942” ends that begins at a word; 0 if no date does. */

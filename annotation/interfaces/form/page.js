@@ -1,6 +1,6 @@
 // The form page: keys, drafts, what is missing. Without it the page is a plain form that works.
 
-import { Draft, minutesOf, plural } from "../shared/draft.js";
+import { Draft } from "../shared/draft.js";
 import { send, wayBack } from "../shared/sending.js";
 
 /** Brings the question that stands on the page to life. */
@@ -35,11 +35,10 @@ function begin() {
 
   class FormDraft extends Draft {
     tell() {
-      const yours = `This question is yours for another ${plural(minutesOf(this.leaseEnds - Date.now()), "minute")}.${this.session()}`;
       if (this.loggedOut) this.kept.replaceChildren(...wayBack(this.loggedOut));
       else if (this.failing) this.kept.textContent = this.unsaved();
       else if ("framed" in form.dataset) this.kept.textContent = this.savedAt ? "Draft saved." : form.dataset.framed;
-      else this.kept.textContent = `${this.savedAt ? "Draft saved." : "Saved on the server after every answer."} ${yours}`;
+      else this.kept.textContent = `${this.savedAt ? "Draft saved." : "Saved on the server after every answer."} ${this.yours("question")}`;
     }
   }
 

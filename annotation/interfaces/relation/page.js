@@ -3,7 +3,7 @@
 // It does not import keys.js: under hashed file names that would be a second copy of it with a second listener. Keys that
 // depend on the step at hand are taken here, before keys.js sees them; what it prints and fires stands in the HTML.
 
-import { CARRIED, Draft, minutesOf, plural } from "../shared/draft.js";
+import { CARRIED, Draft } from "../shared/draft.js";
 import { History } from "../shared/history.js";
 import { send, wayBack } from "../shared/sending.js";
 import { keep as keepHere, recall } from "../shared/store.js";
@@ -142,12 +142,11 @@ function begin() {
     remember() { this.here = keepHere(this.store, JSON.stringify(snapshot())); }
 
     tell() {
-      const yours = `This question is yours for another ${plural(minutesOf(this.leaseEnds - Date.now()), "minute")}.${this.session()}`;
       if (this.loggedOut) this.kept.replaceChildren(...wayBack(this.loggedOut));
       else if (this.failing) this.kept.textContent = this.unsaved();
       else if ("framed" in form.dataset) this.kept.textContent = this.savedAt ? "Draft saved." : form.dataset.framed;
-      else if (this.savedAt) this.kept.textContent = `Draft saved. ${yours}`;
-      else this.kept.textContent = `Saved on the server after every answer. ${yours}`;
+      else if (this.savedAt) this.kept.textContent = `Draft saved. ${this.yours("question")}`;
+      else this.kept.textContent = `Saved on the server after every answer. ${this.yours("question")}`;
     }
   }
 

@@ -18,7 +18,8 @@ export class Draft {
     Object.assign(this, { form, fill, status, kept, lost });
     this.url = form.dataset.draft;
     this.store = `draft:${form.dataset.token}`;
-    this.leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
+    this.lease = Number(form.dataset.lease || 0);
+    this.leaseEnds = Date.now() + 1000 * this.lease;
     this.sessionEnds = form.dataset.session || "";
     this.loggedOut = null;
     this.savedAt = 0;
@@ -32,7 +33,9 @@ export class Draft {
     const renewing = setInterval(() => this.keep(), 60000); // the lease is renewed while the page is open
     const telling = setInterval(() => this.tell(), 5000);
     signal?.addEventListener("abort", () => { clearInterval(renewing); clearInterval(telling); });
-    document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") this.leave(); }, { signal });
+    document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") this.leave();
+      else if (this.isOver()) this.keep(); // asleep for long: before anybody works on, see whose it is now
+    }, { signal });
     addEventListener("pagehide", () => this.leave(), { signal });
     this.tell();
   }
@@ -103,12 +106,24 @@ export class Draft {
   }
 
   unsaved() {
-    return `Not saved since ${clock(this.failing)}. We keep trying; ${this.here ? "your answers are kept in this browser" : "do not close this page"}.`;
+    const kept = this.here ? "your answers are kept in this browser" : "do not close this page";
+    const over = this.isOver() ? ` ${this.yours("question")}` : "";
+    return `Not saved since ${clock(this.failing)}. We keep trying; ${kept}.${over}`;
   }
 
   /** Until when somebody stays logged in, as the page says it. */
   session() {
     return this.sessionEnds ? ` You stay logged in until ${day.format(new Date(this.sessionEnds))}.` : "";
+  }
+
+  /** Whether the time is over for which it was one's own; a frame has none, its marketplace does. */
+  isOver() { return this.lease > 0 && Date.now() > this.leaseEnds; }
+
+  /** For how long `what` is one's own, as the page says it; when that is over, what it means for an answer. */
+  yours(what) {
+    const left = this.leaseEnds - Date.now();
+    if (left > 0) return `This ${what} is yours for another ${plural(Math.max(1, minutesOf(left)), "minute")}.${this.session()}`;
+    return `This ${what} was yours until ${clock(new Date(this.leaseEnds))}. If somebody has taken it since, an answer is not taken and not paid: wait until this line says that it is yours.`;
   }
 
   tell() {
@@ -119,6 +134,7 @@ export class Draft {
     if (this.loggedOut) this.kept.replaceChildren(...wayBack(this.loggedOut));
     else if (this.failing) this.kept.textContent = this.unsaved();
     else if ("framed" in this.form.dataset) this.kept.textContent = "Saved while you work: this page may be loaded anew. Send it in before the time of the HIT runs out.";
+    else if (this.isOver()) this.kept.textContent = this.yours("document");
     else this.kept.textContent = `You can leave and come back: the document is yours until ${clock(new Date(this.leaseEnds))}.${this.session()}`;
   }
 }

@@ -1,16 +1,15 @@
 // A page of steps, each with a few answers: keys, drafts, what is missing. Without it the page is a plain form that works.
 
-import { CARRIED, Draft, minutesOf, plural } from "./draft.js";
+import { CARRIED, Draft } from "./draft.js";
 import { send, wayBack } from "./sending.js";
 import { keep as keepHere, recall } from "./store.js";
 
 class FormDraft extends Draft {
   tell() {
-    const yours = `This question is yours for another ${plural(minutesOf(this.leaseEnds - Date.now()), "minute")}.${this.session()}`;
     if (this.loggedOut) this.kept.replaceChildren(...wayBack(this.loggedOut));
     else if (this.failing) this.kept.textContent = this.unsaved();
     else if ("framed" in this.form.dataset) this.kept.textContent = this.savedAt ? "Draft saved." : this.form.dataset.framed;
-    else this.kept.textContent = `${this.savedAt ? "Draft saved." : "Saved on the server after every answer."} ${yours}`;
+    else this.kept.textContent = `${this.savedAt ? "Draft saved." : "Saved on the server after every answer."} ${this.yours("question")}`;
   }
 }
 

@@ -112,9 +112,9 @@ def _object(row: JudgedRow) -> float:
 
 def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
     """The number of each predicate -> its name, and what pages call it."""
-    schema = _predicates(corpus)
+    names = corpus.relation_names()
     rows = Predicate.objects.filter(corpus=corpus).order_by("position").values_list("pk", "name")
-    return {pk: (name, schema.get(name, {}).get("label") or name) for pk, name in rows}
+    return {pk: (name, names.get(name, name)) for pk, name in rows}
 
 
 def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
@@ -173,18 +173,19 @@ def describe(
     for label in sorted(known, key=lambda one: (-RANK[one.source], one.created_at, one.pk)):
         if label.is_public or not public:
             labels[label.target_id] = label
-    schema = _predicates(track.corpus)
+    schema, names = _predicates(track.corpus), track.corpus.relation_names()
     found: list[base.Judged] = []
     for one, row in zip(chosen, rows, strict=True):
         if one.pk in unjudged:
             row = replace(row, value={}, clusters=Clusters(row.clusters.text, {}), closed=False)
         said = labels.get(one.instance.target_id)
-        found.append(_describe(one, row, said, schema.get(row.predicate, {})))
+        called = names.get(row.predicate, row.predicate)
+        found.append(_describe(one, row, said, schema.get(row.predicate, {}), called))
     return found
 
 
 def _describe(
-    one: Prediction, row: JudgedRow, label: Label | None, predicate: Mapping[str, Any]
+    one: Prediction, row: JudgedRow, label: Label | None, predicate: Mapping[str, Any], called: str
 ) -> Judged:
     document = one.instance.document
     assert document is not None, one
@@ -195,7 +196,7 @@ def _describe(
         prediction=one,
         document=document,
         predicate=row.predicate,
-        label=predicate.get("label") or row.predicate,
+        label=called,
         claim=_claim(document, row.predicate, predicate, row.subject, row.object),
         window=(begin, end),
         spans=[

@@ -64,13 +64,10 @@ class Clusters:
         return float(together and names_as_well)
 
     def _reads_like(self, span: Span, other: Span) -> bool:
-        return span == other or self._gloss(span) == self._gloss(other)
+        return span == other or wording(self.text, span) == wording(self.text, other)
 
     def _class_of(self, span: Span) -> int:
-        return name_class(self._gloss(span))
-
-    def _gloss(self, span: Span) -> str:
-        return unicodedata.normalize("NFC", self.text[span[0] : span[1]])
+        return name_class(unicodedata.normalize("NFC", self.text[span[0] : span[1]]))
 
 
 PRONOUN, NOMINAL, NAME = range(3)
@@ -84,6 +81,16 @@ DETERMINERS = {
     "the", "a", "an", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its",
     "their",
 }  # fmt: skip
+
+
+def wording(text: str, span: Span) -> str:
+    """The words of a span, alike however they are spaced and whether or not they are in capitals.
+
+    A heading writes the same name in capitals. Pronouns stay as they are: "us" is not "US".
+    """
+    words = " ".join(unicodedata.normalize("NFC", text[span[0] : span[1]]).split())
+    folded = unicodedata.normalize("NFC", words.casefold())
+    return words if folded in PRONOUNS else folded
 
 
 def name_class(gloss: str) -> int:

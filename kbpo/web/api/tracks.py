@@ -17,8 +17,8 @@ from rest_framework.views import APIView
 from annotation.quality.reliability import Reliability
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import (
+    BOOTSTRAP,
     Board,
-    Figure,
     NoBoard,
     Row,
     board,
@@ -140,7 +140,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "saved": row.saved,
                 "judges": judges_as_json(shown, row),
                 **{one.name: row.counted.get(one.name) for one in kind.counted},
-                **{column.name: _figure(row.figure(column.name)) for column in kind.columns},
+                **{column.name: _figure(row, column.name) for column in kind.columns},
             }
             for row in shown.rows
         ],
@@ -173,8 +173,14 @@ def _evaluation(row: Evaluation, people: Reliability) -> dict[str, Any]:
     return {"number": row.number, "made_at": row.made_at, "page": page, "judges": told} | said
 
 
-def _figure(figure: Figure | None) -> dict[str, Any] | None:
-    return None if figure is None else vars(figure)
+def _figure(row: Row, column: str) -> dict[str, Any] | None:
+    """What stands in a column; with the ends of the published interval at 80 % where there is
+    one.
+    """
+    figure, ends = row.figure(column), row.bootstrap.get(column)
+    if figure is None:
+        return None
+    return vars(figure) | ({BOOTSTRAP: ends} if ends is not None else {})
 
 
 def as_track(row: Track) -> dict[str, Any]:

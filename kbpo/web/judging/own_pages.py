@@ -34,6 +34,7 @@ from kbpo.accounts.sign_up import EmailForm, SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.web.address import address_of
 from kbpo.web.judging.views import for_annotators, interface_title
+from kbpo.web.public import throttle
 
 STATES = {
     "submitted": "being read",
@@ -386,8 +387,10 @@ def join_queue(request: HttpRequest) -> HttpResponse:
         else:
             if application.admitted:
                 messages.success(request, "Welcome. Here is your own page.")
-                return redirect("annotate")
-            return redirect("annotate_volunteer")
+            answer = redirect("annotate" if application.admitted else "annotate_volunteer")
+            if user is None:
+                throttle.remember(request, answer, application.user)
+            return answer
     context = {
         "form": form,
         "application": application,

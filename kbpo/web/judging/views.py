@@ -12,7 +12,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.contrib.sessions.models import Session
-from django.db.models import OuterRef
+from django.db.models import OuterRef, prefetch_related_objects
 from django.http import (
     Http404,
     HttpRequest,
@@ -75,7 +75,13 @@ STALE_ELSEWHERE = (
     " browser keeps no cookies. Nothing was changed. Go back, reload the page and send it again."
 )
 EXCLUDED = "We do not offer you more questions."
-LOST = "Somebody else has this one now; your answer was not needed. Here is the next."
+LOST = (
+    "This question is not yours any more: its page had not reached us for too long, and somebody else"
+    " took it, or it is not asked any more. An answer to it is not taken and not paid. Here is the"
+    " next."
+)
+ANSWERED_ALREADY = "You have answered this one already."
+GIVEN_BACK = "You gave this question back. Here is the next."
 NOTHING_OPEN = "Nothing to judge right now."
 NO_MORE = "There is no more of that kind right now. Choose another, or come back later."
 STOPPED = (
@@ -231,9 +237,14 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         lease.renew(assignment)
         return _page(request, assignment, assignment.draft)
     messages.info(
-        request, LOST if assignment.status == "returned" else "You have answered this one already."
+        request, _why_lost(assignment) if assignment.status == "returned" else ANSWERED_ALREADY
     )
     return _to_next(request, worker)
+
+
+def _why_lost(assignment: Assignment) -> str:
+    """Why a question that somebody had is not theirs any more, and what that means for an answer."""
+    return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
 
 def _mine(worker: Worker, token: str) -> Assignment | None:
@@ -258,7 +269,7 @@ def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> Htt
             return JsonResponse({"error": str(bad)}, status=422)
         return _page(request, assignment, raw, error=str(bad))
     if outcome is Outcome.LOST:
-        messages.info(request, LOST)
+        messages.info(request, _why_lost(assignment))
     return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
 
 
@@ -269,7 +280,8 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
     found = _next(request, worker)
     if not isinstance(found, Assignment):
         return JsonResponse({"next": found.url})
-    found = _mine(worker, found.token) or found
+    found.worker = worker
+    prefetch_related_objects([found], "hit__questions")
     shown = _page(request, found, found.draft).content.decode()
     return JsonResponse({"next": reverse("annotate_question", args=[found.token]), "page": shown})
 
@@ -395,7 +407,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return _somebody_elses(request)
     lease.revive(assignment)
     if not lease.renew(assignment, raw_of(request.POST)):
-        return JsonResponse({"error": LOST}, status=409)
+        return JsonResponse({"error": _why_lost(assignment)}, status=409)
     return JsonResponse(
         {
             "saved": clock.now().isoformat(),

@@ -18,6 +18,7 @@ from kbpo.accounts.ask import CannotAsk, ask
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out
 from kbpo.web.address import address_of
+from kbpo.web.public import throttle
 
 AN_HOUR = 20
 """Requests and resets that one address may ask for in an hour"""
@@ -96,6 +97,7 @@ class Reset(PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
+        throttle.remember(self.request, answer, form.user)
         messages.success(
             self.request,
             "Your password is changed, and your API tokens are revoked. Log in with the new one.",

@@ -23,11 +23,8 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     if not stored or not {a.pk, b.pk} <= set(stored["systems"]):
         return None
     found = differences_by_relation(evaluation, a.pk, b.pk, least=FEW)
-    labels = {
-        one["name"]: one.get("label", one["name"])
-        for one in a.track.corpus.schema.get("predicates", ())
-    }
-    rows = [
+    labels = a.track.corpus.relation_names()
+    rows: list[dict[str, Any]] = [
         {
             "name": labels.get(one.quantity, one.quantity),
             "first": one.first,

@@ -67,10 +67,12 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
-        """Researchers of a team are led to its runs, annotators to their work, others to their
-        account.
+        """Admins are led to the desk, researchers of a team to its runs, annotators to their work,
+        others to their account.
         """
         user = self.request.user
+        if user.is_staff:
+            return reverse("desk")
         if isinstance(user, User) and user.is_researcher and user.team() is not None:
             return reverse("runs")
         if isinstance(user, User) and user.is_annotator and not user.is_researcher:

@@ -46,10 +46,7 @@ def by_slice(submission: Submission, chosen: str, *, own: bool, address: str) ->
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
     groups = [group for group in names if any(key.startswith(f"{group}:") for key in found)]
     group = chosen if chosen in groups else next(iter(groups), "")
-    labels = {
-        one["name"]: one.get("label", one["name"])
-        for one in submission.track.corpus.schema.get("predicates", ())
-    }
+    labels = submission.track.corpus.relation_names()
     rows = [
         _row(kind, key, some, submission, labels, others)
         for key, some in found.items()

@@ -32,6 +32,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.tracks.models import Track
 from kbpo.web.desk.reason import why_of
+from kbpo.web.public import throttle
 
 DAYS = 14
 USED_UP = (
@@ -74,7 +75,9 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
             return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
         if not known:
             login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-        return _welcome(request, invitation)
+        answer = _welcome(request, invitation)
+        throttle.remember(request, answer, user)
+        return answer
     status = 422 if request.method == "POST" else 200
     return render(
         request, "people/join.html", {"form": form, "invitation": invitation}, status=status

@@ -230,12 +230,15 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
 
 @register.inclusion_tag("components/nav.html", takes_context=True)
 def nav(context: template.Context, current: str = "", menu: str = "public") -> dict[str, object]:
-    """The links of a menu to the pages that exist, the current one marked; for researchers who are
-    logged in, their runs first.
+    """The links of a menu to the pages that exist, the current one marked; for those who are
+    logged in, what is theirs first: their runs, their questions.
     """
-    pages = NAV[menu]
-    if menu == "public" and getattr(context.get("user"), "is_researcher", False):
-        pages = [("runs", "Your runs", "g r"), *pages]
+    user, own = context.get("user"), []
+    if menu == "public" and getattr(user, "is_researcher", False):
+        own.append(("runs", "Your runs", "g r"))
+    if menu == "public" and getattr(user, "is_annotator", False):
+        own.append(("annotate", "Judge", "g j"))
+    pages = [*own, *NAV[menu]]
     links = [
         {"url": url, "text": text, "keys": keys, "current": name == current}
         for name, text, keys in pages
