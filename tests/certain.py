@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from uuid import uuid4
 from zlib import crc32
@@ -39,15 +40,23 @@ def number_from(base: int) -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute(
+            "SELECT "
+            + ", ".join(
+                f"setval('{name}', {base + crc32(name.encode()) % 900})"
+                for name in _sequences(connection.settings_dict["NAME"])
+            )
+        )
+
+
+@cache
+def _sequences(database: str) -> list[str]:
+    """What numbers the rows of our tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(
             "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY"
             " sequencename"
         )
-        names = [name for (name,) in cursor.fetchall() if not name.startswith(_NOT_OURS)]
-        cursor.execute(
-            "".join(
-                f"SELECT setval('{name}', {base + crc32(name.encode()) % 900});" for name in names
-            )
-        )
+        return [name for (name,) in cursor.fetchall() if not name.startswith(_NOT_OURS)]
 
 
 @pytest.fixture(autouse=True)

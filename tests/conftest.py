@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,12 @@ class Toy:
         for _ in range(which + 1):
             at = self.documents[document].text.index(text, at + 1)
         return at, at + len(text)
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """No test waits for a password to be hashed slowly, which takes a third of a second each."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

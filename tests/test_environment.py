@@ -244,6 +244,7 @@ def test_compose_describes_the_same_service() -> None:
     for name, service in services.items():
         assert "restart" in service, name
         assert name == "migrate" or "healthcheck" in service, name
+        assert {"max-size", "max-file"} <= service["logging"]["options"].keys(), "a log ends"
     for name in ("web", "worker", "beat"):
         assert services[name]["env_file"] == ".env"
         assert services[name]["depends_on"]["migrate"] == {

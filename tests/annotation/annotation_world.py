@@ -5,17 +5,22 @@ pages.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from annotation.hits.lease import lease
+from annotation.hits.submit import Outcome, submit
 from annotation.models import Worker
 from annotation.workers import consent, payee, teach
 from annotation.workers.models import TutorialRun
-from kbpo.accounts.models import Team
+from annotation.workers.worker import worker_of
+from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.money.spend import reserve
@@ -228,10 +233,40 @@ def take(client: Client) -> str:
 
 
 def answer_all(client: Client, answer: dict[str, Any] = GOOD) -> int:
-    """How many questions a worker answered until nothing was left."""
+    """How many questions a worker answered until nothing was left: as the pages store answers, and
+    without the pages, which tests of their own are about.
+    """
+    worker = worker_of(client_user(client))
+    raw = {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
     count = 0
-    while address := take(client):
-        response = client.post(address, answer)
-        assert response.status_code == 302, response.content.decode()
+    while (assignment := lease(worker)) is not None:
+        outcome = submit(assignment, raw)
+        assert outcome is Outcome.STORED, outcome
         count += 1
     return count
+
+
+def client_user(client: Client) -> User:
+    """Whoever is logged in at a client."""
+    return User.objects.get(pk=client.session["_auth_user_id"])
+
+
+def at_once(functions: list[Callable[[], object]]) -> list[BaseException]:
+    """What was raised by functions that ran at the same time."""
+    gate, raised = threading.Barrier(len(functions)), []
+
+    def run(function: Callable[[], object]) -> None:
+        try:
+            gate.wait()
+            function()
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised

@@ -133,7 +133,6 @@ def clients(annotator: Callable[[str], User]) -> list[Client]:
 @pytest.fixture(autouse=True)
 def only_these_pages(settings: Any) -> None:
     settings.ROOT_URLCONF = "annotation_urls"
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
+
 import pytest
-from annotation_world import PARTS, answer_all
+from annotation_world import PARTS, answer_all, at_once
 from django.test import Client
 
 from annotation.desk import adjudicate
@@ -55,6 +58,26 @@ def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa:
     with pytest.raises(adjudicate.CannotAsk, match="already"):
         adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
     assert Audit.objects.get(what="dispute").why == DOUBT
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_doubt_a_judgment_at_the_same_moment_get_a_sentence(
+    judged: Submission, rosa: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, both = target_of(judged), threading.Barrier(2)
+
+    class Slow:
+        """Dice that wait until both look for an open dispute, or it is plain that one waits."""
+
+        def random(self) -> float:
+            with suppress(threading.BrokenBarrierError):
+                both.wait(timeout=0.3)
+            return 0.5
+
+    monkeypatch.setattr(adjudicate, "DICE", Slow())
+    raised = at_once([lambda: adjudicate.dispute(judged, target, rosa, DOUBT)] * 2)
+    assert [str(one) for one in raised] == ["An expert is asked about this judgment already."]
+    assert ExpertCheck.objects.count() == 1
 
 
 def test_an_experts_answer_to_a_dispute_writes_no_label(

@@ -43,7 +43,7 @@ WRONG = {"a": "0-3", "b": "other", "none": "1"}
 
 def dealt(worker: Worker, hit: HIT) -> HIT | None:
     """What is leased in the place of a HIT at the rate of its track."""
-    return gold.gold_instead(worker, hit, gold.rate_of(hit.track_id))
+    return gold.gold_instead(worker, hit.pk, hit.track_id, gold.rate_of(hit.track_id))
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ judgments.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
-from django.db import transaction
 from django.test import Client
+from undone import undone
 
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
@@ -35,10 +34,6 @@ RUNS = (
     ("Neural", range(60, 200)),
     ("Patterns", range(30, 170)),  # they have seen judgments
 )
-
-
-class Undone(Exception):
-    """Ends a world."""
 
 
 class Tired(Replay):
@@ -120,9 +115,8 @@ def test_both_are_unbiased_and_their_intervals_hold(toy: Toy) -> None:
     """
     found = []
     for seed in range(REPEATS):
-        with suppress(Undone), transaction.atomic():
+        with undone():
             found.append(told(*play(toy, seed, Tired if seed % 2 else Replay)))
-            raise Undone
     error, deviation = np.stack(found)[..., 0], np.stack(found)[..., 1]
     # What so few errors differ by among themselves says nothing: they may lie close by luck.
     of_mean = np.sqrt((deviation**2).mean(axis=0) / REPEATS)

@@ -13,10 +13,12 @@ import pytest
 from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
+from kbpo.experts import queue
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
@@ -213,8 +215,31 @@ def test_whoever_belongs_to_a_team_that_states_it_does_not_check_it(
     toy.teams["Neural"].members.add(toy.users["Admin"])
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
     told = admin.post(address, ANSWER, follow=True).content.decode()
-    assert "Your own team states something about this one" in told
+    assert "your own team states something about it" in told
     assert not ExpertCheck.objects.exclude(answered_at=None).exists()
+
+
+def test_whoever_answered_it_for_another_reason_or_doubts_it_does_not_check_it(
+    crowd: Crowd, admin: Client, make_user: Any
+) -> None:
+    crowd.draw(25)
+    address = opened(admin)
+    check = ExpertCheck.objects.get(pk=address.rstrip("/").rpartition("/")[2])
+    other = ExpertCheck.objects.create(
+        track=crowd.track, kind="dispute", target=check.target, order=0.5, payload={},
+        raised_by=make_user("doubter"), status="answered", expert=crowd.admin, raw={}, value={},
+        answered_at=timezone.now(),
+    )  # fmt: skip
+    assert opened(admin) != address
+    for raiser, expert in ((None, None), (crowd.admin, make_user("second", is_staff=True))):
+        ExpertCheck.objects.filter(pk=other.pk).update(raised_by=raiser, expert=expert)
+        is_mine = queue.askable(crowd.track, crowd.admin).filter(pk=check.pk).exists()
+        assert is_mine == (raiser is None)
+    told = admin.post(address, ANSWER, follow=True).content.decode()
+    assert "You raised, read or answered this one yourself" in told
+    draft = admin.post(f"{address}draft/", ANSWER)
+    assert draft.status_code == 409 and "You raised" in draft.json()["error"]
+    assert not ExpertCheck.objects.filter(kind="check").exclude(answered_at=None).exists()
 
 
 def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) -> None:

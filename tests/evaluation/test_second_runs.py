@@ -4,12 +4,11 @@ in.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
-from django.db import transaction
+from undone import undone
 
 from kbpo.evaluation.data import read
 from kbpo.instances.record import NewLabel, record
@@ -30,10 +29,6 @@ RUNS = (
     ("Neural", range(60, 240)),
     ("Neural", range(20, 220)),
 )
-
-
-class Undone(Exception):
-    """Ends a world."""
 
 
 def errors(toy: Toy, seed: int, design: str, read_in_full: int) -> np.ndarray[Any, Any]:
@@ -86,9 +81,8 @@ def _of(world: Replay, at: int) -> int:
 def test_second_runs_are_printed_without_bias(toy: Toy) -> None:
     found = []
     for seed in range(REPEATS):
-        with suppress(Undone), transaction.atomic():
+        with undone():
             found.append(errors(toy, seed, "iid", 6))
-            raise Undone
     error, deviation = np.stack(found)[..., 0], np.stack(found)[..., 1]
     of_mean = error.std(axis=0, ddof=1) / np.sqrt(REPEATS)
     assert (np.abs(error.mean(axis=0)) < 4 * of_mean).all()

@@ -5,13 +5,12 @@ who had seen.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import timedelta
 
 import numpy as np
 import pytest
-from django.db import transaction
 from django.utils import timezone
+from undone import undone
 
 from annotation.questions import follow_up
 from kbpo.evaluation.data import read
@@ -40,10 +39,6 @@ NOBODY = range(210, N)
 FOUND = 0.7
 """How much readers mark of what is true and stated; of what nobody states all, so that plain
 recall is not biased"""
-
-
-class Undone(Exception):
-    """Ends a world."""
 
 
 class World:
@@ -206,9 +201,8 @@ def errors(toy: Toy, seed: int) -> np.ndarray:
 def test_with_sweeps_figures_are_printed_without_bias(toy: Toy) -> None:
     found = []
     for seed in range(REPEATS):
-        with suppress(Undone), transaction.atomic():
+        with undone():
             found.append(errors(toy, seed))
-            raise Undone
     error, deviation = np.stack(found)[..., 0], np.stack(found)[..., 1]
     of_mean = error.std(axis=0, ddof=1) / np.sqrt(REPEATS)
     inside = np.abs(error) < 1.2816 * deviation

@@ -35,7 +35,6 @@ __all__ = ["studied", "world"]
 @pytest.fixture(autouse=True)
 def _at_once(settings: Any) -> None:
     settings.DEBOUNCE_SECONDS = 0
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def finished(world: FixedWorld) -> FixedWorld:

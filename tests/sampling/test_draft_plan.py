@@ -4,13 +4,12 @@ team was shown: of no hidden judgment. The price suffices all the same.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
-from django.db import transaction
+from undone import undone
 
 from annotation.budget.give_back import give_back
 from kbpo.instances.models import Label
@@ -25,10 +24,6 @@ pytestmark = pytest.mark.django_db
 N = 300
 
 
-class Undone(Exception):
-    """Ends a world."""
-
-
 def plans(world: Replay) -> dict[str, Any]:
     """The plans of drafts of a team, as the API tells them, after another team's run was judged."""
     world.judge(world.upload("Patterns", range(N)))
@@ -40,12 +35,11 @@ def plans(world: Replay) -> dict[str, Any]:
 def test_worlds_that_differ_in_hidden_judgments_alone_plan_the_same(toy: Toy, design: str) -> None:
     told = []
     for flip in (False, True):
-        with suppress(Undone), transaction.atomic():
+        with undone():
             world = Replay.of(toy, N, 0.2, design=design)
             # other answers, and so other stages, thresholds and judged targets
             world.true = ~world.true if flip else world.true
             told.append(plans(world))
-            raise Undone
     for plan in (plan for some in told for plan in some.values()):
         plan.pop("allowance")  # of the track, whose spending is public
     assert told[0] == told[1]

@@ -14,12 +14,6 @@ from kbpo.submissions.receive import receive
 
 
 @pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Nobody logs in here, so that passwords need not be hashed slowly."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
-@pytest.fixture(autouse=True)
 def uploads(settings: Any, tmp_path: Path) -> Path:
     """An empty directory for uploads."""
     settings.MEDIA_ROOT = tmp_path / "media"

@@ -26,6 +26,7 @@ from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.scores.bring import CannotTake, Name, take
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
 from kbpo.tracks.base import Duels
@@ -184,6 +185,13 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
         assert Browser(url).get(address).status == 200
     with pytest.raises(CannotImport, match="compares pairs"):
         text_kind(track)
+    with pytest.raises(CannotTake, match="asks which of two texts is better"):
+        take(track, Name("judge"), [(1, 0.5)], admin)
+    scores = tmp_path / "scores.csv"
+    scores.write_text("id,value\n1,0.5\n")
+    with scores.open("rb") as file:
+        refused = desk.post(f"/desk/tracks/{track.slug}/scores/", {"file": file, "name": "judge"})
+    assert refused.status_code in (400, 422) and "none were stored" in refused.content.decode()
 
 
 @pytest.mark.django_db

@@ -18,6 +18,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import MOST, candidates
+from kbpo.tracks.kbp.judge import Clusters
 from kbpo.tracks.kbp.pairs import Claim, Pair
 from kbpo.tracks.kbp.questions import what_to_show
 from kbpo.tracks.registry import kind_of
@@ -210,6 +211,24 @@ def test_the_fullest_name_is_offered_though_many_stand_nearer() -> None:
     assert len(glosses) == MOST and {"Ola Berg", "Berg"} <= set(glosses)
     assert "Per Dahl" not in glosses, "what is no part of its name goes by how near it is"
     assert glosses[0] == "Ola Berg" and offered == sorted(offered)
+
+
+def test_a_name_in_capitals_is_offered_once_as_it_is_written_most() -> None:
+    text = "ADA BERG LEAVES US. Ada Berg told us. Ada Berg's aunt Ida stays."
+    document, schema = Document(text=text), shipped_schema("tac_kbp")
+    heading, begin = (0, 8), text.index("Ada Berg")
+    at = text.index("US"), text.index("us")
+    body, country, people = (begin, begin + 8), (at[0], at[0] + 2), (at[1], at[1] + 2)
+    names = {body: {"PER"}, country: {"PER"}, people: {"PER"}}
+    for span, proposed in ((heading, [heading]), (heading, []), (body, [heading])):
+        offered = candidates(document, span, {"PER"}, proposed, names, schema)
+        assert [document.gloss(*one) for one in offered] == ["US", "Ada Berg", "us"]
+        assert body in offered
+    settled = Clusters(text, {body: {"canonical": list(body)}, heading: {"canonical": list(body)}})
+    assert settled.refers(heading, heading) == settled.refers(body, heading) == 1.0
+    assert settled.refers(heading, country) == 0.0
+    pronoun = Clusters(text, {people: {"canonical": list(people)}})
+    assert pronoun.refers(people, country) == 0.0, "us is no country"
 
 
 def test_nothing_says_who_claims_what(world: World, founded: int) -> None:

@@ -36,12 +36,9 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def uploads(settings: Any, tmp_path: Path) -> Iterator[None]:
-    """Uploads lie in a folder of the test's own; the cache is the process's own; passwords are
-    hashed fast.
-    """
+    """Uploads lie in a folder of the test's own; the cache is the process's own."""
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     yield
     cache.clear()
 

@@ -71,6 +71,10 @@ def test_the_page_folds_away_all_six(toy: Toy, published: Evaluation) -> None:
 
 
 def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> None:
+    first = published.estimates.order_by("pk")[0].submission_id
+    ends = {"simple": {str(first): [0.61, 0.68]}, "joint": {str(first): [0.72, 0.78]}}
+    key = f"{toy.track.criterion}|{toy.track.distribution}"
+    Evaluation.objects.update(settings=published.settings | {"bootstrap": {key: ends}})
     rows = list(
         csv.DictReader(
             io.StringIO(Client().get(reverse("board-csv", args=["toy"])).content.decode())
@@ -83,6 +87,13 @@ def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> Non
     told = Client().get("/api/tracks/toy/board/").json()["systems"]
     found = next(one for one in told if one["name"] == "run 0")
     assert {name: found[name]["value"] for name in names} == names
+    for name, by_system in ends.items():
+        low, high = by_system[str(first)]
+        assert found[name]["bootstrap"] == [low, high]
+        told_ends = [row[f"{name}_bootstrap_{end}"] for end in ("low80", "high80")]
+        assert told_ends == [str(low), str(high)]
+    other = next(one for one in told if one["name"] == "run 1")
+    assert "bootstrap" not in other["simple"] and "joint_recall_bootstrap_low80" not in row
 
 
 def test_linking_has_no_f1_and_no_recall_to_publish(toy: Toy, published: Evaluation) -> None:

@@ -18,9 +18,9 @@ import pytest
 import yaml
 from django.apps import apps
 from django.core.cache import cache
-from django.db import transaction
 from django.test import Client
 from django.urls import get_resolver
+from undone import undone
 
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Prediction, Submission
@@ -42,10 +42,6 @@ OF_API = (*METHODS, "PUT", "PATCH", "DELETE")
 PART = re.compile(r"<(?:\w+:)?(\w+)>")
 OF_QUESTIONS = ("annotate/gold/", "annotate/preview/")
 OF_ANSWERS = "desk/answers/"
-
-
-class Undone(Exception):
-    """Takes back what a request did."""
 
 
 @pytest.mark.usefixtures("_own_cache")
@@ -138,12 +134,9 @@ def _answer(client: Client, method: str, address: str) -> str:
     """The status of an answer, and where it leads; whatever it did is taken back."""
     cache.clear()
     cookies = copy.deepcopy(client.cookies)  # or /logout/ would end the session for the rest
-    try:
-        with transaction.atomic():
-            answer = client.generic(method, address)
-            raise Undone
-    except Undone:
-        client.cookies = cookies
+    with undone():
+        answer = client.generic(method, address)
+    client.cookies = cookies
     if answer.status_code in (301, 302):
         place = answer["Location"].partition("?")[0]
         return f"{answer.status_code} login" if place == "/login/" else str(answer.status_code)

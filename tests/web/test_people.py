@@ -45,6 +45,8 @@ def test_annotators_are_led_to_their_work(toy: Toy, client: Client) -> None:
     assert client.post(reverse("login"), said)["Location"] == reverse("annotate")
     User.objects.filter(username="ada").update(is_researcher=True)
     assert Client().post(reverse("login"), said)["Location"] == reverse("account")
+    User.objects.filter(username="ada").update(is_staff=True)
+    assert Client().post(reverse("login"), said)["Location"] == reverse("desk"), "an admin"
 
 
 def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None:
