@@ -50,9 +50,7 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
     """
     questions = Question.objects.filter(**_of(track, payer, "")).filter(gold=None)
     counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
-    sent = Assignment.objects.filter(
-        status__in=ANSWERED, hit__questions__gold=None, **_of(track, payer, "hit__questions__")
-    )
+    sent = _sent(track, payer)
     times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
     wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
     rate = _rate(sent)
@@ -71,6 +69,18 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
         last_answer_at=times["last"],
         answers_per_hour=rate,
         seconds_left=3600 * left / rate if rate else (0.0 if not left else None),
+    )
+
+
+def answers_per_hour(track: Track) -> float:
+    """Return how many answers to a track's questions come in an hour, from the last hour."""
+    return _rate(_sent(track, None))
+
+
+def _sent(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
+    """Answers about questions, gold left out."""
+    return Assignment.objects.filter(
+        status__in=ANSWERED, hit__questions__gold=None, **_of(track, payer, "hit__questions__")
     )
 
 

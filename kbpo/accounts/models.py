@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models, transaction
+from django.utils.functional import cached_property
 
 from kbpo import clock
 from kbpo.queue import Moving
@@ -50,6 +51,13 @@ class User(AbstractUser):
             super().save(*args, **kwargs)
             if changes:
                 self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
+
+    @cached_property
+    def team_keys(self) -> frozenset[int]:
+        """The teams that this person belongs to, as they were when first asked for: each request
+        reads its own.
+        """
+        return frozenset(self.teams.values_list("pk", flat=True))
 
     def team(self) -> Team | None:
         """The team that this person submits for (the first one joined)."""

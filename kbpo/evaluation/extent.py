@@ -5,17 +5,14 @@ numbers. Pages, files and the API count nothing by themselves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from kbpo.evaluation.leaderboard import Figure, half_width
-from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.leaderboard import half_width
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from scoring.score import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,10 @@ class Extent:
     """Half of the interval that is printed of its guaranteed number; None where it has none"""
 
 
-def extent_of(submission: Submission) -> Extent:
-    """Return how far a submission is judged; zeros before its sample is drawn."""
+def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
+    """Return how far a submission is judged; zeros before its sample is drawn. `latest` spares
+    reading what the latest evaluation says of it.
+    """
     targets = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
     )
@@ -46,7 +45,7 @@ def extent_of(submission: Submission) -> Extent:
     if targets:
         waiting = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
         known = _judged(submission, targets) - waiting
-    figure = guaranteed(submission)
+    figure = (latest or Latest.of(submission)).guaranteed()
     return Extent(
         sample=len(targets),
         judged=len(known),
@@ -55,26 +54,6 @@ def extent_of(submission: Submission) -> Extent:
         labels=figure.n_labels if figure else 0,
         half_width=half_width(figure, submission.track) if figure else None,
     )
-
-
-def guaranteed(submission: Submission, method: str = DEFAULT) -> Figure | None:
-    """Return the number that decides how many are judged, by the latest evaluation; as the crowd's
-    judgments make it, or by another method.
-    """
-    track = submission.track
-    latest = track.evaluations.order_by("-number").first()
-    row = Estimate.objects.filter(
-        evaluation=latest, submission=submission, method=method, slice="", **_pair(track)
-    ).first()
-    return Figure.of(row) if row is not None else None
-
-
-def _pair(track: Track) -> dict[str, Any]:
-    return {
-        "quantity": kind_of(track).mean,
-        "criterion": track.criterion,
-        "distribution": track.distribution,
-    }
 
 
 def _judged(submission: Submission, targets: set[int]) -> set[int]:

@@ -288,17 +288,6 @@ def _why(track: Track) -> str:
     return row.reason if row is not None else ""
 
 
-def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, str], Figure]:
-    """All figures of one submission in the latest evaluation: (quantity, criterion, distribution,
-    method) -> figure.
-    """
-    latest = submission.track.evaluations.order_by("-number").first()
-    rows = Estimate.objects.filter(evaluation=latest, submission=submission, slice="", **where)
-    return {
-        (row.quantity, row.criterion, row.distribution, row.method): Figure.of(row) for row in rows
-    }
-
-
 def headlines(
     evaluation: Evaluation, submissions: Iterable[int]
 ) -> dict[int, tuple[Quantity, Figure]]:

@@ -116,11 +116,13 @@ def refresh(submission: Submission) -> None:
     had failed.
     """
     now = clock.now()
-    _, new = Further.objects.get_or_create(
+    further, new = Further.objects.get_or_create(
         submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
     )
     if new:
         nudge("plan")
+    if further.status_since >= now - AGAIN:
+        return
     old = Further.objects.filter(submission=submission, status_since__lt=now - AGAIN)
     since = SampleBatch.objects.filter(
         submission__track=submission.track, settled_at__gt=OuterRef("made_at")

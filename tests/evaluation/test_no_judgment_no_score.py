@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.leaderboard import figures
+from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import COUNTS_NOT, NO_LABEL, NOT_ALL, OF_BOTH, TOO_FEW, evaluate
@@ -83,7 +83,7 @@ def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
     world, _, new, first = newcomer
     world.answer([first])
     evaluate(world.track)
-    precision = figures(new)["precision", "relation", "instance", "centred"]
+    precision = Latest.of(new).figures()["precision", "relation", "instance", "centred"]
     assert precision.n_labels == 1 and precision.value is not None and not precision.note
     assert (
         precision.low80 is not None

@@ -13,7 +13,8 @@ import pytest
 from scipy import sparse
 
 from kbpo.evaluation.data import read as read_data
-from kbpo.evaluation.leaderboard import board, figures
+from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate, Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, slice_scores, would_do
@@ -142,7 +143,7 @@ def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submissi
     [row] = board(world.track, distribution="instance", criterion="relation", sort="precision").rows
     assert row.figures["precision"].value == pytest.approx(world.share_true(world.instances))
     assert (
-        figures(whole)["precision", "relation", "instance", "centred"].value
+        Latest.of(whole).figures()["precision", "relation", "instance", "centred"].value
         == row.figures["precision"].value
     )
 

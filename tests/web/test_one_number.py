@@ -372,6 +372,26 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_run_s_page_reads_what_the_latest_evaluation_says_once(
+    toy: Toy, django_assert_max_num_queries: Any
+) -> None:
+    town = Town(toy)
+    row = town.world.upload("Patterns", range(N))
+    confirm(row, toy.users["Rosa"])
+    draw.tick()
+    town.go_on(row)
+    for who, most in (("Rosa", 52), ("Tim", 24)):
+        reader = Client()
+        reader.force_login(toy.users[who])
+        address = reverse("submission", args=[row.pk])
+        reader.get(address)
+        with django_assert_max_num_queries(most) as asked:
+            assert reader.get(address).status_code == 200
+        texts = [one["sql"] for one in asked.captured_queries]
+        for table in ('FROM "evaluation_evaluation"', '"accounts_team_members"'):
+            assert len([text for text in texts if table in text]) == 1, table
+
+
 def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: Toy) -> None:
     town = Town(toy, 24)
     row = town.world.upload("Patterns", range(24))

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.evaluation.extent import extent_of
+from kbpo.evaluation.latest import Latest
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.web.research.sampled import sampled
@@ -28,7 +29,7 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
 ) -> None:
     world = Replay.of(toy, N, 0.5, design=design)
     row = world.judge(world.upload("Patterns", range(N)))
-    told = sampled(row)
+    told = sampled(Latest.of(row))
     assert told and len(told["stages"]) == row.batches.count()
     last = told["stages"][-1]
     printed = world.number(row)
@@ -52,7 +53,7 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
 def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) -> None:
     world = Replay.of(toy, N, 0.3)
     row = world.judge(world.upload("Patterns", range(N)))
-    told = sampled(row)
+    told = sampled(Latest.of(row))
     assert told and told["model"]
     assert 0.1 < told["model"]["alone"] < 0.5
     kept = toy.track.evaluations.order_by("-number").first().settings

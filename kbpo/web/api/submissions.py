@@ -18,10 +18,10 @@ from rest_framework.views import APIView
 
 from annotation.quality.reliability import reliability
 from kbpo.accounts.models import Token, User
-from kbpo.evaluation.extent import extent_of, guaranteed
+from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
-from kbpo.evaluation.leaderboard import figures
+from kbpo.evaluation.latest import Latest
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
@@ -110,7 +110,7 @@ def named(submission: Submission) -> dict[str, Any]:
 
 def shown(submission: Submission) -> dict[str, Any]:
     """A submission as the API tells it to its own team."""
-    sums = balance(purpose=submission.purpose)
+    sums, latest = balance(purpose=submission.purpose), Latest.of(submission)
     return named(submission) | {
         "description": submission.description,
         "paper": submission.paper_url,
@@ -123,8 +123,8 @@ def shown(submission: Submission) -> dict[str, Any]:
         "stage_reason": submission.stage_reason,
         "orders": submission.orders,
         "further": _further(submission),
-        "judging": vars(extent_of(submission)),
-        "judges": _judges(submission),
+        "judging": vars(extent_of(submission, latest)),
+        "judges": _judges(latest),
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
@@ -149,18 +149,18 @@ def shown(submission: Submission) -> dict[str, Any]:
                 **vars(figure),
             }
             for key, figure in sorted(
-                figures(submission).items(), key=lambda one: _place(submission, one[0])
+                latest.figures().items(), key=lambda one: _place(submission, one[0])
             )
         ],
     }
 
 
-def _judges(submission: Submission) -> dict[str, Any]:
-    """What is known of the error of those who judged it."""
-    judges = judges_of(submission.track.evaluations.order_by("-number").first(), submission)
-    corrected = guaranteed(submission, "expert")
+def _judges(latest: Latest) -> dict[str, Any]:
+    """What is known of the error of those who judged a submission."""
+    judges = judges_of(latest.evaluation, latest.submission)
+    corrected = latest.guaranteed("expert")
     checked = corrected.n_checked if corrected is not None else 0
-    return told_of(judges, reliability(submission.track)) | {"checked": checked}
+    return told_of(judges, reliability(latest.submission.track)) | {"checked": checked}
 
 
 def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.views.decorators.cache import cache_control
 
+from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import headlines
 from kbpo.submissions.models import Submission
 from kbpo.web.csv import csv_response
@@ -18,7 +19,7 @@ from kbpo.web.research.submissions import find
 def as_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers behind the plot: every evaluation that is kept, unrounded."""
     submission = find(request, pk)
-    history = history_of(submission) if submission.has_score else None
+    history = history_of(Latest.of(submission)) if submission.has_score else None
     ends = ("value", "low80", "high80", "low95", "high95", "n_labels")
     header = ["evaluation", "made_at", "number", *ends]
     rows, name = [], history.quantity.name if history else ""

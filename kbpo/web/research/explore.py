@@ -12,6 +12,7 @@ from django.urls import path, reverse
 
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
+from kbpo.evaluation.latest import Latest
 from kbpo.inclusion.annotated import annotated
 from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
@@ -93,7 +94,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "named": _named(explorer, choice),
         "export": choice.query(),
         "slices": by_slice(
-            submission,
+            Latest.of(submission),
             request.GET.get("by", ""),
             own=own,
             address=reverse("submission-explore", args=[pk]),

@@ -8,9 +8,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import Figure, headlines
 from kbpo.evaluation.models import Estimate, Evaluation
-from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Quantity
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
@@ -53,11 +53,11 @@ def figure_text(figure: Figure) -> str:
     return f"{number_text(figure.value, n=n)} ({interval_text(figure.low80, figure.high80, n=n)})"
 
 
-def history_of(submission: Submission) -> History | None:
+def history_of(latest: Latest) -> History | None:
     """Return a run's final scores in all evaluations that are kept; None before there is one."""
+    submission, newest = latest.submission, latest.evaluation
     track, kind = submission.track, kind_of(submission.track)
-    latest = track.evaluations.order_by("-number").first()
-    found = headlines(latest, [submission.pk]).get(submission.pk) if latest else None
+    found = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
     quantity = found[0] if found else kind.quantity(kind.headline(track.criterion))
     rows = Estimate.objects.filter(
         submission=submission,
@@ -75,9 +75,10 @@ def history_of(submission: Submission) -> History | None:
     return History(quantity, figures) if figures else None
 
 
-def about(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
     """What a run's page tells of its past, and how it is cited; nothing before it has a score."""
-    history = history_of(submission) if submission.has_score else None
+    submission = latest.submission
+    history = history_of(latest) if submission.has_score else None
     if history is None:
         return {}
     evaluation = history.figures[-1][0]

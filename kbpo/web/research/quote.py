@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from annotation.hits import progress
+from annotation.hits.progress import answers_per_hour
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, allowance
 from kbpo.sampling.plan import at_most_new
@@ -70,7 +70,7 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     if not options:
         return []
     room = allowance(submission.track, submission.team, submission.purpose)
-    rate = progress.questions_progress(track=submission.track).answers_per_hour
+    rate = answers_per_hour(submission.track)
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
     workers = submission.track.workers_per_question
     return [

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db.models import Count
 
-from kbpo.evaluation.leaderboard import Figure, figures
+from kbpo.evaluation.latest import Latest
 from kbpo.sampling.designs.base import half_width_at
-from kbpo.sampling.models import Sample, SampleBatch
+from kbpo.sampling.models import SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
@@ -21,19 +21,17 @@ WHY = {
 """Why a stage stopped raising chances where it did."""
 
 
-def sampled(submission: Submission) -> dict[str, Any] | None:
+def sampled(latest: Latest) -> dict[str, Any] | None:
     """What is told of a submission's sample; None before it is drawn."""
+    submission = latest.submission
     batches = SampleBatch.objects.filter(submission=submission).select_related("distribution")
-    stages = list(batches.order_by("stage", "pk"))
+    stages = list(batches.annotate(n=Count("samples")).order_by("stage", "pk"))
     if not stages:
         return None
-    counts = dict(
-        Sample.objects.filter(batch__in=stages).values_list("batch").annotate(Count("pk"))
-    )
     return {
         "design": submission.track.design,
-        "stages": [_stage(submission, stage, counts.get(stage.pk, 0)) for stage in stages],
-        "model": _model(submission),
+        "stages": [_stage(submission, stage, stage.n) for stage in stages],
+        "model": _model(latest),
     }
 
 
@@ -57,27 +55,20 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
     }
 
 
-def _model(submission: Submission) -> dict[str, Any] | None:
+def _model(latest: Latest) -> dict[str, Any] | None:
     """What the model alone would print for the guaranteed number, beside what is printed; None
     before that is final.
     """
+    submission, told = latest.submission, latest.settings
     if submission.status != "scored":
         return None
-    track, kind = submission.track, kind_of(submission.track)
-    latest = track.evaluations.order_by("-number").first()
-    told = latest.settings if latest else {}
+    track = submission.track
     alone = (
         told.get("totals", {})
         .get(f"{track.criterion}|{track.distribution}", {})
         .get(str(submission.pk))
     )
-    printed: Figure | None = figures(
-        submission,
-        quantity=kind.mean,
-        criterion=track.criterion,
-        distribution=track.distribution,
-        method="centred",
-    ).get((kind.mean, track.criterion, track.distribution, "centred"))
+    printed = latest.guaranteed()
     if alone is None or printed is None or printed.value is None:
         return None
     return {

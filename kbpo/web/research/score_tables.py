@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kbpo.evaluation.extent import guaranteed
-from kbpo.evaluation.leaderboard import Figure, figures
+from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.leaderboard import Figure
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -15,7 +15,6 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import percent_text
 from kbpo.web.public.board import interval
-from kbpo.web.research.slices import watched
 from scoring.score import Key
 
 SCOPES = {
@@ -26,11 +25,13 @@ SCOPES = {
 """Where the two mentions of a fact stand for recall to count it."""
 
 
-def tables(submission: Submission) -> list[dict[str, Any]]:
-    """Scores by criterion: the guaranteed pair first, each with its rows and one axis."""
-    found = figures(submission)
+def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Scores by criterion: the guaranteed pair first, each with its rows and one axis. `looked` is
+    what may be watched of the submission while it is judged.
+    """
+    submission, found = latest.submission, latest.figures()
     kind = kind_of(submission.track)
-    looked = watched(submission) if submission.status != "scored" else None
+    looked = looked if submission.status != "scored" else None
     criteria = sorted(
         {key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name)
     )
@@ -65,21 +66,18 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
                 if _has_recall(kind, found, criterion)
                 else "",
                 "watched": any(row["safe"] for row in rows),
-                "counted": counted_of(submission, criterion),
+                "counted": _counted(latest, criterion),
                 "missing": missing(submission, lost) if lost else None,
             }
         )
     return result
 
 
-def counted_of(submission: Submission, criterion: str) -> list[str]:
-    """What was counted of a submission and belongs to a criterion, as sentences; nothing before its
-    first scores.
-    """
-    latest = submission.track.evaluations.order_by("-number").first()
+def _counted(latest: Latest, criterion: str) -> list[str]:
+    """What was counted of a submission and belongs to a criterion, as sentences."""
     sentences = []
-    for one in kind_of(submission.track).counted if latest else ():
-        share = latest.settings.get(one.name, {}).get(str(submission.pk)) if latest else None
+    for one in kind_of(latest.submission.track).counted:
+        share = latest.settings.get(one.name, {}).get(str(latest.submission.pk))
         if share is not None and one.criterion == criterion:
             sentences.append(one.sentence.format(share=percent_text(share)))
     return sentences
@@ -151,24 +149,21 @@ def _corrected(
     ]
 
 
-def not_corrected(submission: Submission) -> list[str]:
+def not_corrected(latest: Latest) -> list[str]:
     """Why numbers of a submission are not corrected by expert checks, as sentences; none without
     any checks.
     """
-    latest = submission.track.evaluations.order_by("-number").first()
-    return (
-        list(latest.settings.get("not_corrected", {}).get(str(submission.pk), [])) if latest else []
-    )
+    return list(latest.settings.get("not_corrected", {}).get(str(latest.submission.pk), []))
 
 
-def checked(submission: Submission) -> dict[str, Any] | None:
+def checked(latest: Latest) -> dict[str, Any] | None:
     """The guaranteed number as expert checks correct it, beside what the crowd's judgments alone
     say; None without any checks.
     """
-    corrected = guaranteed(submission, "expert")
+    corrected = latest.guaranteed("expert")
     if corrected is None:
         return None
-    return {"figure": corrected, "crowd": guaranteed(submission)}
+    return {"figure": corrected, "crowd": latest.guaranteed()}
 
 
 def _kind(submission: Submission, figure: Any) -> drawing.Kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import FEW, Figure
 from kbpo.evaluation.models import Estimate, InterimInterval
 from kbpo.evaluation.slices.estimate import would_do
@@ -19,20 +20,19 @@ DEFINED = "Defined here"
 """What the page calls the group of slices that admins defined"""
 
 
-def by_slice(submission: Submission, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
+def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
     """The table of one group of slices, and the switch between the groups that there are, on the
     page at that address.
 
     Others than its team see no thin ones while the track is open: a slice of few judgments would
     tell what they were.
     """
+    submission = latest.submission
     kind = kind_of(submission.track)
-    latest = submission.track.evaluations.order_by("-number").first()
-    stored = Estimate.objects.filter(
-        evaluation=latest, submission=submission, quantity__in=[kind.mean, "recall"]
-    )
     found: dict[str, dict[str, Estimate]] = {}
-    for one in stored.exclude(slice=""):
+    for one in latest.estimates:
+        if not one.slice or one.quantity not in (kind.mean, "recall"):
+            continue
         guaranteed = one.criterion == submission.track.criterion
         name = one.quantity if guaranteed or one.quantity != kind.mean else one.criterion
         found.setdefault(one.slice, {})[name] = one

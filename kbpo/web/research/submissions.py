@@ -22,9 +22,10 @@ from django.views.decorators.http import require_POST
 from annotation.quality.reliability import reliability
 from annotation.questions import share
 from kbpo.accounts.models import User
-from kbpo.evaluation.extent import Extent, extent_of, guaranteed
+from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
+from kbpo.evaluation.latest import Latest
 from kbpo.money.spend import balance
 from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
@@ -81,9 +82,7 @@ def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
 def is_own(request: HttpRequest, submission: Submission) -> bool:
     """Whether the visitor belongs to its team, or is an admin."""
     user = request.user
-    return isinstance(user, User) and (
-        user.is_staff or submission.team.members.filter(pk=user.pk).exists()
-    )
+    return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:
@@ -92,29 +91,24 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    told = (
-        context(request, submission)
-        | about(request, submission)
-        | {
-            "slices": by_slice(
-                submission,
-                request.GET.get("by", ""),
-                own=own,
-                address=reverse("submission", args=[pk]),
-            )
-        }
-    )
+    latest, address = Latest.of(submission), reverse("submission", args=[pk])
+    slices = by_slice(latest, request.GET.get("by", ""), own=own, address=address)
+    told = context(request, latest, own) | about(request, latest) | {"slices": slices}
     return render(request, "submission.html", told)
 
 
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of the page that changes, for polling."""
-    return render(request, "submission_live.html", context(request, find(request, pk)))
+    submission = find(request, pk)
+    told = context(request, Latest.of(submission), is_own(request, submission))
+    return render(request, "submission_live.html", told)
 
 
-def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
-    own, seen = is_own(request, submission), may_see(request.user, submission)
-    sample, looked = extent_of(submission), watched(submission)
+def context(request: HttpRequest, latest: Latest, own: bool) -> dict[str, Any]:
+    """What the part of the page that changes tells; more to its own team."""
+    submission = latest.submission
+    seen = may_see(request.user, submission)
+    sample, looked = extent_of(submission, latest), watched(submission)
     moving = submission.status in ("confirmed", "judging")
     found: dict[str, Any] = {
         "submission": submission,
@@ -127,21 +121,21 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "again": moving and submission.orders > 0,
         "stages": stages(submission, sample),
         "sample": sample,
-        "tables": tables(submission),
+        "tables": tables(latest, looked),
         "provisional": moving,
         "may_see": seen,
         "watched": looked,
         "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
-        "judges": _judges(submission),
-        "checked": checked(submission),
-        "not_corrected": not_corrected(submission),
+        "judges": _judges(latest),
+        "checked": checked(latest),
+        "not_corrected": not_corrected(latest),
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
     if own:
         found |= {
             "cost": cost(submission, sample),
             "noticed": noticed(submission),
-            "sampled": sampled(submission),
+            "sampled": sampled(latest),
         }
         found["n_turned"] = len(flips_of(submission))
         found["seen_samples"] = samples_seen(submission)
@@ -179,16 +173,15 @@ def samples_seen(submission: Submission) -> list[dict[str, Any]]:
     ]
 
 
-def _judges(submission: Submission) -> list[str]:
+def _judges(latest: Latest) -> list[str]:
     """What is said of the judges' error."""
-    latest = submission.track.evaluations.order_by("-number").first()
-    corrected = guaranteed(submission, "expert")
+    corrected = latest.guaranteed("expert") is not None
     return of_submission(
-        judges_of(latest, submission),
-        reliability(submission.track),
-        guaranteed(submission),
-        corrected=corrected is not None,
-        checked=corrected is not None or bool(not_corrected(submission)),
+        judges_of(latest.evaluation, latest.submission),
+        reliability(latest.submission.track),
+        latest.guaranteed(),
+        corrected=corrected,
+        checked=corrected or bool(not_corrected(latest)),
     )
 
 
