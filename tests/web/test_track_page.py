@@ -54,6 +54,11 @@ def test_only_admins_are_told_that_a_description_is_missing(as_user: AsUser, toy
     assert "no description yet" not in page(as_user("Rosa"))
 
 
+def test_who_is_logged_in_without_a_team_is_not_told_to_log_in(as_user: AsUser, toy: Toy) -> None:
+    told = page(as_user("Admin"))
+    assert "belong to no team yet" in told and "Log in and submit" not in told
+
+
 def test_every_relation_of_the_schema_is_on_the_page_that_asks_for_all(
     client: Client, toy: Toy
 ) -> None:
