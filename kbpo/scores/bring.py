@@ -33,8 +33,8 @@ from kbpo.tracks.registry import kind_of
 AT_MOST = 5000
 """Scores that one call may bring"""
 NOT_PAIRS = (
-    "“{0}” asks which of two texts is better: scores of metrics and judges are not used there, and"
-    " none were stored. Where texts are rated one by one, they are."
+    "“{0}” asks which of two texts is better: scores of metrics and judges are not used there, so"
+    " none are asked for, and none were stored. Where texts are rated one by one, they are."
 )
 NOT_SCORED = (
     f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s) AND p.instance_id > %s AND NOT EXISTS"
@@ -82,8 +82,9 @@ def unscored(
     track: Track, named: Name, *, after: int = 0, limit: int = 100
 ) -> list[dict[str, Any]]:
     """What a judge has not scored yet, from the number `after` on: its number, and what the judge is
-    shown of it.
+    shown of it. Raises CannotTake where no score would be taken.
     """
+    _refuse_pairs(track)
     scorer = scorer_of(track, named)
     rows = fetch(
         f"{NOT_SCORED} ORDER BY p.instance_id LIMIT %s",
@@ -91,6 +92,12 @@ def unscored(
     )
     shown = kind_of(track).to_judge([instance for (instance,) in rows])
     return [{"id": instance, **shown[instance]} for (instance,) in rows if instance in shown]
+
+
+def _refuse_pairs(track: Track) -> None:
+    """Raises CannotTake where no scores are used."""
+    if kind_of(track).opposes:
+        raise CannotTake(NOT_PAIRS.format(track.name))
 
 
 def left(track: Track, scorer: Scorer | None) -> int:
@@ -111,8 +118,7 @@ def stated(track: Track) -> set[int]:
 @transaction.atomic
 def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: User) -> Taken:
     """Stores what a judge says, all of it or nothing. Raises CannotTake."""
-    if kind_of(track).opposes:
-        raise CannotTake(NOT_PAIRS.format(track.name))
+    _refuse_pairs(track)
     if len(scores) > AT_MOST:
         raise CannotTake(f"One call takes at most {AT_MOST:,} scores; these are {len(scores):,}.")
     bad = next((one for one, value in scores if not math.isfinite(value)), None)
@@ -138,8 +144,7 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
 
     Raises BadFile with a report of all that is wrong, or CannotTake.
     """
-    if kind_of(track).opposes:
-        raise CannotTake(NOT_PAIRS.format(track.name))
+    _refuse_pairs(track)
     report = Report()
     scores: dict[Name, dict[int, float]] = {}
     for instance, scorer, value in _read(track, source, report, named):
@@ -257,8 +262,10 @@ def _store(scorer: Scorer, scores: Sequence[tuple[int, float]]) -> Taken:
 
 def scorers(track: Track) -> list[dict[str, Any]]:
     """The metrics and judges of a track, in the order of their making, with how much of it each has
-    scored.
+    scored; none where none are used.
     """
+    if kind_of(track).opposes:
+        return []
     here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
     [(of,)] = fetch(f"SELECT count(*) FROM ({here}) AS stated", [track.pk, list(STORED)])
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,7 @@ from kbpo.instances.models import Target
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -32,10 +34,27 @@ PASSAGES = [
 ]
 
 
-def asked(kind: str, **content: Any) -> Track:
+ENORMOUS = ("Ida Marsk built the tower. " * 8000)[:199_990] + " in 1884."
+HELPS = """
+name: helps
+title: Does it help?
+price: 0.10
+second_share: 0
+questions: [{name: helps, kind: rating, ask: "Does it help?", range: [1, 3]}]
+"""
+BETTER = """
+name: better
+title: Which is better?
+price: 0.10
+second_share: 0
+questions: [{name: preferred, kind: preference, ask: "Which text is better?"}]
+"""
+
+
+def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Track:
     """An open question of a kind of track about one text, which can be paid for."""
     corpus = Corpus.objects.create(name="Texts", slug="texts", schema={})
-    Input.objects.create(corpus=corpus, key="q", question="who built it", passages=PASSAGES)
+    Input.objects.create(corpus=corpus, key="q", question="who built it", passages=list(passages))
     track = open_track(create_track(corpus, "Texts", kind=kind, money=Money(budget=Decimal(50))))
     target = Target.objects.create(
         corpus=corpus, kind=kind_of(track).target_kind, content=content, u=0.5,
@@ -148,6 +167,70 @@ def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_se
     assert [raw[f"passage-{at}"] for at in range(3)] == [["correct"], ["neither"], ["incorrect"]]
     assert json.loads(raw["marks-2"][0]) == [[0, 10]]
     assert page.faults == []
+
+
+@pytest.mark.walk
+def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
+    browser: Browser, live_server: Any
+) -> None:
+    asked("answers", [ENORMOUS, "Nobody lives there."], input="q", text=ENORMOUS)
+    page = open_page(browser, live_server)
+    at_hand = page.locator(".passage:visible")
+    page.locator("[data-step=plausible] .choice").nth(0).click()
+    at_hand.locator(".choice").nth(0).click()
+    at_hand.locator(".passage-text").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.down("Shift")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.up("Shift")
+    expect(at_hand.locator("mark")).to_contain_text("Ida Marsk")
+    expect(at_hand.locator(".readback .means")).to_contain_text("[…]")
+    assert at_hand.locator(".readback").inner_text().endswith("Yes, that is what I mean")
+    assert_is_at_hand(page)
+    at_hand.locator(".confirm").click()
+    page.keyboard.press("3")
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    raw = sent()
+    assert json.loads(raw["marks-0"][0]) == [[0, 9]] and raw["passage-1"] == ["neither"]
+    assert page.faults == []
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [(HELPS, {"text": ENORMOUS}), (BETTER, {"texts": [ENORMOUS, f"{ENORMOUS[:-9]} in 1885."]})],
+)
+def test_a_declared_form_about_texts_of_200_000_characters_is_answered(
+    browser: Browser, live_server: Any, form: str, content: dict[str, Any]
+) -> None:
+    name = declare(form).name
+    asked(f"form-{name}", input="q", **content)
+    page = open_page(browser, live_server)
+    expect(page.locator("#text .doc").first).to_contain_text("in 1884.")
+    assert_is_at_hand(page)
+    with page.expect_response("**/annotate/**"):
+        page.keyboard.press("2")
+        page.keyboard.press("Control+Enter")
+    expect(page.locator("#answer")).to_have_count(0)
+    assert [answer for name, answer in sent().items() if name in ("helps", "preferred")] == [["2"]]
+    assert page.faults == []
+
+
+def assert_is_at_hand(page: Page) -> None:
+    """However long a text is, it scrolls in a place of its own, by keys, too; the rest of the page is
+    a few screens long, and not wider than the screen.
+    """
+    tall, wide = page.evaluate(
+        "[document.body.scrollHeight / innerHeight, document.body.scrollWidth / innerWidth]"
+    )
+    assert tall < 4 and wide <= 1, (tall, wide)
+    unreachable = page.evaluate(
+        """[...document.querySelectorAll("main *")].filter((one) =>
+          one.clientHeight && one.scrollHeight > one.clientHeight + 1 && one.tabIndex < 0 &&
+          ["auto", "scroll"].includes(getComputedStyle(one).overflowY)).map((one) => one.className)"""
+    )
+    assert unreachable == []
 
 
 def drag(page: Page, begin: int, end: int) -> None:

@@ -192,6 +192,11 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     with scores.open("rb") as file:
         refused = desk.post(f"/desk/tracks/{track.slug}/scores/", {"file": file, "name": "judge"})
     assert refused.status_code in (400, 422) and "none were stored" in refused.content.decode()
+    shown = desk.get(f"/desk/tracks/{track.slug}/scores/").content.decode()
+    assert "none are asked for" in shown and "Store the scores" not in shown
+    asked = desk.get(f"/api/tracks/{track.slug}/unscored/", {"name": "judge"})
+    assert asked.status_code == 422 and "none are asked for" in asked.json()["message"]
+    assert desk.get(f"/api/tracks/{track.slug}/judges/").json() == {"judges": []}
 
 
 @pytest.mark.django_db

@@ -12,6 +12,7 @@ const pager = form.querySelector(".pager");
 const SIGNS = { correct: "✓", incorrect: "✗", neither: "–" };
 const WORDS = { correct: "shows it correct", incorrect: "shows it incorrect", neither: "does not say" };
 let shown = 0;
+for (const one of document.querySelectorAll(".asked-for p")) if (one.scrollHeight > one.clientHeight) one.tabIndex = 0; // keys scroll it
 
 const isPlausible = () => plausible.querySelector("input:checked")?.value === "yes";
 const passageOf = (part) => passages.find((one) => one.element === part);

@@ -3,6 +3,25 @@
 // Places are counted in characters (code points), as the server counts them.
 
 const length = (text) => Array.from(text).length;
+const READ_BACK = 300;
+
+/** Where each word begins and ends; counted on from the word before, for a paragraph may be long. */
+function wordsOf(text) {
+  let [place, index] = [0, 0];
+  return [...text.matchAll(/\S+/g)].map((word) => {
+    const begin = place + length(text.slice(index, word.index));
+    place = begin + length(word[0]);
+    index = word.index + word[0].length;
+    return [begin, place];
+  });
+}
+
+/** Words as they are read back: of very many the beginning and the end. */
+function short(text) {
+  const letters = Array.from(text);
+  if (letters.length <= 2 * READ_BACK) return text;
+  return `${letters.slice(0, READ_BACK).join("")} […] ${letters.slice(-READ_BACK).join("")}`;
+}
 
 export class Passage {
   constructor(element, question, response, changed) {
@@ -17,10 +36,7 @@ export class Passage {
     this.field = element.querySelector(`[name="marks-${element.dataset.at}"]`);
     this.confirmed = element.querySelector(`[name="confirmed-${element.dataset.at}"]`);
     this.marks = JSON.parse(this.field.value || "[]");
-    this.words = [...this.box.textContent.matchAll(/\S+/g)].map((word) => {
-      const begin = length(this.box.textContent.slice(0, word.index));
-      return [begin, begin + length(word[0])];
-    });
+    this.words = wordsOf(this.box.textContent);
     this.cursor = null;
     this.draw();
     this.listen();
@@ -74,9 +90,9 @@ export class Passage {
     const means = this.readback.querySelector(".means");
     const answer = document.createElement("bdi");
     answer.className = "response";
-    answer.textContent = this.response;
+    answer.textContent = short(this.response);
     const asked = document.createElement("bdi");
-    asked.textContent = `“${this.question}”`;
+    asked.textContent = `“${short(this.question)}”`;
     const not = document.createElement("span");
     not.className = "not";
     not.textContent = this.says === "incorrect" ? "not " : "";
@@ -84,7 +100,7 @@ export class Passage {
     this.readback.querySelector("ul").replaceChildren(...this.marks.map(([begin, end]) => {
       const item = document.createElement("li");
       item.dir = "auto";
-      item.textContent = this.text(begin, end);
+      item.textContent = short(this.text(begin, end));
       return item;
     }));
     const warns = this.readback.querySelector(".warn-words");

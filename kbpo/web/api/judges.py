@@ -165,7 +165,7 @@ class Unscored(APIView):
             whole("limit", MOST, f"{AT_ONCE} where nothing is said"),
             whole("after", LAST, "The page begins after this one", least=0),
         ],
-        responses={200: page_of_list(previous=False)},
+        responses={200: page_of_list(previous=False), **declined(422)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The next page begins `after` the last id of this one; a scored one comes no more."""
@@ -174,7 +174,10 @@ class Unscored(APIView):
         named = form.named()
         limit = whole_number(request, "limit", AT_ONCE, MOST, least=1)
         after = whole_number(request, "after", 0, LAST)
-        found = unscored(track, named, after=after, limit=limit)
+        try:
+            found = unscored(track, named, after=after, limit=limit)
+        except CannotTake as refusal:
+            raise Refused(str(refusal), "cannot_take", 422) from refusal
         asked = {**vars(named), "limit": limit, "after": found[-1]["id"] if found else after}
         address = reverse("api-unscored", args=[slug])
         following = f"{address}?{urlencode(asked)}" if len(found) == limit else None

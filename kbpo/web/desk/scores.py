@@ -11,7 +11,16 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from kbpo.scores.bring import BadFile, CannotTake, Name, scorers, switch, systems, take_file
+from kbpo.scores.bring import (
+    NOT_PAIRS,
+    BadFile,
+    CannotTake,
+    Name,
+    scorers,
+    switch,
+    systems,
+    take_file,
+)
 from kbpo.scores.models import Computing, Scorer
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -45,6 +54,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "scorers": scorers(track),
         "waiting": waiting.select_related("submission__team").order_by("pk"),
         "systems": list(systems(track)),
+        "no_pairs": NOT_PAIRS.format(track.name) if kind_of(track).opposes else "",
         "refusal": refusal,
         "problems": [one for one in report or () if one.severity == "error"][:SHOWN],
         "n_problems": report.errors if report else 0,
