@@ -11,6 +11,8 @@ Looks for the sets in ../shared/data/nlg. Of each criterion are printed
    (both by themselves, and known only afterwards), and the model of all metrics and all systems'
    ratings; the width of its intervals against people alone;
    The scales of the model are searched for in each tenth sample, and kept for the next nine;
+   attainable: the same of the best metric and of the best linear combination of all, fitted to the
+   means of **all** ratings of all outputs, which nobody has; and of a guess that is these means;
 3. covered: how often 80 % intervals hold in the same samples, as the board prints them;
 4. judges: the same of people alone where five or ten people with levels of their own rate everything;
 5. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random order.
@@ -186,6 +188,34 @@ def sampled(judged, repeats, rng):
     return saved, covered
 
 
+def attainable(judged):
+    """Return a row: what is saved at π = ½ by guesses that were fitted to all that there is."""
+    z, f, m = judged.standardised(), judged.mean, len(judged.systems)
+    known = (~np.isnan(judged.ratings)).sum(axis=1)
+    noise = np.where(known > 1, np.nanvar(judged.ratings, axis=1), 0.0)
+    apart = (
+        f
+        - np.bincount(judged.system, f, m)[judged.system]
+        / np.bincount(judged.system)[judged.system]
+    )
+
+    def saved_by(guess):
+        # Sampled by halves, one rating each: Σ (f − g)² + 2 Σ σ_a², g centred within systems.
+        left = (apart - guess) ** 2
+        shares = [
+            1 - (left[rows].sum() + 2 * noise[rows].sum()) / ((apart[rows] ** 2).sum() + 2 * noise[rows].sum())
+            for rows in map(judged.of, range(m))
+        ]  # fmt: skip
+        return float(np.mean(shares))
+
+    slopes = (apart @ z) / np.maximum((z**2).sum(axis=0), 1e-12)
+    singles = [saved_by(slope * z[:, k]) for k, slope in enumerate(slopes)]
+    every = saved_by(z @ np.linalg.lstsq(z, apart, rcond=None)[0])
+    single = max(singles)
+    return [judged.name, judged.criterion, judged.metrics[int(np.argmax(singles))], single, every,
+            every / single, saved_by(apart)]  # fmt: skip
+
+
 def judges(judged, repeats, rng):
     """Return a row a number of judges: coverage without and with the judges' term."""
     truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
@@ -299,6 +329,8 @@ HEADERS = {
     "worth": ["set", "criterion", "system", "metric", "gamma", "rho", "r", "predicted", "measured"],
     "saved": ["set", "criterion", "systems", "n", "best metric", "best of the set",
               "best of each system", "model", "model, printed", "model/best", "width", "widest"],
+    "attainable": ["set", "criterion", "metric", "best metric", "all, linear", "all/best",
+                   "perfect"],
     "covered": ["set", "criterion", "repeats", "people", "least", "most", "model", "least", "most",
                 "largest bias in s.e."],
     "judges": ["set", "criterion", "judges", "without", "with", "least", "most", "told"],
@@ -332,6 +364,7 @@ def main() -> None:
             first, second, third, fourth = (np.random.default_rng([SEED, k]) for k in range(4))
             judged = judged_texts.read(name, criterion)
             parts["worth"] += worth(judged, repeats, first)
+            parts["attainable"].append(attainable(judged))
             parts["judges"] += judges(judged, repeats, second)
             for part, row in zip(
                 ("saved", "covered"), sampled(judged, repeats, third), strict=True

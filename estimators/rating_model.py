@@ -5,11 +5,12 @@ One ridge regression for all systems of a track, which is Gaussian process regre
     a metrics · metrics′ + b (metrics · metrics′ if the system is the same)
     + c (1 if the input is the same) + d (similarity of the texts if the input is the same) + noise
 
-about a mean of each system, with metrics weighted by what each says of ratings alone. So a rating
-also tells of the other systems' outputs for its input: some inputs are hard for all, and summaries
-that say the same are as good as each other. The weights, the four scales (by maximum likelihood) and
-how far the guess is trusted for each system are told anew for each fold without that fold's ratings:
-no rating has a say in what is guessed of its output.
+about a mean of each system, with metrics, each by its value and by its rank within the system,
+weighted by what they say of ratings alone. So a rating also tells of the other systems' outputs for
+its input: some inputs are hard for all, and summaries that say the same are as good as each other.
+The weights, the four scales (by maximum likelihood) and how far the guess is trusted for each system
+are told anew for each fold without that fold's ratings: no rating has a say in what is guessed of its
+output.
 
 The level of a system, the same constant in all its guesses, is the mean of all its ratings. With a
 level a fold, each would be too low where the ratings left out are high, which widens every interval;
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.stats import rankdata
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
@@ -91,7 +93,8 @@ def fit_ratings(
     ----------
     features : (n, k) array
         Metrics (and length, …) of **all** outputs; NaN is missing and counts as the system's mean.
-        They are standardised within each system, so any unit will do.
+        They are standardised within each system, so any unit will do; the model is told each metric
+        and its ranks, since many a judge is nearly always sure, and says more by its order.
     rating : (n,) array
         Mean rating of an output, NaN where nobody judged it.
     fold : (n,) integer array
@@ -144,7 +147,8 @@ def fit_ratings(
         raise ValueError(f"features must be ({n}, k), finite or NaN; got shape {metrics.shape}")
     folds = checks.codes("fold", fold, n)
     owner, source = checks.groups("system", system, n), checks.groups("input", input, n)
-    outputs = _Outputs.of(_standardised(metrics, owner), owner, source, _unit_rows(text, n))
+    told = np.hstack([_standardised(one, owner) for one in (metrics, _ranks(metrics, owner))])
+    outputs = _Outputs.of(told, owner, source, _unit_rows(text, n))
     n_folds, m = int(folds.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
     places = [_places(start, k, n_folds) for k in range(n_folds)]
     trust = np.zeros((n_folds, m))
@@ -261,6 +265,14 @@ class _Outputs(NamedTuple):
         likeness = np.empty((b, s, s))
         likeness[:, left, right] = likeness[:, right, left] = product.reshape(b, left.size)
         return likeness
+
+
+def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
+    """Return the place of each value among its system's, equal ones sharing theirs; NaN if missing."""
+    ranks = np.empty_like(raw)
+    for rows in np.split(np.argsort(system, kind="stable"), np.cumsum(np.bincount(system))[:-1]):
+        ranks[rows] = rankdata(raw[rows], axis=0, nan_policy="omit")
+    return ranks
 
 
 def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import Lines, Row, as_meant, identifier, inert, number_of, read_rows
+from formats.tables import Lines, Row, as_meant, but, identifier, inert, number_of, read_rows
 
 COLUMNS = ("input_id", "system", "worker", "prompt", "value", "seconds")
 REQUIRED = COLUMNS[:5]
@@ -108,7 +108,8 @@ def _reference_problem(
         asked = ", ".join(criteria)
         return "reference.criterion", f"The track does not ask {shown['prompt']}, only {asked}."
     if names["system"] not in outputs:
-        return "reference.system", f"The system {shown['system']} is not in this track."
+        told = f"The system {shown['system']} is not in this track{but(outputs)}."
+        return "reference.system", told
     if names["input_id"] not in outputs[str(names["system"])]:
         if not any(names["input_id"] in own for own in outputs.values()):
             return "reference.input", f"The input {shown['input_id']} is not in the corpus."

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import Lines, Row, identifier, number_of, read_rows, some_of
+from formats.tables import Lines, Row, but, identifier, number_of, read_rows, some_of
 
 REQUIRED = ("input_id", "value")
 OPTIONAL = ("system", "metric", "version", "prompt")
@@ -130,7 +130,7 @@ def _record(
     owner = identifier(row.values["system"]) if "system" in row.values else system
     if owner is None or owner not in outputs:
         shown = quoted(owner or str(row.values.get("system", "")))
-        text = f"The system {shown} is not in this track. The line is dropped."
+        text = f"The system {shown} is not in this track{but(outputs)}. The line is dropped."
         report.add("reference.system", row.number, text, row.line)
         return None
     name = identifier(row.values["input_id"])

@@ -144,6 +144,12 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def but(names: Collection[str]) -> str:
+    """What a sentence about a name that is not there goes on with: those that are."""
+    spoken = [name for name in names if not name.isdecimal()]  # not also by their numbers
+    return f"; it has {some_of(spoken)}" if spoken else ""
+
+
 def some_of(names: Collection[str]) -> str:
     """Up to five of the names, quoted, and how many more there are."""
     shown = ", ".join(quoted(name) for name in sorted(names)[:NAMED])

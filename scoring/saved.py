@@ -8,6 +8,7 @@ and V′ without. Where a metric only costs, the share is below 0, and is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,9 @@ EVEN = 1e-9
 """Probabilities that differ by less are equal"""
 FEWEST = 30
 """Ratings of all systems that say which metric goes best with people"""
+MOST = 4
+"""Metrics and judges that are told one by one"""
+ENDS = ("value", "low80", "high80", "low95", "high95")
 
 
 def unaided(data: Data, criteria: tuple[str, ...]) -> dict[Key, tuple[Estimate, Design]]:
@@ -56,8 +60,8 @@ def beside(
     for key, (estimate, _) in alone.items():
         yield from rows(data, estimate, *key, UNAIDED)
         _, criterion, distribution = key
-        published = algorithm_1(data, criterion, distribution) if data.noise else None
-        if published is not None:
+        for best in best_metrics(data, criterion)[:1] if data.noise else ():
+            published = algorithm_1(data, criterion, distribution, best)
             yield from rows(data, published, *key, ALGORITHM_1, own=True)
     for key, widened in with_judges_of(data, estimates):
         for score in rows(data, widened, *key, WITH_JUDGES):
@@ -75,17 +79,27 @@ def saved(
     }
 
 
-def saved_by_best(
+def by_each(
     alone: dict[Key, tuple[Estimate, Design]], data: Data
-) -> dict[str, dict[str, float]]:
-    """“criterion|distribution” -> submission -> the share of judgments that are saved by the one
-    metric that goes best with people, as was published (`algorithm_1`).
+) -> dict[str, list[tuple[str, dict[str, dict[str, Any]]]]]:
+    """“criterion|distribution” -> those few metrics and judges that go best with people, the best
+    first, each with submission -> its mean with this one alone, as was published (`algorithm_1`),
+    and what that saves.
     """
-    found = {}
+    found: dict[str, list[tuple[str, dict[str, dict[str, Any]]]]] = {}
     for key, (estimate, _) in alone.items():
-        published = algorithm_1(data, *key[1:]) if data.noise else None
-        if published is not None:
-            found["|".join(key[1:])] = _shares(data, published, estimate)
+        _, criterion, distribution = key
+        for at in best_metrics(data, criterion)[:MOST] if data.noise else ():
+            published = algorithm_1(data, criterion, distribution, at)
+            shares = _shares(data, published, estimate)
+            told = {
+                str(data.systems[row.column]): {end: getattr(row, end) for end in ENDS}
+                | {"n_labels": row.n_labels, "saved": shares.get(str(data.systems[row.column]))}
+                for row in rows(data, published, *key, ALGORITHM_1, own=True)
+                if data.shown[row.column] and not np.isnan(row.value)
+            }
+            if told:
+                found.setdefault("|".join(key[1:]), []).append((str(data.pool.scorers[at]), told))
     return found
 
 
@@ -103,22 +117,23 @@ def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
     return np.broadcast_to(np.maximum(estimate.variance, estimate.anticipated), shape)
 
 
-def best_metric(data: Data, criterion: str) -> int | None:
-    """The column of the metric or judge that goes best with people under a criterion, within
-    systems; None where too little is rated to tell.
+def best_metrics(data: Data, criterion: str) -> list[int]:
+    """The columns of the metrics and judges that go with people under a criterion, within systems,
+    the best first; none where too little is rated to tell.
     """
     pool, rating = data.pool, data.f[criterion][:, 0]
     known = np.flatnonzero(~np.isnan(rating))
     if not pool.scorers or known.size < FEWEST:
-        return None
+        return []
     rows = data.judged[known]
     owner = np.asarray(pool.member[rows].argmax(axis=1)).ravel()
-    correlations = [
-        _within(rating[known], pool.scores[rows, column], owner)
-        for column in range(len(pool.scorers))
-    ]
-    best = int(np.argmax(np.abs(correlations)))
-    return best if correlations[best] != 0 else None
+    sizes = np.abs(
+        [
+            _within(rating[known], pool.scores[rows, column], owner)
+            for column in range(len(pool.scorers))
+        ]
+    )
+    return [int(at) for at in np.argsort(-sizes, kind="stable") if sizes[at] > 0]
 
 
 def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
@@ -135,17 +150,13 @@ def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
     return float(left @ right) / size if size > 0 else 0.0
 
 
-def algorithm_1(data: Data, criterion: str, kind: str) -> Estimate | None:
-    """Algorithm 1 of Chaganty, Mussmann and Liang (2018) as it was published, with the metric that
-    goes best with people; None without one.
+def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
+    """Algorithm 1 of Chaganty, Mussmann and Liang (2018) as it was published, with one metric.
 
     It is made for simple random samples: a system whose outputs had different chances to be rated,
     as where other systems wrote the same, has none (NaN), and so has one that the metric has not
     scored whole.
     """
-    best = best_metric(data, criterion)
-    if best is None:
-        return None
     pool, arranged = data.pool, Centred(data).under(criterion)
     counted = np.zeros(pool.instance.size, dtype=np.bool_)
     counted[arranged.row[arranged.counts]] = True
@@ -155,12 +166,12 @@ def algorithm_1(data: Data, criterion: str, kind: str) -> Estimate | None:
     value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
     for column in range(m):
         mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
-        score, drawn = pool.scores[mine, best], mine[counted[mine] & ~np.isnan(rating[mine])]
+        score, drawn = pool.scores[mine, metric], mine[counted[mine] & ~np.isnan(rating[mine])]
         even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
         if column in data.seen or not even or drawn.size < 3 or np.isnan(score).any():
             continue
         found = control_variate_mean(
-            rating[drawn], pool.scores[drawn, best], score, power_tune=False
+            rating[drawn], pool.scores[drawn, metric], score, power_tune=False
         )
         value[column], variance[column], n[column] = found.value, found.variance, drawn.size
     return Estimate(value, variance, n, np.zeros((1, m)))

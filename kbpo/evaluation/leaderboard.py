@@ -82,6 +82,14 @@ def half_width(ends: Figure | Score, track: Track) -> float | None:
 
 
 @dataclass(frozen=True)
+class Aided:
+    """A mean of people's judgments that one metric or judge narrows, and what that saves."""
+
+    figure: Figure
+    saved: float | None
+
+
+@dataclass(frozen=True)
 class Row:
     """One system on the board."""
 
@@ -94,8 +102,9 @@ class Row:
     """Shares that the kind counts"""
     saved: float | None = None
     """The share of judgments that metrics and judges make unnecessary; None where none helps"""
-    saved_by_best: float | None = None
-    """The same of the one that goes best with people, by itself"""
+    by_each: dict[str, Aided] = field(default_factory=dict)
+    """The number of a metric or judge -> its mean with that one alone; those that go best with
+    people, the best first"""
     n_checked: int = 0
     """Judgments that experts checked, where that corrects its weighted mean"""
     bootstrap: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -348,10 +357,9 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
     figures_of = _figures(evaluation, distribution, criterion, standing)
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
-    saved, saved_by_best = (
-        evaluation.settings.get(name, {}).get(f"{criterion}|{distribution}", {})
-        for name in ("saved", "saved_by_best")
-    )
+    key = f"{criterion}|{distribution}"
+    saved = evaluation.settings.get("saved", {}).get(key, {})
+    by_each = evaluation.settings.get("by_each", {}).get(key, [])
     published = evaluation.settings.get(BOOTSTRAP, {}).get(f"{criterion}|{distribution}", {})
     resampled = {
         one.name: published[one.method]
@@ -368,7 +376,11 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
             figures,
             _counted(evaluation, kind, pk),
             saved.get(str(pk)),
-            saved_by_best.get(str(pk)),
+            {
+                scorer: _aided(told[str(pk)], figures.get(mean))
+                for scorer, told in by_each
+                if str(pk) in told
+            },
             max((figures[name].n_checked for name in corrected if name in figures), default=0),
             {
                 name: (ends[str(pk)][0], ends[str(pk)][1])
@@ -378,6 +390,15 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
         )
         for pk, figures in figures_of.items()
     ]
+
+
+def _aided(told: dict[str, Any], beside: Figure | None) -> Aided:
+    """What an evaluation says of a system with one metric; the rest is as beside the default."""
+    value = min(1.0, max(0.0, told["value"]))
+    low80, high80, low95, high95 = (told[name] for name in ("low80", "high80", "low95", "high95"))
+    kind, n = beside.kind if beside is not None else "final", told["n_labels"]
+    figure = Figure(value, low80, high80, low95, high95, n, 0, 0, 0, kind, "")
+    return Aided(figure, told["saved"])
 
 
 def _counted(evaluation: Evaluation, kind: Kind, submission: int) -> dict[str, float]:

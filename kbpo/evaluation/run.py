@@ -60,7 +60,7 @@ from scoring.corrected import corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected
 from scoring.published import bootstrapped
-from scoring.saved import beside, best_metric, saved, saved_by_best, unaided
+from scoring.saved import beside, best_metrics, by_each, saved, unaided
 from scoring.score import (
     DEFAULT,
     PUBLISHED,
@@ -306,8 +306,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         | {
             **_counts(kind, data, previous),
             "saved": saved(found, alone, data),
-            "saved_by_best": saved_by_best(alone, data),
-            "scorers": _scorers(data, criteria),
+            "by_each": by_each(alone, data),
+            "scorers": _scorers(kind, data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},
             "strengths": strengths(kind, [one for one in data.systems if one in standing]),
             "last_label": newest,
@@ -384,16 +384,23 @@ def _means(
     }
 
 
-def _scorers(data: Data, criteria: tuple[str, ...]) -> dict[str, Any]:
-    """Which metrics and judges the model could learn from; and which goes best with people."""
+def _scorers(kind: Kind, data: Data, criteria: tuple[str, ...]) -> dict[str, Any]:
+    """Which metrics and judges the model could learn from, by their numbers; and which goes best
+    with people.
+    """
     if not data.pool.scorers:
         return {}
-    names = {row.pk: str(row) for row in Scorer.objects.filter(pk__in=data.pool.scorers)}
+    labels = {metric.name: metric.label for metric in kind.metrics}
+    names = {
+        row.pk: labels.get(row.name, row.name) if row.source == "computed" else str(row)
+        for row in Scorer.objects.filter(pk__in=data.pool.scorers)
+    }
     used = [names[pk] for pk in data.pool.scorers]
-    best = {criterion: best_metric(data, criterion) for criterion in criteria}
+    best = {criterion: best_metrics(data, criterion) for criterion in criteria}
     return {
         "used": used,
-        "best": {name: used[at] for name, at in best.items() if at is not None},
+        "names": {str(pk): name for pk, name in names.items()},
+        "best": {name: used[found[0]] for name, found in best.items() if found},
     }
 
 

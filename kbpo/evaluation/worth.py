@@ -28,6 +28,8 @@ from scoring.data import Data
 FEWEST = 50
 """Rated things below which nothing is told"""
 RESAMPLES, SEED = 200, 20_180_715
+FEWEST_OF_ONE = 10
+"""Rated things of one system that say how a metric goes with people there"""
 EXAMPLES = 20
 """Things that are kept of each quadrant: the first that everybody may see is shown"""
 TOGETHER = "All together"
@@ -187,11 +189,19 @@ def _by_system(
         between = _number(float(pearsonr(ours, theirs)[0]))
     there = scaled[rated.rows][known]
     told = _quadrants(here, people, slope, there, data.pool.instance[rated.rows][known])
+    owner = rated.owner[known]
     of_rated = prmse(rated.matrix()[known], there)
     return {
         "between": between,
         "alone": alone,
         "bias": bias,
+        "within": {
+            str(data.systems[column]): float(np.corrcoef(here[mine], people[mine])[0, 1])
+            for column in np.flatnonzero(data.shown).tolist()
+            if np.count_nonzero(mine := owner == column) >= FEWEST_OF_ONE
+            and np.ptp(here[mine])
+            and np.ptp(people[mine])
+        },
         "prmse": _number(of_rated.value),
     } | told
 

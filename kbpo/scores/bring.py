@@ -9,6 +9,7 @@ know of the judgments that they are calibrated by.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -121,6 +122,9 @@ def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: Us
     _refuse_pairs(track)
     if len(scores) > AT_MOST:
         raise CannotTake(f"One call takes at most {AT_MOST:,} scores; these are {len(scores):,}.")
+    twice = next((one for one, n in Counter(one for one, _ in scores).items() if n > 1), None)
+    if twice is not None:
+        raise CannotTake(f"There are two scores of {twice}. Nothing was stored.")
     bad = next((one for one, value in scores if not math.isfinite(value)), None)
     if bad is not None:
         raise CannotTake(f"The score of {bad} is no finite number. Nothing was stored.")

@@ -22,6 +22,10 @@ def world(rng, n_inputs=30, m=4, rated=0.7):
 def dense(metrics, system, source, words, rating, fold, k, model):
     """Return the guesses of one fold by the covariance matrix itself, as the docstring has it."""
     m = system.max() + 1
+    ranks = np.empty_like(metrics)
+    for code in range(m):
+        ranks[system == code] = metrics[system == code].argsort(axis=0).argsort(axis=0)
+    metrics = np.hstack([metrics, ranks])
     standard = np.empty_like(metrics)
     for code in range(m):
         own = metrics[system == code]
@@ -46,9 +50,9 @@ def dense(metrics, system, source, words, rating, fold, k, model):
     standard = standard * weight / np.sqrt((weight**2).mean())
     unit = words / np.maximum(np.linalg.norm(words, axis=1), 1e-300)[:, None]
     values, vectors = np.linalg.eigh(standard.T @ standard / len(standard))
-    white = standard @ vectors / np.sqrt(values)
+    white = (standard @ vectors / np.sqrt(values))[:, -5:]
     a, b, c, d = model.scales[k]
-    covariance = a * standard @ standard.T / 3 + b * same * (white @ white.T) / 3
+    covariance = a * standard @ standard.T / 6 + b * same * (white @ white.T) / 5
     covariance += c * together + d * together * (unit @ unit.T) + 1e4 * same
     solved = np.linalg.solve(covariance[np.ix_(learn, learn)] + np.eye(learn.size), y)
     raw = covariance[:, learn] @ solved
@@ -114,6 +118,16 @@ def test_metrics_the_input_and_similar_texts_each_explain_what_they_can():
         model = fit_ratings(nothing, rating, fold, system=system, **options)
         assert left(rating, alone.g) > 0.95
         assert left(rating, model.g) < 0.4
+
+
+def test_a_judge_that_is_nearly_always_sure_says_more_by_its_order():
+    rng = np.random.default_rng(5)
+    rows, system = np.arange(400), np.zeros(400, dtype=int)
+    order = rng.uniform(0, 1, 400)
+    rating = np.clip(order + rng.normal(0, 0.1, 400), 0, 1)
+    sure = order**30  # next to nothing but for a few, and these far apart
+    model = fit_ratings(sure[:, None], rating, rows % 5, system=system, input=rows)
+    assert left(rating, model.g) < 0.2 < 1 - np.corrcoef(sure, rating)[0, 1] ** 2
 
 
 def test_metrics_that_say_nothing_are_not_trusted():

@@ -22,7 +22,7 @@ from kbpo.evaluation.study import study_of
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
-from kbpo.scores.bring import switch
+from kbpo.scores.bring import Name, switch, take
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
@@ -86,15 +86,22 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge alone saves " in page and "What limits the worth" in page
     assert "Texts stand here once judgments of them are public" in page
+    assert "system by system" in page and all(r > 0.5 for r in judge["within"].values())
+    points = "/tracks/answers/metrics/points.csv"
+    assert "one by one" not in page and Client().get(points).content.count(b"\n") == 1, (
+        "a team knows which point is its own"
+    )
     assert 'class="num strong"' in page or 'class="num some"' in page, "it is biased"
     Label.objects.update(public_at=clock.now())
     shown = Client().get("/tracks/answers/metrics/").content.decode()
+    assert "judge and people, one by one" in shown
+    assert Client().get(points).content.count(b"\n") == 1 + told["rated"]
     assert shown.count("<blockquote>") == sum(share > 0 for share in judge["quadrants"])
     Submission.objects.update(is_private=True)
     assert "<blockquote>" not in Client().get("/tracks/answers/metrics/").content.decode()
     Submission.objects.update(is_private=False)
     assert Client().get("/tracks/answers/metrics/?criterion=z").status_code == 404
-    for figure in ("worth", "bias", "width", "prompts", "quadrants"):
+    for figure in ("worth", "bias", "systems", "points", "width", "prompts", "quadrants"):
         file = Client().get(f"/tracks/answers/metrics/{figure}.csv").content.decode()
         rows = list(csv.reader(io.StringIO(file)))
         assert len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows), figure
@@ -212,17 +219,46 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(studied:
     people = Client().get(f"{address}&helped=0").content.decode()
     written = f"{100 * mean.low80:.1f}–{100 * mean.high80:.1f}"
     assert written in people.replace("; people alone", "") and 'class="iv-alone"' not in people
-    best, saved = mean_of(studied, "algorithm_1", "B"), shown.rows[0].saved_by_best
+    best, number = mean_of(studied, "algorithm_1", "B"), str(Scorer.objects.get(name="judge").pk)
     assert best.low80 is not None and best.high80 is not None
     assert best.variance is not None and mean.variance is not None
-    by_row = {row.submission.name: row.saved_by_best for row in shown.rows}
-    assert by_row["B"] == pytest.approx(1 - best.variance / mean.variance, abs=0.02) and saved
-    by_one = Client().get(f"{address}&helped=best").content.decode()
+    aided = {row.submission.name: row.by_each[number] for row in shown.rows}["B"]
+    assert (aided.figure.value, aided.figure.low80) == (best.value, best.low80)
+    assert aided.saved == pytest.approx(1 - best.variance / mean.variance, abs=0.02)
+    n, share = aided.figure.n_labels, aided.saved or 0
+    assert n == best.n_labels and n * share / (1 - share) > 10
+    by_one = Client().get(f"{address}&helped={number}").content.decode()
     assert f"{100 * best.low80:.1f}–{100 * best.high80:.1f}" in by_one
-    assert "judge alone makes unnecessary" in by_one and 'class="iv-alone"' in by_one
-    assert Client().get(f"{address}&helped=2").status_code == 404
+    assert "judge alone makes unnecessary: " in by_one and 'class="iv-alone"' in by_one
+    assert by_one == Client().get(f"{address}&helped=best").content.decode()
+    assert Client().get(f"{address}&helped=999").status_code == 404
     Submission.objects.filter(pk=reference.pk).update(role="system")
     assert signs_of(studied.track)["references"] == [], "ranks are made again"
+
+
+def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World) -> None:
+    scores = {one.instance_id: one.value for one in Scorer.objects.get(name="judge").scores.all()}
+    rng = np.random.default_rng(6)
+    for name, noise in (("worse", 0.2), ("worst", 0.6)):
+        worse = [(pk, (value or 0.0) + rng.normal(0, noise)) for pk, value in scores.items()]
+        take(studied.track, Name(name), worse, studied.admin)
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    address = "/tracks/answers/?criterion=overall"
+    page = Client().get(address).content.decode()
+    switch_ = page[page.index("Helped by") :]
+    places = [
+        switch_.index(f">{name}<")
+        for name in ("People alone", "judge", "worse", "worst", "All metrics and judges")
+    ]
+    assert places == sorted(places), "those that go best with people first"
+    numbers = [str(Scorer.objects.get(name=name).pk) for name in ("judge", "worse", "worst")]
+    shown = board(studied.track, distribution="instance", criterion="overall")
+    for row in shown.rows:
+        shares = [row.by_each[number].saved or 0.0 for number in numbers]
+        assert list(row.by_each) == numbers and shares == sorted(shares, reverse=True)
+    by_one = Client().get(f"{address}&helped={numbers[1]}").content.decode()
+    assert "worse alone makes unnecessary" in by_one and "judge goes best" not in by_one
 
 
 def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:

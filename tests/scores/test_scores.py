@@ -135,7 +135,7 @@ def test_a_file_is_stored_whole(world: World, written: Write) -> None:
         (lambda rows: [*rows, rows[0]], "consistency.score_twice", "already"),
         (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", "no finite number"),
         (lambda rows: [*rows, rows[0] | {"input_id": "z"}], "reference.input", "“z”"),
-        (lambda rows: [*rows, rows[0] | {"system": "Z"}], "reference.system", "“Z”"),
+        (lambda rows: [*rows, rows[0] | {"system": "Z"}], "reference.system", "it has “A”, “B”"),
         (lambda rows: [], "syntax.empty", "empty"),
     ],
 )
@@ -180,6 +180,17 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     bad = json.dumps({**who, "scores": [{"id": 5, "value": "much"}]})
     refused = client.post(f"{address}/scores/", bad, content_type="application/json")
     assert refused.status_code == 400 and refused.json()["error"] == "invalid"
+    first = asked["results"][0]["id"]
+    for values, status, why in (
+        (f'[{{"id": {first}, "value": NaN}}]', 400, ""),
+        ('[{"id": 1000000, "value": 1}]', 422, "nothing with the id 1000000"),
+        (f'[{{"id": {first}, "value": 1}}, {{"id": {first}, "value": 0}}]', 422, "two scores of"),
+        ("[]", 400, ""),
+    ):
+        body = f'{{"name": "other", "scores": {values}}}'
+        refused = client.post(f"{address}/scores/", body, content_type="application/json")
+        assert refused.status_code == status and why in refused.json()["detail"], values
+    assert not Scorer.objects.filter(name="other").exists(), "nothing half"
     listed = Client().get(f"{address}/judges/").json()["judges"]
     assert [(one["name"], one["scored"], one["of"]) for one in listed] == [("judge", 5, 7)]
     number = listed[0]["id"]

@@ -18,7 +18,7 @@ from annotation.budget.check_books import check_books
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from annotation.workers import teach
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.preferences import strengths
@@ -194,9 +194,10 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     assert refused.status_code in (400, 422) and "none were stored" in refused.content.decode()
     shown = desk.get(f"/desk/tracks/{track.slug}/scores/").content.decode()
     assert "none are asked for" in shown and "Store the scores" not in shown
-    asked = desk.get(f"/api/tracks/{track.slug}/unscored/", {"name": "judge"})
-    assert asked.status_code == 422 and "none are asked for" in asked.json()["message"]
-    assert desk.get(f"/api/tracks/{track.slug}/judges/").json() == {"judges": []}
+    program = Client(headers={"Authorization": f"Token {Token.issue(admin, 'judge')[1]}"})
+    asked = program.get(f"/api/tracks/{track.slug}/unscored/", {"name": "judge"})
+    assert asked.status_code == 422 and "none are asked for" in asked.json()["detail"]
+    assert program.get(f"/api/tracks/{track.slug}/judges/").json() == {"judges": []}
 
 
 @pytest.mark.django_db

@@ -94,7 +94,10 @@ def test_each_judgment_counts_once_and_equal_outputs_share_theirs(track: Track) 
     ("row", "sentence"),
     [
         (("zz", "One", "w", "overall", 3, 1), "Line 5: .*“zz” is not in the corpus"),
-        (("a0", "Nobody", "w", "overall", 3, 1), "Line 5: .*“Nobody” is not in this track"),
+        (
+            ("a0", "Nobody", "w", "overall", 3, 1),
+            "Line 5: .*“Nobody” is not in this track; it has “One”",
+        ),
         (("a0", "One", "w", "beauty", 3, 1), "Line 5: .*does not ask “beauty”"),
         (("a0", "One", "w", "overall", 4, 1), "Line 5: .*outside the scale"),
         (("a0", "One", "w", "overall", "NaN", 1), "Line 5: .*no finite number"),

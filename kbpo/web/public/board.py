@@ -57,7 +57,7 @@ from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
 from kbpo.web.public.strengths import strengths_of
-from scoring.saved import ALGORITHM_1, UNAIDED
+from scoring.saved import UNAIDED
 
 ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 LEVELS = {"80": "80 %", "95": "95 %"}
@@ -81,7 +81,8 @@ class View:
     sort: str
     all: bool
     helped: str = ALL
-    """What narrows the first column: `PEOPLE` alone, the `BEST` metric or judge, or all of them"""
+    """What narrows the first column: `PEOPLE` alone, the `BEST` metric or judge or the one of this
+    number, or `ALL` of them"""
     on: str = ""
     """The day whose board is asked for; empty: as it stands now"""
     number: int | None = None
@@ -149,6 +150,7 @@ def _unpacked(request: HttpRequest, packed: bytes, etag: str) -> HttpResponse:
 
 def _drawn_for(request: HttpRequest, track: Track, view: View) -> HttpResponse:
     shown = of_view(track, view)
+    view = replace(view, helped=_helper(shown, view.helped))
     return render(request, "leaderboard.html", context(request, track, view, shown))
 
 
@@ -198,7 +200,7 @@ def read(request: HttpRequest, track: Track) -> View:
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
-    helped = _choice(request, "helped", (ALL, BEST, PEOPLE), ALL)
+    helped = request.GET.get("helped", ALL)
     on, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
@@ -267,7 +269,6 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         ),
         "has_saved": any(row.saved is not None for row in shown.rows),
         "shows_alone": view.helped != PEOPLE,
-        "by_best": view.helped == BEST,
         "helped_by": _helped_by(shown, view),
         "cite": _cite(request, shown),
         "has_headline": kind.quantities[0].of(view.criterion),
@@ -282,17 +283,31 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
     }
 
 
+def _helper(shown: Board, asked: str) -> str:
+    """What a board's first column is narrowed by: `PEOPLE`, `ALL`, or the number of a metric or judge.
+    Raises Http404 for one that it does not have.
+    """
+    each = _each(shown)
+    if asked == BEST:
+        return next(iter(each), ALL)
+    if asked not in (PEOPLE, ALL) and asked not in each:
+        raise Http404(f"No metric or judge “{asked[:40]}” helps people on this board.")
+    return asked
+
+
+def _each(shown: Board) -> dict[str, str]:
+    """The metrics and judges that the board tells one by one, the best first: number -> name."""
+    names = _told(shown).get("names", {})
+    return {number: names.get(number, "") for row in shown.rows for number in row.by_each}
+
+
 def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
-    """The switch between people alone, the metric or judge that goes best with them, and all of
+    """The switch between people alone, each metric or judge that goes well with them, and all of
     these, where they help.
     """
     if all(row.saved is None for row in shown.rows):
         return []
-    best = _helped_by(shown, view)["best"]
-    words = {PEOPLE: "People alone"}
-    if best and any(row.saved_by_best is not None for row in shown.rows):
-        words[BEST] = best
-    words[ALL] = "All metrics and judges"
+    words = {PEOPLE: "People alone"} | _each(shown) | {ALL: "All metrics and judges"}
     options = [
         {
             "url": view.url(address, helped=value),
@@ -323,10 +338,34 @@ def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
 
 
 def _helped_by(shown: Board, view: View) -> dict[str, Any]:
-    """How many metrics and judges the model could learn from, and which goes best with people."""
-    told = shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
-    best = told.get("best", {}).get(view.criterion, "")
-    return {"n": len(told.get("used", ())), "best": best}
+    """How many metrics and judges the model could learn from, which goes best with people, which one
+    the view is of, and how many judgments are saved in all.
+    """
+    told = _told(shown)
+    return {
+        "n": len(told.get("used", ())),
+        "best": told.get("best", {}).get(view.criterion, ""),
+        "one": _each(shown).get(view.helped, ""),
+        "saved": _saved_in_all(shown, view),
+    }
+
+
+def _told(shown: Board) -> dict[str, Any]:
+    told: dict[str, Any] = shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
+    return told
+
+
+def _saved_in_all(shown: Board, view: View) -> int:
+    """So many more judgments people alone would need for intervals as narrow as these."""
+    pairs = [(row.n_labels, share) for row in shown.rows if (share := _saved(row, view))]
+    return round(sum(n * share / (1 - share) for n, share in pairs if share < 1))
+
+
+def _saved(row: Row, view: View) -> float | None:
+    """The share of judgments that what helps people makes unnecessary."""
+    if view.helped in (PEOPLE, ALL):
+        return row.saved
+    return row.by_each[view.helped].saved if view.helped in row.by_each else None
 
 
 def _drawn(kind: Kind) -> list[Column]:
@@ -357,7 +396,9 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
     money = balance(track=track)
     kind = kind_of(track)
     labels = Label.objects.filter(
-        target__corpus=track.corpus_id, target__kind=kind.target_kind, source="crowd"
+        target__corpus=track.corpus_id,
+        target__kind=kind.target_kind,
+        source__in=("crowd",) if recall_of(track) else ("crowd", "import"),
     ).exclude(value={})
     return {
         "systems": len(shown.rows),
@@ -369,6 +410,7 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
             else None
         ),
         "judged": labels.values("target").distinct().count(),
+        "has_imported": labels.filter(source="import").exists(),
         "spent": money.spent,
     }
 
@@ -391,7 +433,7 @@ def _row(
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
-        "saved": row.saved_by_best if view.helped == BEST else row.saved,
+        "saved": _saved(row, view),
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(kind, row, head, view) for head in heads],
         "published": published,
@@ -414,11 +456,8 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
             continue
         if column.method == UNAIDED:
             alone = row.figure(column.name)
-            if view.helped == BEST:
-                figure = next(
-                    (row.figure(one.name) for one in kind.columns if one.method == ALGORITHM_1),
-                    None,
-                )
+            if view.helped not in (PEOPLE, ALL):
+                figure = row.by_each[view.helped].figure if view.helped in row.by_each else None
         else:
             drawn = interval(row.figure(column.name))
             if drawn.estimate is not None:

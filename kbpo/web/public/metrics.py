@@ -27,12 +27,15 @@ from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
 from kbpo.web.csv import csv_response
+from kbpo.web.public.points import draw_points, points_of
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
 STEPS = 40
 SOME, STRONG = 0.05, 0.09
 """Biases from which a cell is bold, and filled"""
+HALF, WELL = 0.3, 0.5
+"""Correlations from which it is"""
 
 
 def show(request: HttpRequest, slug: str) -> HttpResponse:
@@ -41,12 +44,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     told = _told(evaluation, criterion)
     study = study_of(kind, criterion, told)
     names, rows = _names(evaluation), _scorers(told)
+    single, label = _single(told), kind.criterion_label(criterion)
     context: dict[str, Any] = {
         "track": track,
         "kind": kind,
         "words": kind.words,
         "evaluation": evaluation,
-        "criterion": kind.criterion_label(criterion),
+        "criterion": label,
         "criteria": _criteria(track, kind, criterion),
         "told": told,
         "fewest": FEWEST,
@@ -56,6 +60,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "contours": _contours(told),
         "systems": names,
         "bias": _bias(told, names),
+        "within": _within(told, names),
+        "points": draw_points(points_of(kind, criterion, single), single["label"], label)
+        if single
+        else "",
+        "single": single,
         "quadrants": _quadrants(kind, told),
         "widths": _widths(study),
         "curve": _curve(study, told),
@@ -161,10 +170,27 @@ def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _shade(bias: float | None) -> dict[str, Any]:
-    """A bias, and how strongly it is drawn."""
-    size = abs(bias or 0.0)
-    return {"value": bias, "shade": "strong" if size >= STRONG else "some" if size >= SOME else ""}
+def _within(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
+    """How each metric goes with people among the outputs of each system on the board."""
+    return [
+        {
+            "label": scorer["label"],
+            "r": [_shade(scorer["within"].get(number), HALF, WELL) for number in names],
+        }
+        for scorer in _scorers(told)
+        if scorer.get("within")
+    ]
+
+
+def _single(told: dict[str, Any]) -> dict[str, Any] | None:
+    """The metric or judge that is worth most by itself."""
+    return next((one for one in _scorers(told)[1:] if one.get("worth") is not None), None)
+
+
+def _shade(value: float | None, some: float = SOME, strong: float = STRONG) -> dict[str, Any]:
+    """A bias or a correlation, and how strongly it is drawn."""
+    size = abs(value or 0.0)
+    return {"value": value, "shade": "strong" if size >= strong else "some" if size >= some else ""}
 
 
 def _quadrants(kind: Kind, told: dict[str, Any]) -> dict[str, Any] | None:
@@ -280,6 +306,7 @@ def _contours(told: dict[str, Any]) -> SafeString | str:
         for place, one in enumerate(_scorers(told))
         if one.get("rho") is not None
     ]
+    dots.sort(key=lambda dot: (not dot.is_named, -dot.y))  # so names stand as their dots do
     return mark_safe(
         plots.draw_curves(
             curves,
@@ -337,6 +364,24 @@ def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: 
     return ["metric", "system", "alone", "people", "bias"], rows
 
 
+def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    names = _names(evaluation)
+    rows = [
+        [scorer["name"], names[number], r]
+        for scorer in _scorers(told)
+        for number, r in scorer.get("within", {}).items()
+        if number in names
+    ]
+    return ["metric", "system", "pearson"], rows
+
+
+def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+    single = _single(told)
+    points = points_of(kind, criterion, single)
+    rows = [[single["name"], one.system, one.score, one.people] for one in points if single]
+    return ["metric", "system", "score", "people"], rows
+
+
 def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
     header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
     study = study_of(kind, criterion, told)
@@ -370,6 +415,8 @@ def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, to
 FILES = {
     "worth": _worth_file,
     "bias": _bias_file,
+    "systems": _systems_file,
+    "points": _points_file,
     "width": _width_file,
     "prompts": _prompt_file,
     "quadrants": _quadrant_file,

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.accounts.models import Team, User
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotChange, CannotReceive, receive, set_role
+from kbpo.submissions.receive import CannotChange, CannotReceive, plain, receive, set_role
 from kbpo.tracks.models import Track
 
 
@@ -47,6 +47,7 @@ class Command(BaseCommand):
         if team is None:
             raise CommandError(f"{user} is in no such team.")
         path: Path = options["file"]
+        asked = options["name"] or path.name.split(".")[0]
         try:
             with path.open("rb") as file:
                 submission = receive(
@@ -54,7 +55,7 @@ class Command(BaseCommand):
                     team,
                     user,
                     file,
-                    name=options["name"] or path.name.split(".")[0],
+                    name=asked,
                     description=options["description"],
                     file_name=path.name,
                     refuse_same=not options["again"],
@@ -62,4 +63,5 @@ class Command(BaseCommand):
             set_role(submission, options["role"])
         except (OSError, CannotReceive, CannotChange) as problem:
             raise CommandError(str(problem)) from problem
-        self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received.")
+        why = f": {team} has a “{asked}” already" if plain(asked) != submission.name else ""
+        self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received{why}.")

@@ -1,0 +1,88 @@
+"""Every rated thing as a point, the best single metric against people: of those alone whose judgments
+everybody may see, for a team knows which point is its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.scores.read import read_scores
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.content.ratings import rated, targets_of
+from kbpo.tracks.content.track import ContentTrack
+from kbpo.web.components import drawing, plots
+from kbpo.web.components.figures import number_text
+
+MOST = 500
+"""Points that are drawn"""
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Point:
+    """One output: what the metric and what people say of it."""
+
+    system: str
+    score: float
+    people: float
+
+
+def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list[Point]:
+    """The rated outputs of systems on the board, as far as their judgments are public."""
+    if not isinstance(kind, ContentTrack) or kind.opposes or scorer is None:
+        return []
+    board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
+    names = {row.pk: row.full_name for row in board}
+    stated = list(
+        Prediction.objects.filter(submission__in=names)
+        .order_by("instance_id", "submission_id")
+        .values_list("instance_id", "submission_id")
+    )
+    instances = np.unique(np.array([instance for instance, _ in stated], dtype=np.int64))
+    targets = dict(zip(instances.tolist(), targets_of(instances).tolist(), strict=True))
+    known = rated(set(targets.values()), public=True)
+    scores = read_scores(kind.corpus, instances, [scorer["id"]]).value[:, 0]
+    score_of = dict(zip(instances.tolist(), scores.tolist(), strict=True))
+    asked = next(one for one in kind.criteria if one.name == criterion)
+    points = [
+        Point(names[submission], score_of[instance], known[targets[instance]].value(asked))
+        for instance, submission in stated
+        if targets[instance] in known
+    ]
+    return [one for one in points if not np.isnan([one.score, one.people]).any()]
+
+
+def draw_points(points: list[Point], label: str, criterion: str) -> SafeString | str:
+    """People against the metric, brought to their mean and spread; nothing where all say the same."""
+    if len(points) < FEWEST:
+        return ""
+    score, people = (
+        np.array([getattr(one, name) for one in points]) for name in ("score", "people")
+    )
+    if not score.std() or not people.std():
+        return ""
+    slope = people.std() / score.std() * (1.0 if np.corrcoef(score, people)[0, 1] >= 0 else -1.0)
+    there = np.clip(people.mean() + slope * (score - score.mean()), 0.0, 1.0)
+    dots = [
+        plots.Dot(one.system, float(x), one.people, is_named=False)
+        for one, x in zip(points[:MOST], there, strict=False)
+    ]
+    axis = drawing.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+    return mark_safe(
+        plots.draw_curves(
+            [plots.Curve("", [(0.0, 0.0), (1.0, 1.0)], "equal")],
+            dots,
+            axis,
+            axis,
+            f"What {label} says of each output against what people say.",
+            x_name=f"{label}, at people’s mean and spread",
+            y_name=f"People, {criterion.lower()}",
+            x_written=lambda share: number_text(share, decimals=0),
+            y_written=lambda share: number_text(share, decimals=0),
+        )
+    )
