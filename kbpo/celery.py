@@ -27,7 +27,7 @@ PIPELINE: dict[str, str] = {
     "annotate":  "kbpo.sampling.documents.upload.tick",
     # 2  file -> Instance, Prediction, Problem
     "ingest":    "kbpo.submissions.ingest.tick",
-    # 3a Predictions -> Scores of metrics
+    # 2a Predictions -> Scores of metrics
     "measure":   "kbpo.scores.compute.tick",
     # 3  Predictions -> p_i and the plan
     "plan":      "kbpo.sampling.distribution.tick",

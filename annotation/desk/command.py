@@ -100,7 +100,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     """
     if (
         kind == "hit"
-    ):  # what it may cost before its questions, and these before itself: see README.md
+    ):  # what it may cost before its questions, and these before itself: see annotation/README.md
         for payer in payers_of(Question.objects.filter(hits=pk)):
             one_publisher(payer)
         list(

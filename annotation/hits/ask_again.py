@@ -25,7 +25,7 @@ from kbpo.tracks.models import Track
 
 def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
     """How many of these locked questions went back to people, in their order, as far as the money
-    reaches.
+    reaches; `left` are each one's responses that still count.
     """
     money: dict[Purpose, Decimal] = {}
     given = answers_to(questions)
@@ -205,8 +205,8 @@ def use_again(questions: Collection[Question]) -> int:
 
 
 def _locked(hits: QuerySet[HIT]) -> list[int]:
-    """The HITs, locked after their questions in the order of their numbers, as everywhere (see
-    README.md).
+    """The HITs, locked after their questions in the order of their numbers, as everywhere
+    (annotation/README.md).
     """
     rows = (
         HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")

@@ -211,10 +211,10 @@ def cost_of_extending(payer: Purpose) -> tuple[int, Decimal, Decimal]:
 
 @transaction.atomic
 def extend_batch(payer: Purpose, who: User, why: str, *, wanted: int | None = None) -> int:
-    """How many open questions get one more answer, and the whole time for it. Raises CannotChange.
+    """How many open questions get one more answer; their time begins anew. Raises CannotChange.
 
-    With the answers that were wanted when its page was shown, nothing is done twice: a second click
-    comes too late.
+    `wanted` is how many answers were wanted when its page was shown: a second click finds more, and
+    is refused.
     """
     if not why.strip():
         raise CannotChange(
@@ -282,8 +282,8 @@ def one_more(questions: Sequence[Question]) -> None:
 @transaction.atomic
 def stop_batch(payer: Purpose, who: User, why: str) -> int:
     """How many open questions were given up: those with answers are settled with what they have,
-    the others are known to be missing. Answers in hand are still taken and paid. What a sweep had
-    left others may ask.
+    the others are known to be missing. Answers in hand are still taken and paid. What a sweep
+    left open others may ask.
     """
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")

@@ -1,4 +1,4 @@
-"""Step 7, what time does: lost leases return, free places open again."""
+"""Step 7, what time does: leases run out, free places open again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Leases questions to the workers of our own pages: the next in order that this worker has not met,
 for some minutes.
 
-Locks are taken in the order worker, assignment, HIT (README.md), so that no two of these functions
-wait for each other.
+Locks are taken in the order worker, assignment, HIT (annotation/README.md), so that no two of these
+functions wait for each other.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ NOT_OF_TEAMS = f"AND NOT EXISTS ({STAKE})"
 """Asked only of whom it concerns: to plan these conditions takes longer than all the others take."""
 
 PLACES = "FROM unnest(%(platforms)s) AS places(name) CROSS JOIN LATERAL"
-"""Each platform by itself: its open HITs lie in one index in the order in which they go out."""
+"""Each platform (`places`) by itself: its open HITs lie in one index in their order."""
 NEXT = f"""
     SELECT nearest.id {PLACES} (
         SELECT h.id, h.order {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h
@@ -376,8 +376,8 @@ def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> boo
 
 @transaction.atomic
 def revive(assignment: Assignment) -> bool:
-    """Whether a lease that ran out was taken up again, which it can be while nobody else has its
-    place.
+    """Whether a lease that ran out was taken up again, which it can be while its place is free
+    (`is_free`).
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
@@ -395,8 +395,8 @@ def revive(assignment: Assignment) -> bool:
 
 
 def is_free(hit: HIT, assignment: Assignment) -> bool:
-    """Whether a returned assignment may take its place again: the HIT is open, has room, and its
-    worker no other go.
+    """Whether a returned assignment may take its place again: the HIT is open and has room, and its
+    worker neither gave it back nor has another go.
     """
     if hit.status != "open" or assignment.returned_by == Assignment.ReturnedBy.WORKER:
         return False

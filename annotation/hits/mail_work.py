@@ -19,7 +19,7 @@ from kbpo.accounts.mail import send
 
 MOST_OFTEN = timedelta(days=1)
 AWAY = timedelta(hours=1)
-"""Who was here later than so long ago knows what is open"""
+"""Who was here within this time knows what is open"""
 MOST = 50
 MANY = 200
 SUBJECT = "There is work for you"

@@ -35,7 +35,8 @@ log = logging.getLogger(__name__)
 
 BATCH = 500
 MOST_COUNTED, MOST_DOUBLINGS = 1000, 9
-"""Attempts of a HIT whose platform does not answer, at most about forty minutes apart."""
+"""How far attempts of a HIT whose platform does not answer are counted, and how often the pause
+between them doubles: to about forty minutes."""
 
 CANCEL = """
     UPDATE annotation_question q
@@ -122,9 +123,8 @@ def _firsts(due: QuerySet[Question], track: Track) -> Decimal:
 
 
 def _beyond_usual(question: Question, spare: Decimal) -> Decimal:
-    """What the people cost whom a question wants beyond what is usual on its track. If that is more
-    than the others spare they are left out: chance drew more of them than there was money for, and
-    nobody's first answer is given up for a second.
+    """What a question costs more than one with as many people as its track usually asks. Where that
+    is more than `spare`, these people are left out: what others need for the usual comes first.
     """
     usual = question.track.workers_per_question
     more = question.price * max(0, question.answers_wanted - usual)
@@ -136,8 +136,8 @@ def _beyond_usual(question: Question, spare: Decimal) -> Decimal:
 
 
 def _locked(due: QuerySet[Question]) -> list[Question]:
-    """The next of these questions in their order, locked in that of their numbers (see
-    README.md).
+    """The next of these questions in their order, locked in that of their numbers
+    (annotation/README.md).
     """
     first = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
     rows = (
@@ -201,9 +201,8 @@ def _mix_gold_in(made: list[tuple[HIT, list[Question]]]) -> None:
 
 
 def _put_refused_away(questions: list[Question]) -> None:
-    """HITs that their platform refused are not to be retried once their questions go out in others.
-    One that somebody holds is left: whoever retries it sees that its questions do not wait any
-    more.
+    """HITs that their platform refused are put away once their questions go out in others. One that
+    somebody holds is left: whoever retries it sees that its questions do not wait any more.
     """
     refused = HIT.objects.filter(
         status="failed", pk__in=HIT.objects.filter(questions__in=questions).values("pk")
@@ -379,7 +378,7 @@ def _failed(hit: HIT, sentence: str) -> None:
         return
     asked = list(
         hit.questions.select_for_update(of=("self",)).order_by("pk")
-    )  # before the HIT: see README.md
+    )  # before the HIT: see annotation/README.md
     row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
     if row.status != "intent":
         return

@@ -19,7 +19,7 @@ from kbpo import clock
 class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # sent twice; the first one counts
-    LOST = "lost"  # the lease ran out and somebody else has the place
+    LOST = "lost"  # the lease ran out, and its place is not free any more
 
 
 @transaction.atomic

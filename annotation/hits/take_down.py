@@ -70,7 +70,7 @@ def _put_back(payer: Purpose) -> int:
     asked = Question.objects.filter(pk__in=rows.values("questions"))
     list(
         asked.select_for_update(of=("self",)).order_by("pk").values_list("pk")
-    )  # before the HITs: see README.md
+    )  # before the HITs: see annotation/README.md
     for hit in (
         HIT.objects.select_for_update(of=("self",))
         .filter(pk__in=rows.values("pk"))

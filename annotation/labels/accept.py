@@ -31,8 +31,8 @@ Meeting = tuple[int, int, str, int]
 
 def accept(assignments: Sequence[Assignment]) -> None:
     """Parses raw answers into responses. The caller holds the assignments' locks; the questions are
-    locked here, in the order of their numbers, and no HIT is (see README.md). An answer that cannot
-    be used fails by itself.
+    locked here, in the order of their numbers, and no HIT is (annotation/README.md). An answer that
+    cannot be used fails by itself.
     """
     asked = _asked({assignment.hit_id for assignment in assignments})
     parsed: dict[Assignment, Parsed] = {}

@@ -159,7 +159,7 @@ def new_questions(
     like: Sweep | None = None,
 ) -> Iterator[Question]:
     """A question for each draft that holds anything which was not asked before; `payers` says for
-    each target who pays and when it goes out. At the track's price, or `like` a sweep was ordered.
+    each target who pays and when it goes out. At the track's price, or at that of the sweep `like`.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)

@@ -3,7 +3,7 @@
 Those of a batch go out in random order, and one counts as soon as all before it are annotated or
 given up: what is quick to annotate must not come first. The second of two stages counts when it is
 complete; from then on a document of it has its probability given the first stage, and those of the
-first count for themselves alone.
+first stand for nothing but themselves.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def read_from(submission: Submission) -> set[int]:
     """The earlier runs of others whose judgments its people seem to have read, by the tests of this
     run and of what they had submitted before; and those that these had been made from in turn.
 
-    What was lifted later had counted when the sample was drawn, and still does.
+    A finding that was lifted later had counted when the sample was drawn, and still does.
     """
     when = decided(submission)
     counted = LeakTest.objects.filter(seen=True)
@@ -88,7 +88,7 @@ def read_from(submission: Submission) -> set[int]:
 
 
 def earlier_of_its_people(submission: Submission) -> list[int]:
-    """Those of them that its own people submitted: what is judged of these its team can look up."""
+    """Those `earlier` ones that its own people submitted: its team can look up their judgments."""
     return _sampled(submission, decided(submission), _of_its_people(submission))
 
 
@@ -121,8 +121,8 @@ def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
 
 
 def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]:
-    """Return column of the pool -> what its team could see, for every submission that states
-    something that its team had seen.
+    """Return column of the pool -> what its team could see, for every submission whose team could
+    see anything of what it states, or of the documents.
 
     `documents` are those that are a route.
     """
@@ -199,12 +199,11 @@ def aware(found: Mapping[int, Disclosed]) -> set[int]:
 
 
 def private(pool: Pool, found: Mapping[int, Disclosed], *, but: int | None = None) -> Private:
-    """Submission -> the targets that its team had seen: what was asked of them for it counts for it
-    alone.
+    """Submission -> the targets that its team could see: what was asked about them for this
+    submission counts for it alone.
 
-    Whether it asked depends on what was known of each target, by what the team deleted: for others
-    that is no sample.
-    `but` is a column that is left out: of the submission for which it does count.
+    For others that is no sample: the team may have deleted what it saw to be wrong. `but` is the
+    column of the submission for which it does count: it is left out.
     """
     return {pool.systems[at]: pool.target_id[one.known] for at, one in found.items() if at != but}
 

@@ -46,7 +46,7 @@ def known_documents(track: Track, documents: Annotated) -> KnownDocuments:
 
 @dataclass(frozen=True, eq=False)
 class Documents(Route):
-    """The route by the documents of a track that are one, for the `eligible` targets of a pool."""
+    """The route by annotated `documents` of a track, for the `eligible` targets of a pool."""
 
     track: Track
     pool: Pool
@@ -122,7 +122,7 @@ def covering(track: Track, documents: Collection[int]) -> Sweep | None:
 
 
 def _closed(documents: list[int]) -> bool:
-    """Whether in all of the documents what is not marked is false; people miss facts."""
+    """Whether what is not marked is false in all of the documents, as imports can say."""
     rows = Label.objects.filter(
         target__kind="document", target__document__in=documents, value__closed=True
     )

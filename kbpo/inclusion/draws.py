@@ -3,9 +3,9 @@
 Over all settled batches j that is the case with 1 − Π_j (1 − p_j(τ))^n_j. Of an open batch, what is
 drawn is answered in the order of u: it counts if u lies below the least u that waits.
 
-The draws of a batch are a fixed number: what a team could see of some targets says how many of them
-are left for the others. So for its submission a batch of then has n − m draws from the rest of p_j,
-m those that hold what the team had stated before.
+The draws of a batch are a fixed number: a team that could see m of them knows that n − m are left
+for all other targets. So for its submission a batch that was drawn by then has n − m draws from the
+rest of p_j.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Draws(Route):
     def at(self, moment: Moment) -> Floats:
         """The probability that each target was drawn and judged by then.
 
-        What was drawn for others that it is private to is no route, now or then; it says nothing of
-        the draws that are.
+        The draws of a submission that a target is private to are no route to it, now or then; they
+        say nothing of the draws that are.
         """
         drawn = self._batches.filter(drawn_at__lte=moment.when)
         settled = drawn.filter(settled_at__lte=moment.when)
@@ -77,7 +77,7 @@ class Draws(Route):
         return self._drawn(self._batches.filter(settled_at__isnull=True))
 
     def _drawn(self, batches: QuerySet[SampleBatch]) -> Bools:
-        """(t,) whether a target was drawn by some batches, for somebody it is not private to."""
+        """(t,) whether some batches drew a target, for a submission that it is not private to."""
         hidden = set[tuple[int, int]]()
         for owner, targets in self.private.items():
             hidden.update((owner, target) for target in targets.tolist())
@@ -86,8 +86,8 @@ class Draws(Route):
         return np.isin(self.pool.target_id, [pair[1] for pair in pairs if pair not in hidden])
 
     def _chance(self, batches: QuerySet[SampleBatch]) -> Floats:
-        """(t,) the probability that each target is drawn at least once by some batches, for none
-        that it is private to.
+        """(t,) the probability that some batches draw each target at least once, for a submission
+        that it is not private to.
         """
         if self.history is None:
             return np.asarray(1 - self._missed(batches))

@@ -1,5 +1,5 @@
-"""What exhaustive follow-ups of annotated documents did: what they covered, and the chance that a
-target had been asked and labelled before one would have asked about it.
+"""What exhaustive follow-ups (`Sweep`) did: what they covered, and the chance that a target had
+been asked and labelled before one would have asked about it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FollowUps:
         return np.asarray(total / max(n, 1))
 
     def _by_first(self, at: int) -> Floats:
-        """(t,) the same of a document that this follow-up was the first to cover."""
+        """(t,) `labelled_before` in a document that this follow-up was the first to cover."""
         found = self._labelled[-1].copy()
         left = np.ones(self.pool.target_id.size, dtype=np.bool_)
         for stated, chance in zip(self._stated[at:], self._labelled[at:], strict=True):

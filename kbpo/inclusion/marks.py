@@ -26,8 +26,8 @@ from scoring.pool import Pool
 
 
 def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUps) -> InDocuments:
-    """Return what reading and following up did to each target of a pool; (t,) follow-ups ask about
-    what is in the scope.
+    """Return what reading and following up did to each target of a pool; follow-ups ask about what
+    is `in_scope` (t,).
     """
     marked, mark = _marks(track, pool)
     asked = SweepTarget.objects.filter(sweep__track=track, sweep__settled_at__isnull=False)

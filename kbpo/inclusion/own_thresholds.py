@@ -1,9 +1,10 @@
 """A submission's own sample under design poisson: what it would have asked whatever others asked.
 
-A stage raises thresholds to max(π so far, min(1, λ s)). The second of the two is the submission's
-own; it is kept for every target of it, also where others had raised the threshold further. A target
-with u below it was asked, so these targets are a sample of known probability, of the submission's
-own making. How large λ is does depend on what others asked: what they pay for is not asked twice.
+A stage raises thresholds to max(π so far, min(1, λ s)), with λ and s as in `estimators.poisson`.
+The second of the two is the submission's own; it is kept for every target of it, also where others
+had raised the threshold further. A target with u below it was asked, so these targets are a sample
+of known probability, of the submission's own making. How large λ is does depend on what others
+asked: what they pay for is not asked twice.
 """
 
 from __future__ import annotations

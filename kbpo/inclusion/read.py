@@ -47,8 +47,8 @@ class Routes:
         return self._inclusion(None)
 
     def own(self, column: int) -> Inclusion:
-        """Return the same with what was asked for a submission alone, before what its team could
-        see.
+        """Return the same for a submission: what was asked for it alone counts, too. What its team
+        could see is taken in by `Disclosed.given`.
         """
         return self._inclusion(column)
 
@@ -64,8 +64,8 @@ class Routes:
         return self.follow_ups.labelled_before()
 
     def _before_of(self, saw: Disclosed | None) -> Floats:
-        """(t,) the same for a team: where the document is chance for it, it is one of those that it
-        could not know.
+        """(t,) `_before` for a team: where the document is chance for it, over those documents that
+        it could not know.
         """
         if saw is None or not saw.read:
             return self._before

@@ -13,8 +13,8 @@ import numpy as np
 from scoring.arrays import Bools, Floats, Ids
 
 Private: TypeAlias = Mapping[int, Ids]
-"""Submission -> targets that it was asked about for itself alone: for others they are no sample,
-since what it asked may depend on judgments that its team was shown."""
+"""Submission -> targets that were asked about for it alone: for others they are no sample, since
+what it asked may depend on judgments that its team could see."""
 NOTHING: Private = {}
 
 
@@ -28,7 +28,7 @@ class Moment:
     marked: Bools
     """Only readers of its document had judged it, and not all that is stated there was judged"""
     inside: Bools
-    """In documents that had been annotated whole: people may have been asked for their sake"""
+    """In documents that had been annotated whole: for their sake people may have been asked"""
     then: Bools
     """Some system stated it by then"""
 
@@ -46,7 +46,7 @@ class Moment:
 
 
 class Route(ABC):
-    """One way in which the targets of a pool get labels; every array is (t,)."""
+    """One way in which the targets of a pool come in: get labels. Every array is (t,)."""
 
     @abstractmethod
     def chance(self) -> Floats:

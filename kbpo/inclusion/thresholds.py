@@ -24,7 +24,7 @@ from scoring.arrays import Bools, Floats, Ids
 from scoring.pool import Pool
 
 KEPT = 16
-"""Readings of them that are kept: one for all, and one for each system whose team had seen any"""
+"""Readings that are kept in files: one for all, and one for each team that could see judgments"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Thresholds(Route):
 
     @cached_property
     def released(self) -> float:
-        """Share of the open batches that is released: 1 when everything drawn is answered."""
+        """r: the smallest u/π among targets that wait; 1 when everything drawn is answered."""
         above = np.full(self.pool.u.size, np.inf)
         ratio = np.divide(self.pool.u, self.highest, out=above, where=self.highest > 0)
         gaps = ratio[self.waiting & (ratio < 1)]
@@ -80,9 +80,9 @@ class Thresholds(Route):
         """The threshold up to which everything was judged by then, on any track of the corpus: they
         share the u.
 
-        Of what open batches had asked, only a share was answered. Where between the two thresholds
-        it lies does not matter: of the u in between, just that share is known not to be among the
-        unjudged. What was marked is not asked, and so is in none of them.
+        Of what open batches had asked, only a share was answered. Which u these were does not
+        matter: of those between the two thresholds, just that share is known not to be unjudged.
+        What was marked is not asked, and so is not among them.
         """
         rows = fetch_arrays(
             {
@@ -107,7 +107,7 @@ def thresholds(
     track: Track, target_ids: Ids, *, private: Private = NOTHING, until: datetime | None = None
 ) -> Floats:
     """Return the highest threshold of each target on a track (0: none); only of batches drawn up to
-    a moment, if asked. Raises of a submission on its `private` targets are left out.
+    a moment, if asked. What a submission set on its `private` targets is left out.
     """
     rows = SampleBatch.objects.filter(submission__track=track)
     if until is not None:

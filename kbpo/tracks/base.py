@@ -54,6 +54,7 @@ class Criterion:
     """
 
     name: str
+    """At most 24 characters: it is stored with every estimate"""
     label: str
     """What switches and tables call it"""
     higher_is_better: bool = True
