@@ -54,6 +54,7 @@ from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.kbp.judge import wording
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -442,12 +443,12 @@ def agrees(
 
 
 def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two values of a mention name the same canonical one, or two that read alike: each
-    wording is offered once.
+    """Whether two values of a mention name the same canonical one, or two that read alike, in
+    whichever capitals: each wording is offered once.
     """
     text = question.target.its_document.text
     (a, b), (c, d) = one["canonical"], other["canonical"]
-    return bool((a, b) == (c, d) or text[a:b] == text[c:d])
+    return bool((a, b) == (c, d) or wording(text, (a, b)) == wording(text, (c, d)))
 
 
 @transaction.atomic

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from annotation_world import PARTS, answer_all, at_once
@@ -236,3 +238,15 @@ def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
     row.refresh_from_db()
     assert (row.status, row.remark) == ("dropped", "It was settled by mail.")
     assert Audit.objects.get(what="drop from queue").why == "It was settled by mail."
+
+
+def test_who_picks_a_name_in_other_capitals_says_the_same() -> None:
+    text = "ADA BERG LEAVES US. Ada  Berg told us."
+    asked: Any = SimpleNamespace(target=SimpleNamespace(its_document=SimpleNamespace(text=text)))
+    heading, body, country, people = (
+        {"canonical": [text.index(words), text.index(words) + len(words)]}
+        for words in ("ADA BERG", "Ada  Berg", "US", "us")
+    )
+    assert adjudicate.same_name(asked, heading, body)
+    assert not adjudicate.same_name(asked, heading, country)
+    assert not adjudicate.same_name(asked, country, people), "us is no country"
