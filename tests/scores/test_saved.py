@@ -16,7 +16,7 @@ from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import board
-from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.study import study_of
 from kbpo.instances.models import Label
@@ -259,6 +259,15 @@ def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World
         assert list(row.by_each) == numbers and shares == sorted(shares, reverse=True)
     by_one = Client().get(f"{address}&helped={numbers[1]}").content.decode()
     assert "worse alone makes unnecessary" in by_one and "judge goes best" not in by_one
+    latest = studied.track.evaluations.latest("number")
+    elsewhere = {key: told[:1] for key, told in latest.settings["by_each"].items()}
+    Evaluation.objects.filter(pk=latest.pk).update(
+        settings=latest.settings | {"by_each": elsewhere}
+    )
+    answer = Client().get(f"{address}&helped={numbers[1]}")
+    assert answer.status_code == 200, "of another criterion it is not among the best"
+    said = answer.content.decode()
+    assert "alone makes unnecessary" not in said and "3 metrics and judges make unnecessary" in said
 
 
 def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:

@@ -44,6 +44,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
+from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Column
 from kbpo.tracks.base import Track as Kind
@@ -284,15 +285,19 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
 
 
 def _helper(shown: Board, asked: str) -> str:
-    """What a board's first column is narrowed by: `PEOPLE`, `ALL`, or the number of a metric or judge.
-    Raises Http404 for one that it does not have.
+    """What a board's first column is narrowed by: `PEOPLE`, `ALL`, or the number of a metric or judge;
+    all where that one is not told: of another criterion, or another day, others go best with people.
+    Raises Http404 for one that the track does not have.
     """
     each = _each(shown)
     if asked == BEST:
         return next(iter(each), ALL)
-    if asked not in (PEOPLE, ALL) and asked not in each:
-        raise Http404(f"No metric or judge “{asked[:40]}” helps people on this board.")
-    return asked
+    if asked in (PEOPLE, ALL) or asked in each:
+        return asked
+    is_number = asked.isascii() and asked.isdecimal() and len(asked) < 10
+    if is_number and Scorer.objects.filter(pk=asked, corpus=shown.track.corpus_id).exists():
+        return ALL
+    raise Http404(f"No metric or judge “{asked[:40]}” helps people on this board.")
 
 
 def _each(shown: Board) -> dict[str, str]:
