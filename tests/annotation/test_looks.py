@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -16,9 +17,8 @@ from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db(transaction=True)
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-
-
 OFTEN = 1000
+HERE = "django.core.cache.backends.locmem.LocMemCache"
 
 
 class Ticks:
@@ -50,7 +50,10 @@ class Ticks:
 
 
 @pytest.fixture
-def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
+def ticks(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Ticks:
+    # A Redis that does not answer for a second keeps nothing.
+    own = settings.CACHES["default"]["KEY_PREFIX"]
+    settings.CACHES = {"default": {"BACKEND": HERE, "LOCATION": own}}
     made = Ticks()
     monkeypatch.setattr(clock, "now", lambda: made.now)
     made.start()
