@@ -214,13 +214,18 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
 
 
 def terms_of(track: Track, interface: str) -> Price:
-    """The track's price of one answer; the interface's own where the track has none."""
+    """The track's price of one answer. Where it has none that of its kind, which plans are priced
+    by; the interface's own for what the kind says nothing of.
+    """
     price = Price.objects.filter(track=track, interface=interface).first()
-    kind = interface_of(interface)
-    return price or Price(
+    if price is not None:
+        return price
+    of_kind = {asking.interface: asking for asking in kind_of(track).asking}.get(interface)
+    own = interface_of(interface)
+    return Price(
         track=track,
         interface=interface,
-        reward=Decimal(kind.default_reward),
-        extra=Decimal(kind.default_extra),
-        seconds=kind.default_seconds,
+        reward=of_kind.reward if of_kind else Decimal(own.default_reward),
+        extra=of_kind.extra if of_kind else Decimal(own.default_extra),
+        seconds=of_kind.seconds if of_kind else own.default_seconds,
     )

@@ -26,7 +26,7 @@ from kbpo.instances.models import Instance, Label, Target
 from kbpo.money.spend import reserve
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.base import Asking, QuestionDraft
 from kbpo.tracks.models import Track
 
 PARTS = ["per:schools_attended>", "per:employee_or_member_of>", "org:founded_by<"]
@@ -41,6 +41,8 @@ class ToyTrack:
     """Asks about every target that has no label, with the same three relations."""
 
     shown = list(PARTS)
+    asking = (Asking("relation", Decimal("0.05"), 20),)
+    answers = Decimal(3)
 
     def __init__(self, track: Track) -> None:
         self.track = track

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from io import StringIO
 from itertools import combinations, product
 from typing import Any
@@ -27,8 +27,11 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Target
 from kbpo.money.models import Budget, Price
 from kbpo.money.spend import OverBudget, balance
+from kbpo.sampling.designs.base import CENT, price_of
 from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.base import Asking
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 pytestmark = pytest.mark.django_db
 
@@ -213,6 +216,21 @@ def test_a_form_that_is_sent_twice_launches_one_pilot(
     assert (
         pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32, why="To learn.") != first
     )
+
+
+def test_a_track_without_a_price_pays_what_its_kind_plans_with(
+    stated: Submission, track: Track, toy_kind: type[ToyTrack], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Price.objects.all().delete()
+    dearer = Asking("relation", Decimal("0.07"), 30)
+    for kind in (toy_kind, type(kind_of(track))):  # who asks, and who plans
+        monkeypatch.setattr(kind, "asking", (dearer,))
+    terms = terms_of(track, "relation")
+    answers = kind_of(track).answers
+    planned = price_of(stated, 1, 1)
+    assert planned["each"] == str((terms.per_answer * answers).quantize(CENT, ROUND_CEILING))
+    assert (terms.reward, terms.seconds) == (dearer.reward, dearer.seconds)
+    assert terms_of(track, "entities").reward == Decimal("2.60"), "of this the kind says nothing"
 
 
 def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(

@@ -137,11 +137,11 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """The part of an option that every design says: counts, dollars, seconds of work."""
     track = submission.track
     asking = kind_of(track).asking[0]
-    price = Price.objects.filter(track=track, interface=asking.interface).first()
+    stored = Price.objects.filter(track=track, interface=asking.interface).first()
+    price = stored or Price(reward=asking.reward, extra=asking.extra, seconds=asking.seconds)
     answers = kind_of(track).answers
-    one = price.per_answer if price else asking.reward + asking.extra
-    each = (one * answers).quantize(CENT, ROUND_CEILING)
-    seconds = round((price.seconds if price else asking.seconds) * answers)
+    each = (price.per_answer * answers).quantize(CENT, ROUND_CEILING)
+    seconds = round(price.seconds * answers)
     return {
         "targets": targets,
         "judged": targets - new,
