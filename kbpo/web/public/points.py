@@ -5,11 +5,15 @@ everybody may see, for a team knows which point is its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
 
+from kbpo import clock
+from kbpo.instances.models import Label
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
@@ -20,6 +24,8 @@ from kbpo.web.components.figures import number_text
 
 MOST = 500
 """Points that are drawn"""
+KEPT_SECONDS = 60
+"""So often at most all predictions of a board are read for those who look at this page"""
 FEWEST = 3
 
 
@@ -33,9 +39,21 @@ class Point:
 
 
 def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list[Point]:
-    """The rated outputs of systems on the board, as far as their judgments are public."""
+    """The rated outputs of systems on the board, as far as their judgments are public; as they were
+    a minute ago at most.
+    """
     if not isinstance(kind, ContentTrack) or kind.opposes or scorer is None:
         return []
+    public = Label.objects.filter(target__corpus=kind.track.corpus_id, public_at__lte=clock.now())
+    if not public.exists():
+        return []
+    key = f"points.{kind.track.pk}.{criterion}.{scorer['id']}"
+    read = partial(_points, kind, criterion, scorer["id"])
+    points: list[Point] = cache.get_or_set(key, read, KEPT_SECONDS) or []
+    return points
+
+
+def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
     board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
     names = {row.pk: row.full_name for row in board}
     stated = list(
@@ -46,7 +64,7 @@ def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list
     instances = np.unique(np.array([instance for instance, _ in stated], dtype=np.int64))
     targets = dict(zip(instances.tolist(), targets_of(instances).tolist(), strict=True))
     known = rated(set(targets.values()), public=True)
-    scores = read_scores(kind.corpus, instances, [scorer["id"]]).value[:, 0]
+    scores = read_scores(kind.corpus, instances, [scorer]).value[:, 0]
     score_of = dict(zip(instances.tolist(), scores.tolist(), strict=True))
     asked = next(one for one in kind.criteria if one.name == criterion)
     points = [
