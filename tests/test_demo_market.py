@@ -1,5 +1,5 @@
-"""The demo on the local marketplace, as `make demo ARGS="--platform mturk"` runs it: its own
-servers, from nothing.
+"""The demo as `make demo` runs it, with its own servers (PostgreSQL, Redis, site, a Celery worker), from
+nothing: on the local marketplace, and at the pool, where texts are rated, mended and checked, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from django.conf import settings
 
 from rehearsal.demonstrate import MARKET
 from rehearsal.marketplace.store import Store
+from rehearsal.texts.write import write_texts
 
 pytestmark = [pytest.mark.journey, pytest.mark.soak]
 DOCUMENTS, SYSTEMS = 4, 1
@@ -38,6 +39,17 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran() -> Iterator[Ran]:
+    """On the marketplace."""
+    yield from _demo("mturk")
+
+
+@pytest.fixture(scope="module")
+def at_pool() -> Iterator[Ran]:
+    """On our own pages, with the studies of texts."""
+    yield from _demo("pool")
+
+
+def _demo(platform: str) -> Iterator[Ran]:
     """In a directory of its own with a short name: the database's socket lies in it."""
     with TemporaryDirectory(prefix="demo") as directory:
         others = ("DATABASE_URL", "REDIS_URL", "MTURK_", "DJANGO_", "SITE_URL")
@@ -47,7 +59,7 @@ def ran() -> Iterator[Ran]:
         environment["KBPO_VAR"] = directory
         options = [
             "--platform",
-            "mturk",
+            platform,
             "--documents",
             str(DOCUMENTS),
             "--systems",
@@ -115,3 +127,13 @@ def test_every_judgment_came_through_the_marketplace_and_none_was_put_up_twice(r
 
 def test_the_books_agree_afterwards(ran: Ran) -> None:
     assert "The books agree." in ran.books, ran.books
+
+
+def test_summaries_and_answers_are_scored_through_their_pages(at_pool: Ran) -> None:
+    assert at_pool.status == 0 and "Done in" in at_pool.told, at_pool.told
+    scores = re.findall(r"\S.*: mean ([\d.]+) \([\d.]+–[\d.]+\)", at_pool.told)
+    with TemporaryDirectory() as directory:
+        studies = write_texts(Path(directory), seed=1)
+    assert len(scores) == sum(len(one.systems) for one in studies)
+    assert max(map(float, scores)) > 90 > 60 > min(map(float, scores)), "the editor, and the worst"
+    assert "The books agree." in at_pool.books, at_pool.books
