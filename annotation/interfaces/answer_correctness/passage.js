@@ -3,7 +3,7 @@
 // Places are counted in characters (code points), as the server counts them.
 
 const length = (text) => Array.from(text).length;
-const READ_BACK = 300;
+const READ_BACK = 150;
 
 /** Where each word begins and ends; counted on from the word before, for a paragraph may be long. */
 function wordsOf(text) {
