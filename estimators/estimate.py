@@ -35,6 +35,9 @@ class Estimate:
         The model's variance, a floor of the realised one (method "wilson").
     total_g : float or (m,) array
         What the model alone says, Σ p g (method "wilson").
+    half_step : float or (m,) array
+        What intervals are widened by at each end where nearly all is judged (method "wilson"):
+        :func:`estimators.intervals.half_step`.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Estimate:
     degrees_of_freedom: Numbers = np.inf
     anticipated: Numbers = 0.0
     total_g: Numbers = 0.0
+    half_step: Numbers = 0.0
 
     @property
     def standard_error(self) -> Numbers:
@@ -88,6 +92,7 @@ class Estimate:
                 total_g=self.total_g,
                 confidence_level=confidence_level,
                 degrees_of_freedom=self.degrees_of_freedom,
+                half_step=self.half_step,
             )
         half = norm.ppf(0.5 + checks.level(confidence_level) / 2) * np.asarray(self.standard_error)
         if method == "t":
@@ -121,7 +126,7 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     if not own:
         return estimate
     shape = np.shape(estimate.value)
-    names = ("value", "variance", "n", "anticipated", "total_g")
+    names = ("value", "variance", "n", "anticipated", "total_g", "half_step")
     found = {name: np.array(np.broadcast_to(getattr(estimate, name), shape)) for name in names}
     influence = np.array(estimate.influence)
     for column, one in own.items():

@@ -12,6 +12,10 @@ from scipy.stats import t as student
 from estimators import checks
 from estimators.checks import Numbers, plain
 
+NEARLY_ALL = 0.8
+"""Share of a system's weight from which on nearly all of it is judged"""
+HANDFUL = 5
+"""As few predictions that are not judged are a finite remainder in any case"""
 MODEL_LABELS = 2  # right labels out of n that the model may claim although none was found
 
 
@@ -84,13 +88,15 @@ def score_interval(
     total_g: ArrayLike = 0.0,
     confidence_level: float = 0.8,
     degrees_of_freedom: ArrayLike = np.inf,
+    half_step: ArrayLike = 0.0,
+    continuity: float = 0.0,
 ) -> ConfidenceInterval:
     """Return the interval of a weighted proportion that the board prints.
 
     ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½/n, min(½ total_g, 2/n)), 1 −
     ½/n)``;
-    ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), extended to contain the value
-    clipped to [0, 1].
+    ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), its ends moved outwards by
+    ``half_step + continuity/n_eff``, extended to contain the value clipped to [0, 1].
 
     The realised variance is too small exactly when the labels seen happen to agree (all right, all
     wrong), so the anticipated variance is its floor, and p̃ keeps away from the ends where a
@@ -112,6 +118,11 @@ def score_interval(
         Nominal coverage.
     degrees_of_freedom : float or (m,) array
         Where finite (few documents), the normal quantile becomes Student's: V is scaled by (t/z)².
+    half_step : float or (m,) array
+        :func:`half_step`, where nearly all is judged.
+    continuity : float
+        Of one judgment, for intervals that are looked at again and again:
+        :func:`estimators.repeated.pace`.
 
     Returns
     -------
@@ -132,10 +143,10 @@ def score_interval(
     >>> score_interval(0.25, 0.0, 4)
     ConfidenceInterval(low=0.25, high=0.25)
     """
-    estimate, spread, floor, count, model, df = np.broadcast_arrays(
+    estimate, spread, floor, count, model, df, step = np.broadcast_arrays(
         *(
             np.asarray(x, dtype=np.float64)
-            for x in (value, variance, anticipated, n, total_g, degrees_of_freedom)
+            for x in (value, variance, anticipated, n, total_g, degrees_of_freedom, half_step)
         )
     )
     for name, array in (("variance", spread), ("anticipated", floor)):
@@ -150,6 +161,8 @@ def score_interval(
     known = (total > 0) & np.isfinite(total)
     effective = np.where(known, centre * (1 - centre) / np.where(known, total, 1.0), np.inf)
     low, high = wilson(centre, effective, confidence_level)
+    outwards = step + continuity / effective
+    low, high = np.maximum(low - outwards, 0.0), np.minimum(high + outwards, 1.0)
     clipped = np.clip(estimate, 0, 1)
     exact = (total == 0) & (count > 0)
     blind = (count == 0) | ~np.isfinite(total)
@@ -159,6 +172,50 @@ def score_interval(
     return ConfidenceInterval(
         plain(np.where(undefined, np.nan, low)), plain(np.where(undefined, np.nan, high))
     )
+
+
+def half_step(p: ArrayLike, judged: ArrayLike) -> float:
+    """Return half of what one prediction more or less that is right moves the score by, where all
+    but a few are judged; 0 elsewhere.
+
+    ``½ Σ_R p² / Σ_R p`` over the predictions R that are not judged, where these have at most a fifth
+    of the weight or are at most five. There a score can only be one of few, and the normal law, which
+    knows of none between them, misses up to half of the time; a correction for continuity (Yates
+    1934) of the finite remainder keeps the level.
+
+    Parameters
+    ----------
+    p : (N,) array
+        Weights of all predictions of a system.
+    judged : (N,) boolean array
+        Which of them are judged.
+
+    Returns
+    -------
+    float
+        0 where all are judged, too: then nothing is left to chance.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a weight is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(half_step(np.full(10, 0.1), np.arange(10) < 9), 3)   # one of ten is left
+    0.05
+    >>> half_step(np.full(100, 0.01), np.arange(100) < 50)
+    0.0
+    """
+    weight = checks.non_negative("p", p)
+    known = np.asarray(judged, dtype=np.bool_)
+    if weight.shape != known.shape:
+        raise ValueError(f"p and judged must agree; got {weight.shape} and {known.shape}")
+    left = weight[~known & (weight > 0)]
+    total = float(left.sum())
+    few = left.size <= HANDFUL or total <= (1 - NEARLY_ALL + 1e-9) * float(weight.sum())
+    return 0.5 * float(left @ left) / total if left.size and few else 0.0
 
 
 def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:

@@ -26,27 +26,22 @@ from estimators import checks
 from estimators.checks import FloatArray
 
 GROWTH = 1.2
-"""How much more information an interim interval should have than the one before it, where few are
-to come.
-"""
-FEWER = {
-    0.2: GROWTH,
-    0.1: 1.6,
-    0.05: 2.25,
-    1 / 30: 2.5,
-    0.025: 3.0,
-    0.015: 4.0,
-    0.01: 5.0,
-    0.005: 6.0,
-    0.0025: 8.0,
-}
-"""Share of the information before which they are early -> growth with which the quantile is at
-most 1.5 times the normal one at 80 %. Every one costs: the longer the way, the rarer they are. Much
-narrower is not to be had by anybody: with one of a tenth of the information and the last alone it is
-1.25 times, and less than 1.15 times only where the first has seven tenths."""
-STEPS = 3
-"""Intervals after the first that is not early, on ways that are longer still: four that hardly know of
-each other are at most 1.5 times as wide, however long the way is."""
+"""How much more information an interim interval should have than the one before it, while they are
+early; and the root of the share that the first one has which is not, times this, where they are
+late: three are then enough to come to the end. Three that hardly know of each other are 1.4 times as
+wide as an interval for one look, and as few as one of a tenth of the information and the last alone
+are 1.25 times: less than 1.15 times is only to be had where the first has seven tenths."""
+FIRST = 0.92
+"""The quantile of the first interval that is not early, over that of the later ones. Of few judgments
+the half of one is much, so that without this it would be the widest."""
+SPENT = 0.97
+"""Share of the error that is spent where there are several: the rest is for what is no Brownian
+motion."""
+ROUGH, EXACT = 0.5, 0.25
+"""Of one judgment, what the ends of an interval are moved outwards by, for shares of few counts are
+rough: where the first that is not early knows much, so that there is room, and where it does not."""
+MUCH = 0.4
+"""Share of the information that is much."""
 EARLY = 0.02
 """Share of the error that may be spent while they are early."""
 GRID: FloatArray = np.linspace(-5.5, 5.5, 441)  # of B/√t, whose scale no time changes
@@ -54,28 +49,34 @@ STEP = float(GRID[1] - GRID[0])
 ROUNDS = 16
 LEAST_GROWTH = 1.02
 SETTLED = 100
-"""Judgments before which they are early."""
+"""Judgments before which they are early..."""
+HALF = 0.5
+"""...unless they have so much of the information: then there will hardly be more judgments."""
 
 
 class Pace(NamedTuple):
     """How interim intervals follow each other: they are early below this share of the information,
-    and each should have so many times the information of the one before.
+    each that is not should have so many times the information of the one before, and their ends are
+    moved outwards by this share of a judgment.
 
     Examples
     --------
-    >>> pace([40], [0.04], planned=1000)
-    Pace(early=0.1, growth=1.6)
+    >>> pace([80], [0.3])
+    Pace(early=0.5, growth=1.69..., continuity=0.5)
     """
 
     early: float
     growth: float
+    continuity: float
 
 
-def pace(judged: Sequence[int], information: Sequence[float], *, planned: int) -> Pace:
+def pace(judged: Sequence[int], information: Sequence[float]) -> Pace:
     """Return how intervals follow these, the last of which is the one that is being made.
 
     From 100 judgments on none is early, however little information they turned out to have; how
-    many more there should be follows from the information of the first of these.
+    many more there should be follows from the information of the first of these. Fewer are early,
+    and may be wide, unless they have half of the information: what few say of their own variance is
+    not to be relied on.
 
     Parameters
     ----------
@@ -83,40 +84,31 @@ def pace(judged: Sequence[int], information: Sequence[float], *, planned: int) -
         The judgments that each interval rests on.
     information : (k,) sequence of float
         Shares of what the last one will have.
-    planned : int
-        The judgments that are expected in all.
 
     Returns
     -------
     Pace
-        What :func:`critical_value` takes as `early` and `growth`.
-
-    Raises
-    ------
-    ValueError
-        If nothing is planned.
+        What :func:`critical_value` takes as `early` and `growth`, and what
+        :func:`estimators.intervals.score_interval` takes as `continuity`.
 
     Examples
     --------
-    >>> pace([40, 110], [0.02, 0.05], planned=1000)
-    Pace(early=0.05, growth=2.25)
+    >>> pace([40, 110], [0.02, 0.05])
+    Pace(early=0.05, growth=5.36..., continuity=0.25)
     """
-    if planned < 1:
-        raise ValueError(f"planned must be at least 1; got {planned!r}")
     late = [time for n, time in zip(judged, information, strict=True) if n >= SETTLED]
-    early = late[0] if late else min(0.5, SETTLED / planned)
-    return Pace(early, growth_of(early))
+    early = late[0] if late else HALF
+    return Pace(early, growth_of(early), ROUGH if early >= MUCH else EXACT)
 
 
-def is_due(
-    judged: Sequence[int], information: Sequence[float], n: int, now: float, *, planned: int
-) -> bool:
+def is_due(judged: Sequence[int], information: Sequence[float], n: int, now: float) -> bool:
     """Return whether another interval is to be made: enough has come since the last one, or all that
-    was ordered, or these are the first 100 judgments.
+    was ordered, or these are the first 100 judgments. Early ones come at each fifth of information
+    more: they cost next to nothing.
 
     Parameters
     ----------
-    judged, information, planned
+    judged, information
         As for :func:`pace`, of the intervals so far; there may be none.
     n : int
         The judgments that there are now.
@@ -130,7 +122,7 @@ def is_due(
 
     Examples
     --------
-    >>> [is_due([80], [0.08], n, n / 1000, planned=1000) for n in (90, 100)]
+    >>> [is_due([80], [0.08], n, n / 1000) for n in (90, 100)]
     [False, True]
     """
     if not judged:
@@ -139,11 +131,14 @@ def is_due(
         return False
     if now == 1 or judged[-1] < SETTLED <= n:
         return True
-    return now >= pace(judged, information, planned=planned).growth * information[-1]
+    early, growth, _ = pace(judged, information)
+    is_early = n < SETTLED and now < early
+    return now >= (GROWTH if is_early else growth) * information[-1]
 
 
 def growth_of(early: float) -> float:
-    """Return how much more information an interim interval should have than the one before it.
+    """Return how much more information an interim interval should have than the one before it, from
+    the first on that is not early.
 
     Parameters
     ----------
@@ -153,16 +148,14 @@ def growth_of(early: float) -> float:
     Returns
     -------
     float
-        1.2 where that is a fifth or more, 2.5 where it is a thirtieth; below 0.0025 so much that
-        three more are enough to come to the end.
+        So much that two more come to the end.
 
     Examples
     --------
-    >>> [growth_of(100 / planned) for planned in (200, 1000, 3000)]
-    [1.2, 1.6, 2.5]
+    >>> [round(growth_of(100 / planned), 1) for planned in (200, 1000, 3000)]
+    [1.7, 3.8, 6.6]
     """
-    last = early ** (-1 / STEPS)
-    return next((one for share, one in FEWER.items() if early >= share * 0.999), last)
+    return float(GROWTH / np.sqrt(early))
 
 
 def critical_value(
@@ -177,9 +170,10 @@ def critical_value(
     """Return the quantile of the interim interval that is made now: estimate ± quantile · √V.
 
     Of what may still be spent of the error, as little is spent that the same quantile would do for
-    all that come, each with `growth` times the information of the one before, up to the last.
-    Before a share `early` of the information not more than a fiftieth of the error is spent, in
-    proportion.
+    all that come, each with `growth` times the information of the one before, up to the last; the
+    first that is not early has 0.92 times the quantile of the others. Before a share `early` of the
+    information not more than a fiftieth of the error is spent, in proportion. Three hundredths of the
+    error are kept back where there are several.
 
     Parameters
     ----------
@@ -238,7 +232,11 @@ def critical_value(
     density = _moved(density, at, now)
     if now < early:
         return _solve(density, [], EARLY * alpha * now / early - spent)
-    return _solve(density, _to_come(now, growth), alpha - spent)
+    steps = _to_come(now, growth)
+    alone = not times and not steps
+    first = bool(steps) and not any(time >= early for time in times)
+    share = FIRST if first else 1.0
+    return share * _solve(density, steps, (1.0 if alone else SPENT) * alpha - spent, share)
 
 
 def _to_come(now: float, growth: float) -> list[FloatArray]:
@@ -251,25 +249,27 @@ def _to_come(now: float, growth: float) -> list[FloatArray]:
     return [_step(begin / end) for begin, end in pairwise(times)]
 
 
-def _solve(density: FloatArray, steps: list[FloatArray], error: float) -> float:
-    """Return the quantile, the same now and after each step, that is left at any of them with a
-    probability of `error`.
+def _solve(density: FloatArray, steps: list[FloatArray], error: float, share: float = 1.0) -> float:
+    """Return the quantile that is left with a probability of `error`: `share` of it now, or the whole
+    after one of the steps.
     """
     if error <= 0:
         return float("inf")
     low, high = 0.0, 6.0
     for _ in range(ROUNDS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _crossed(density, steps, middle) > error else (low, middle)
+        quantiles = [share * middle, *(middle for _ in steps)]
+        low, high = (middle, high) if _crossed(density, steps, quantiles) > error else (low, middle)
     return high
 
 
-def _crossed(density: FloatArray, steps: list[FloatArray], quantile: float) -> float:
-    """Return the probability of leaving ± quantile now or after one of the steps."""
-    outside = _outside(quantile)
+def _crossed(density: FloatArray, steps: list[FloatArray], quantiles: list[float]) -> float:
+    """Return the probability of leaving ± the first quantile now, or the next ones after the steps."""
+    outside = _outside(quantiles[0])
     crossed = float(density @ outside) * STEP
-    for step in steps:
+    for step, quantile in zip(steps, quantiles[1:], strict=True):
         density = step @ (density * (1 - outside))
+        outside = _outside(quantile)
         crossed += float(density @ outside) * STEP
     return crossed
 

@@ -21,6 +21,7 @@ from estimators import recall as totals
 from estimators.checks import Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
+from estimators.intervals import half_step
 from estimators.ratings import anticipated_rating_variance
 from estimators.seen import on_common_design
 from estimators.sums import by_code
@@ -262,15 +263,31 @@ class Centred:
                     )
                 )
                 alone = replace(alone, anticipated=float(expected))
-            own[column] = alone
+            used, _ = self.own(column)
+            judged = used & ~np.isnan(label)
+            own[column] = replace(alone, half_step=self._half_step(kind, column, judged))
         if floor:
             found = replace(
                 found,
                 anticipated=self._anticipated(data.pool.columns(kind), self.pi, criterion, found),
                 total_g=total,
             )
-        estimate = with_columns(found, own)
+        judged = self.counts[:, None] & ~np.isnan(f)
+        steps = [self._half_step(kind, column, judged[:, column]) for column in range(p.shape[1])]
+        estimate = with_columns(replace(found, half_step=np.array(steps)), own)
         return where_known(estimate, np.asarray(estimate.n) > 0)
+
+    def _half_step(self, kind: str, column: int, judged: NDArray[np.bool_]) -> float:
+        """What a system's interval is widened by where all but few of its predictions are judged;
+        `judged` (n,) says which rows are. Verdicts of a scale are no steps.
+        """
+        if self.criterion in self.data.error:
+            return 0.0
+        rows, p = self.data.pool.of(kind, column)
+        known = np.zeros(rows.size, dtype=np.bool_)
+        own = self.row[judged & (_spread(rows, p, self.row) > 0)]
+        known[np.searchsorted(rows, own)] = True
+        return half_step(p, known)
 
     def _anticipated(
         self, p: sparse.sparray, pi: Floats, criterion: str, found: Estimate

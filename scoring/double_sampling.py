@@ -367,6 +367,7 @@ def _column(estimate: Estimate, column: int) -> Estimate:
         influence=estimate.influence[:, column],
         anticipated=one(estimate.anticipated),
         total_g=one(estimate.total_g),
+        half_step=one(estimate.half_step),
     )
 
 

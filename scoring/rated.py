@@ -98,6 +98,6 @@ def _expected(arranged: Centred, kind: str, noise: Noise) -> np.ndarray:
 def _column(estimate: Estimate, column: int) -> Estimate:
     """The estimate of one system alone."""
     shape = np.shape(estimate.value)
-    names = ("value", "variance", "n", "anticipated", "total_g", "degrees_of_freedom")
+    names = ("value", "variance", "n", "anticipated", "total_g", "degrees_of_freedom", "half_step")
     own = {name: np.broadcast_to(getattr(estimate, name), shape)[column] for name in names}
     return replace(estimate, influence=np.asarray(estimate.influence)[:, column], **own)

@@ -5,11 +5,12 @@ A final interval holds at the end of judging. Looked at after every answer it wo
 later, so a page that refreshes itself shows *interim intervals*: the same estimate with the same
 variance, but with a quantile under which all of an order together miss no more often than the level
 says (`estimators/repeated.py`). One stands until there is so much more information that the next is
-due, so the page changes in steps; the less the first hundred judgments tell of all that is planned,
-the rarer they are. From a hundred judgments on one is at most 1.5 times as wide as an interval made
-for its moment alone, also where nearly all claims are asked. What was once shut out stays out.
+due, so the page changes in steps: from a hundred judgments on about three. Each of these is at most
+1.5 times as wide as an interval made for its moment alone, also where nearly all claims are asked.
+What was once shut out stays out.
 
-It is an approximation of large samples: fewer than ten judgments have none. They are planned for
+It is an approximation of large samples, with something kept back for what is rough in smaller ones:
+fewer than ten judgments have none. They are planned for
 the variance that was ordered; once that is reached, the last one has been stored.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
-from estimators.repeated import SETTLED, critical_value, is_due, pace
+from estimators.repeated import critical_value, is_due, pace
 from kbpo.evaluation.models import InterimInterval
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
@@ -51,10 +52,10 @@ def store_interim_interval(
         [one.n for one in intervals],
         [min(1.0, goal / one.variance) for one in intervals],
     )
-    now, planned = min(1.0, goal / variance), _planned(submission)
-    if not is_due(judged, times, n, now, planned=planned):
+    now = min(1.0, goal / variance)
+    if not is_due(judged, times, n, now):
         return None
-    early, growth = pace([*judged, n], [*times, now], planned=planned)
+    early, growth, continuity = pace([*judged, n], [*times, now])
     ends: dict[int, tuple[float, float]] = {}
     quantiles: dict[int, float] = {}
     for level in LEVELS:
@@ -66,7 +67,7 @@ def store_interim_interval(
             early=early,
             growth=growth,
         )
-        ends[level] = _interval(found, column, quantiles[level])
+        ends[level] = _interval(found, column, quantiles[level], continuity)
         if intervals:  # what was once shut out stays out
             last = getattr(intervals[-1], f"low{level}"), getattr(intervals[-1], f"high{level}")
             ends[level] = _both(ends[level], last)
@@ -90,14 +91,12 @@ def _of(column: int, found: Estimate, name: str) -> float:
     return float(np.broadcast_to(getattr(found, name), np.shape(found.value))[column])
 
 
-def _planned(submission: Submission) -> int:
-    """How many judgments the plan expects in all."""
-    chosen = submission.plan.get("options", {}).get(submission.plan["chosen"], {})
-    return max(1, int(chosen.get("targets", SETTLED)))
-
-
-def _interval(found: Estimate, column: int, quantile: float) -> tuple[float, float]:
-    """The interval that the board would print, with this quantile."""
+def _interval(
+    found: Estimate, column: int, quantile: float, continuity: float
+) -> tuple[float, float]:
+    """The interval that the board would print, with this quantile and ends that are moved outwards by
+    a part of one judgment.
+    """
     level = min(2 * NormalDist().cdf(quantile) - 1, 1 - 1e-9)
     low, high = score_interval(
         _of(column, found, "value"),
@@ -106,6 +105,8 @@ def _interval(found: Estimate, column: int, quantile: float) -> tuple[float, flo
         anticipated=_of(column, found, "anticipated"),
         total_g=_of(column, found, "total_g"),
         confidence_level=level,
+        half_step=_of(column, found, "half_step"),
+        continuity=continuity,
     )
     return float(low), float(high)
 

@@ -8,14 +8,25 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from estimators.intervals import wilson
-from estimators.repeated import GROWTH, critical_value, growth_of, is_due, pace
+from benchmarks.peeking import ever_wrong, watched
+from estimators.repeated import (
+    FIRST,
+    GROWTH,
+    MUCH,
+    ROUGH,
+    SPENT,
+    critical_value,
+    growth_of,
+    is_due,
+    pace,
+)
 
 
 def looks(n: int, first: int = 10) -> list[int]:
     """Numbers of labels at which looks are taken where so many are planned."""
-    counts, growth = [first], growth_of(min(0.5, 100 / n))
+    counts = [first]
     while counts[-1] < n:
+        growth = GROWTH if counts[-1] < 100 else growth_of(min(0.5, 100 / n))
         counts.append(min(n, int(np.ceil(counts[-1] * growth))))
     return counts
 
@@ -33,15 +44,17 @@ def test_a_single_look_has_the_normal_quantile() -> None:
 
 
 @pytest.mark.parametrize("first", [0.4, 0.7])
-def test_two_looks_are_left_with_exactly_the_error(first: float) -> None:
+def test_two_looks_are_left_with_exactly_what_is_spent(first: float) -> None:
     """Held against the two-dimensional normal distribution itself."""
     one = critical_value([], [], first, growth=1 / first, early=0.1)
     two = critical_value([first], [one], 1.0, growth=1 / first, early=0.1)
     both = multivariate_normal(cov=[[1, first**0.5], [first**0.5, 1]])
     corners = [((one, two), 1), ((-one, two), -1), ((one, -two), -1), ((-one, -two), 1)]
     inside = sum(sign * both.cdf(np.array(corner)) for corner, sign in corners)
-    assert inside == pytest.approx(0.8, abs=0.01)
-    assert one == pytest.approx(two, abs=0.03), "the same quantile for all looks to come"
+    assert inside == pytest.approx(1 - SPENT * 0.2, abs=0.005)
+    assert one == pytest.approx(FIRST * two, abs=0.03), (
+        "one quantile for all that come, and less now"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,14 +100,52 @@ def test_that_holds_however_little_the_first_hundred_turn_out_to_say(
     whole = planned * size
     for n in range(10, planned + 1):
         now = (1 / planned - 1 / whole) / (1 / n - 1 / whole) if n < planned else 1.0
-        if is_due(judged, times, n, now, planned=planned):
-            early, growth = pace([*judged, n], [*times, now], planned=planned)
+        if is_due(judged, times, n, now):
+            early, growth, _ = pace([*judged, n], [*times, now])
             found.append(critical_value(times, found, now, early=early, growth=growth))
             judged, times = [*judged, n], [*times, now]
     # Unless the last look, at nearly a hundred, had nearly the same information.
     assert any(100 <= n <= 104 for n in judged), "the first hundred are looked at"
     late = [one for one, n in zip(found, judged, strict=True) if n >= 100]
-    assert max(late) <= 1.502 * norm.ppf(0.9), "to the last digit of the search"
+    assert max(late) <= 1.47 * norm.ppf(0.9), "which leaves room for the roughness of counts"
+
+
+@pytest.mark.parametrize(
+    ("planned", "size"),
+    [
+        (100, 300),
+        (100, 1_000),
+        (300, 600),
+        (300, 3_000),
+        (1_000, 10_000),
+        (200, 204),
+        (500, 510),
+        (1_000, 1_020),
+    ],
+)
+def test_what_is_watched_is_ever_wrong_no_more_often_than_the_level_says(
+    planned: int, size: int
+) -> None:
+    """Exactly, by all numbers of right answers that there can be. Without what is kept back and moved
+    outwards it was 24 % of a tenth of 10,000 claims of which one in twenty is right, and of 500 of
+    510 claims 22 %: shares of few counts are rough, of single looks too.
+    """
+    looks = watched(planned, size)
+    for share in (0.05, 0.1, 0.3, 0.5, 0.7, 0.95):
+        wrong, width = ever_wrong(size, round(share * size), looks)
+        assert wrong <= 0.2
+        assert width <= 1.5, "as an interval for one look from the hundredth judgment on"
+
+
+def test_few_judgments_are_early_unless_they_know_half() -> None:
+    """What a handful of equal answers says of its own variance is not to be relied on: a run of high
+    precision seemed to have a third of the information after forty judgments.
+    """
+    assert pace([40], [0.35]).early == 0.5
+    assert pace([40, 110], [0.35, 0.6]).early == 0.6
+    tight = critical_value([], [], 0.35, early=pace([40], [0.35]).early)
+    assert tight > 2 * norm.ppf(0.9)
+    assert pace([100], [MUCH]).continuity == ROUGH > pace([100], [0.9 * MUCH]).continuity
 
 
 def test_looks_at_any_times_leave_it_no_more_often_than_the_level_says() -> None:
@@ -113,23 +164,6 @@ def test_looks_at_any_times_leave_it_no_more_often_than_the_level_says() -> None
         steps = np.sqrt(np.diff([0.0, *times]))
         paths = np.cumsum(rng.normal(size=(40_000, len(times))) * steps, axis=1) / np.sqrt(times)
         assert float((np.abs(paths) > found).any(axis=1).mean()) <= 0.206
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("truth", [0.05, 0.5, 0.9])
-def test_a_share_that_is_watched_label_by_label_is_missed_no_more_often_than_it_says(
-    truth: float,
-) -> None:
-    rng: Any = np.random.default_rng(4)
-    counts = looks(300)
-    found = quantiles([one / 300 for one in counts], 0.8)
-    streams = (rng.random((3_000, 300)) < truth).cumsum(axis=1)
-    missed = np.zeros(3_000, dtype=bool)
-    for count, quantile in zip(counts, found, strict=True):
-        level = 2 * norm.cdf(quantile) - 1
-        low, high = wilson(streams[:, count - 1] / count, np.full(3_000, float(count)), level)
-        missed |= (low > truth) | (high < truth)
-    assert float(missed.mean()) <= 0.215
 
 
 def test_nothing_is_left_to_spend_is_no_end() -> None:

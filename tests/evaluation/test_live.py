@@ -94,7 +94,7 @@ def test_a_system_that_is_watched_answer_by_answer_is_missed_no_more_often_than_
     row = world.system("whole", lambda one: True)
     world.answer(world.sample(row))
     data, rng = read(world.track), np.random.default_rng(9)
-    truth, planned = world.share_true(world.instances), round(0.8 * data.pool.target_id.size)
+    truth = world.share_true(world.instances)
     missed, repeats = 0, 120
     for _ in range(repeats):
         counts: list[int] = []
@@ -110,12 +110,12 @@ def test_a_system_that_is_watched_answer_by_answer_is_missed_no_more_often_than_
             )
             now = min(1.0, 0.0016 / variance)
             n = round(float(released) * data.pool.target_id.size)
-            if not is_due(counts, times, n, now, planned=planned):
+            if not is_due(counts, times, n, now):
                 continue
             counts, times = [*counts, n], [*times, now]
-            early, growth = pace(counts, times, planned=planned)
+            early, growth, continuity = pace(counts, times)
             used.append(critical_value(times[:-1], used, now, early=early, growth=growth))
-            low, high = _interval(found, 0, used[-1])
+            low, high = _interval(found, 0, used[-1], continuity)
             out |= not low <= truth <= high
         missed += out
     assert missed <= 0.2 * repeats + 2 * (0.16 * repeats) ** 0.5

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimators.horvitz_thompson import anticipated_variance, centred
 from estimators.intervals import wilson
-from estimators.repeated import GROWTH, critical_value
+from estimators.repeated import critical_value, is_due, pace
 from kbpo.web.components import sketch
 from kbpo.web.components.drawing import Axis, draw_axis
 from kbpo.web.components.figures import NBSP
@@ -106,26 +106,33 @@ def _looked_at(x: Floats) -> Floats:
     n = x.size
     ends = np.tile([[0.0], [1.0]], n)
     low, high = 0.0, 1.0
-    for count, level in _levels(n):
+    for count, level, moved in _levels(n):
         interval = wilson(float(x[:count].mean()), count, level)
-        low, high = max(low, float(interval.low)), min(high, float(interval.high))
+        low = max(low, float(interval.low) - moved)
+        high = min(high, float(interval.high) + moved)
         ends[:, count - 1 :] = [[low], [high]]
     return ends
 
 
 @cache
-def _levels(n: int) -> list[tuple[int, float]]:
-    """Judgments at each look up to n, and the level that a single look with its quantile has."""
-    counts = [10]
-    while counts[-1] < n:
-        counts.append(min(n, int(np.ceil(counts[-1] * GROWTH))))
+def _levels(n: int) -> list[tuple[int, float, float]]:
+    """Judgments at each look up to n, the level that a single look with its quantile has, and what its
+    ends are moved outwards by.
+    """
+    counts: list[int] = []
     quantiles: list[float] = []
-    for at, count in enumerate(counts):
-        earlier = [one / n for one in counts[:at]]
-        quantiles.append(critical_value(earlier, quantiles, count / n))
-    return [
-        (count, 2 * NormalDist().cdf(one) - 1) for count, one in zip(counts, quantiles, strict=True)
-    ]
+    moved: list[float] = []
+    for count in range(10, n + 1):
+        earlier = [one / n for one in counts]
+        if is_due(counts, earlier, count, count / n):
+            early, growth, continuity = pace([*counts, count], [*earlier, count / n])
+            quantiles.append(
+                critical_value(earlier, quantiles, count / n, early=early, growth=growth)
+            )
+            counts.append(count)
+            moved.append(continuity / count)
+    levels = [2 * NormalDist().cdf(one) - 1 for one in quantiles]
+    return list(zip(counts, levels, moved, strict=True))
 
 
 def _misses(low: Floats, high: Floats, truth: float) -> NDArray[np.bool_]:
