@@ -205,7 +205,8 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     """What no longer counts of a worker's answers, and what became of the labels. Without `who`,
     signals did it.
 
-    Nothing is deleted, and all work stays paid. Questions in progress settle without this worker.
+    Nothing is deleted, and all work stays paid. Questions in progress settle without this worker,
+    and ask others where fewer answers count than their track promises.
     The answers that wait to be read are locked, so that whoever is reading one has written down
     what it says before.
     """

@@ -95,7 +95,7 @@ def reaggregate(
     changed = sum(made.changes) + _by_model(settled, modelled)
     compare_anew(settled)
     asked = ask_again(short, left)
-    asked_more = ask_again(_short_of_promise(found, left), left)
+    asked_more = ask_again(short_of_promise(found, left), left)
     result = Again(
         changed, asked + asked_more, len(short) - asked, _undone(questions, modelled) if back else 0
     )
@@ -118,13 +118,14 @@ def _enough(
     return aggregated_labels
 
 
-def _short_of_promise(
+def short_of_promise(
     questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
 ) -> list[Question]:
     """Return those of these questions that lost answers, and have fewer than their track promises:
     what is left decides until others have answered.
     """
-    missed = _with_answers_excluded(list(questions))
+    questions = list(questions)
+    missed = _with_answers_excluded(questions)
     found = []
     for question in questions:
         answers = {one.assignment_id for one in left.get(question.pk, ())}

@@ -14,7 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.budget.accrue import approve
-from annotation.hits.ask_again import answers_to, first_places
+from annotation.budget.promises import one_publisher
+from annotation.hits.ask_again import answers_to, ask_again, first_places
 from annotation.interfaces.base import AggregatedLabel
 from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.aggregate import (
@@ -25,7 +26,7 @@ from annotation.labels.aggregate import (
     to_record,
 )
 from annotation.labels.exclude import review
-from annotation.labels.reaggregate import compare_anew
+from annotation.labels.reaggregate import compare_anew, short_of_promise
 from annotation.labels.revise import MODEL, LockHeld, ask_one_more
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Policy, Question
@@ -72,8 +73,9 @@ def _work_off(model: type[Question], status: str, handle: Callable[[Question], N
 
 
 def settle(questions: Sequence[Question]) -> None:
-    """Writes the labels that the responses aggregate to, and closes the questions. The caller holds
-    their locks.
+    """Writes the labels that the responses aggregate to, and closes the questions; those of which
+    an answer was excluded before it was read, so that fewer count than their track promises, go
+    back to people at once. The caller holds their locks.
     """
     responses = counting(questions)
     models = _models(questions)
@@ -82,8 +84,11 @@ def settle(questions: Sequence[Question]) -> None:
     free: dict[Purpose, Decimal] = {}
     said = {question: aggregated(question, responses[question.pk]) for question in questions}
     tied = tied_over_mentions(said)
+    short = short_of_promise([one for one in said if one.status == "answered"], responses)
     for question, found in said.items():
         try:
+            if found and question in short and not one_publisher(question.payer, wait=False):
+                raise LockHeld
             if not found:
                 again.append(question)
             elif not (
@@ -103,6 +108,7 @@ def settle(questions: Sequence[Question]) -> None:
     Question.objects.filter(pk__in=[label.pk for label in labels]).move("settled")
     if before:
         compare_anew(before)
+    ask_again([question for question in short if question in labels], responses)
     _ask_anew(again)
 
 

@@ -19,6 +19,7 @@ from annotation.models import Assignment, Comparison, Question, Response, Signal
 from annotation.quality.warn import SUBJECT, had_a_chance, set_exclude_for, warn
 from annotation.workers.models import Message
 from kbpo.accounts.models import Audit, User
+from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -144,6 +145,59 @@ def test_no_question_keeps_fewer_answers_than_its_track_promises(
         assert rows.values("assignment").distinct().count() == 3
     exclude.reinstate(worker("cy"), admin, "A mistake of ours.")
     assert Question.objects.counts() == {"settled": 6}
+
+
+def test_nor_does_one_whose_third_answer_was_excluded_before_it_was_read(
+    published: Submission, clients: list[Client], annotator: Callable[[str], User], admin: User
+) -> None:
+    for client in clients[:2]:
+        answer_all(client, GOOD)
+    settle.tick()
+    answer_all(clients[2], GOOD)
+    exclude.exclude(worker("cy"), "Always the first button", admin)
+    settle.tick()
+    assert Question.objects.counts() == {"published": 6}, "two count, and three are promised"
+    assert set(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == {2}
+    publish.tick()
+    fourth = Client()
+    fourth.force_login(annotator("dan"))
+    answer_all(fourth, GOOD)
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 6}
+    for question in Question.objects.all():
+        rows = Response.objects.filter(question=question, excluded_reason="")
+        assert rows.values("assignment").distinct().count() == 3
+
+
+def test_a_question_whose_payer_somebody_else_is_counting_is_settled_a_little_later(
+    published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for client in clients[:3]:
+        answer_all(client, GOOD)
+    exclude.exclude(worker("cy"), "Always the first button", admin)
+    monkeypatch.setattr(settle, "one_publisher", lambda payer, wait: False)
+    settle.tick()
+    assert Question.objects.counts() == {"answered": 6}
+    monkeypatch.undo()
+    Question.objects.update(next_try_at=timezone.now())
+    settle.tick()
+    assert Question.objects.counts() == {"published": 6}
+
+
+def test_a_warning_is_in_sight_of_who_goes_from_question_to_question(
+    answered: Submission, annotator: Callable[[str], User], admin: User
+) -> None:
+    exclude.exclude(worker("cy"), "So that something is open", admin)
+    publish.tick()
+    dan = Client()
+    dan.force_login(annotator("dan"))
+    question = dan.get("/annotate/next/")["Location"]
+    assert 'id="unread"' not in dan.get(question).content.decode()
+    Message.objects.create(worker=worker("dan"), subject=SUBJECT, text="Take your time.")
+    page = dan.get(question).content.decode()
+    assert SUBJECT in page and 'id="unread"' in page
+    assert "Take your time." in dan.get("/annotate/messages/").content.decode()
+    assert 'id="unread"' not in dan.get(question).content.decode(), "it was read"
 
 
 def test_signals_leave_nobody_out_whose_answers_cannot_be_replaced(answered: Submission) -> None:
