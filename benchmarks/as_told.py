@@ -42,7 +42,7 @@ from annotation.interfaces.shared.flag import PROBLEMS  # noqa: E402
 from annotation.interfaces.shared.mentions import settle_mentions  # noqa: E402
 from annotation.interfaces.shared.reading import Reading  # noqa: E402
 from annotation.models import Question  # noqa: E402
-from annotation.workers.teach import tutorials  # noqa: E402
+from annotation.workers.teach import shipped  # noqa: E402
 from benchmarks import exhaustive_recall, tables  # noqa: E402
 from formats.schema import shipped_schema  # noqa: E402
 from kbpo.corpus.models import Document  # noqa: E402
@@ -69,7 +69,7 @@ def types_told(pages: str) -> set[str]:
     """The kinds of names that people learn of."""
     if pages == "before":
         return {"PER", "ORG", "GPE", "DATE"}
-    questions = tutorials()["entities"].questions
+    questions = shipped()["entities"].questions
     marks = [json.loads(one) for question in questions for one in question["right"]["mentions"]]
     return {mark["type"] for some in marks for mark in some}
 

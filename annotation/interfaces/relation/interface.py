@@ -117,8 +117,12 @@ class Relation(Interface):
         pair = Pair.of(question.payload)
         found: list[Statement] = []
         for side in pair.sides:
-            links = [one for one in answer if one.criterion == "linking" and side.asked]
-            found += [_link_said(side, link) for link in links if link.target_id == side.target]
+            links = [one for one in answer if one.criterion == "linking"]
+            found += [
+                _link_said(side, link)
+                for link in links
+                if link.target_id == side.target and (side.asked or link.value.get("title"))
+            ]
         for judgment in answer:
             if judgment.criterion == "flag":
                 found.append(flag_statement(judgment, PROBLEMS, "This question"))
@@ -231,6 +235,7 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
         "question": "Who is" if side.person else "What is",
         "asked": side.asked,
+        "may_have_title": bool(side.candidates),
         "has_parts": bool(side.fuller),
         "candidates": [
             *candidates,
@@ -294,8 +299,20 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
     """What a mention refers to: the canonical mention's span (its own for none of the candidates),
     and a title.
     """
-    if not side.asked:
+    if not side.candidates:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
+    value: dict[str, Any] = {"choice": _choice_of(side, raw)}
+    if _one(raw, f"{side.letter}_no_title"):
+        value["title"] = NO_TITLE
+    elif title := _one(raw, f"{side.letter}_title"):
+        value["title"] = title.replace("_", " ")
+    return value
+
+
+def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
+    """The candidate that was picked, or OTHER; the only one where nobody was asked."""
+    if not side.asked:
+        return next(iter(side.candidates))
     choice = _one(raw, side.letter)
     asking = "who" if side.person else "what"
     if not choice:
@@ -307,12 +324,7 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
             f"“{choice}” is not one of the answers to {asking} “{side.gloss}” is. Please choose"
             " again."
         )
-    value: dict[str, Any] = {"choice": choice}
-    if _one(raw, f"{side.letter}_no_title"):
-        value["title"] = NO_TITLE
-    elif title := _one(raw, f"{side.letter}_title"):
-        value["title"] = title.replace("_", " ")
-    return value
+    return choice
 
 
 def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
