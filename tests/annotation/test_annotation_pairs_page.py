@@ -193,6 +193,27 @@ def test_a_reload_goes_on_where_one_was(
     assert said(page) == PAIRS[2]
 
 
+def test_on_a_phone_the_text_stays_above_the_choices_of_each_pair(
+    browser: Browser, live_server: Any, paired: Question
+) -> None:
+    far = " ".join(["Nothing was said about it in the town that day."] * 30)
+    paired.payload["text"] += " " + far
+    paired.save(update_fields=["payload"])
+    page = start(browser, live_server, viewport={"width": 390, "height": 844}, has_touch=True)
+    for _ in range(2):
+        page.locator(".choice.none").click()  # scrolls there
+        page.locator("#primary").click()
+        text = page.locator(".text-side").bounding_box()
+        question = page.locator("#pair-question").bounding_box()
+        choice = page.locator("#choices .choice").first.bounding_box()
+        bar = page.locator(".submit-bar").bounding_box()
+        assert text and question and choice and bar
+        assert 0 <= text["y"] < 120 and text["y"] + text["height"] <= question["y"]
+        assert choice["y"] + choice["height"] <= bar["y"], "and can be picked without scrolling"
+        expect(page.locator("#text .m-object")).to_be_in_viewport()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
 SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]
 
 

@@ -78,12 +78,12 @@ function light(pair) {
   set(spots.get(pair.numbers[1]), "m-object", "B");
   document.getElementById("sentence-number").textContent = `Sentence ${pair.sentence + 1} of ${data.sentences.length}`;
   const box = spots.get(pair.numbers[1])?.getBoundingClientRect();
-  const side = document.querySelector(".text-side");
   if (!box) return;
-  const scrolls = side.scrollHeight > side.clientHeight + 4 && getComputedStyle(side).overflowY === "auto";
-  const top = scrolls ? side.getBoundingClientRect().top : 0;
-  const bottom = scrolls ? side.getBoundingClientRect().bottom : innerHeight * 0.5;
-  if (box.top < top + 40 || box.bottom > bottom - 60) (scrolls ? side : window).scrollBy({ top: box.top - top - (bottom - top) / 3 });
+  const scrolls = (one) => one.scrollHeight > one.clientHeight + 4 && getComputedStyle(one).overflowY === "auto";
+  const side = [place, place.closest(".text-side")].find(scrolls);
+  const top = side ? side.getBoundingClientRect().top : 0;
+  const bottom = side ? side.getBoundingClientRect().bottom : innerHeight * 0.5;
+  if (box.top < top + 40 || box.bottom > bottom - 60) (side || window).scrollBy({ top: box.top - top - (bottom - top) / 3 });
 }
 
 // -- The pair at hand
@@ -204,9 +204,17 @@ function goTo(number) {
   at = Math.max(0, Math.min(pairs.length - 1, number));
   const focused = document.activeElement;
   draw();
+  uncover();
   if (!focused.isConnected) document.getElementById("pair-question").focus({ preventScroll: true }); // Tab goes on from here
   const pair = pairs[at];
   say.textContent = `Pair ${at + 1}: ${pair.a.gloss} and ${pair.b.gloss}`;
+}
+
+/** On a phone the text stays on top: the question of the next pair begins below it. */
+function uncover() {
+  const text = place.closest(".text-side").getBoundingClientRect();
+  const question = document.getElementById("pair-question").getBoundingClientRect();
+  if (question.left < text.right && question.top < text.bottom) scrollBy({ top: question.top - text.bottom - 8 });
 }
 
 const unanswered = (from) => [...pairs.keys()].map((step) => (from + step) % pairs.length).find((number) => !(number in answers));
