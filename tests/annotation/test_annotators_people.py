@@ -167,6 +167,7 @@ def test_an_appeal_is_answered_once_and_may_reinstate(
     )
     page = text_of(ada.get("/annotate/"))
     assert "Too fast for reading" in page and "Your appeal" in page
+    assert ada.get("/annotate/appeal/")["Location"] == "/annotate/", "where the form stands"
     assert "is empty" in text_of(ada.post("/annotate/appeal/", {"text": " "}, follow=True))
     ada.post("/annotate/appeal/", {"text": "I had read it before."})
     assert "is being read" in text_of(

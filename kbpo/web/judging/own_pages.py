@@ -199,10 +199,11 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
     return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
 
 
-@require_POST
 @for_annotators
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """An appeal against being excluded, or against refused pay."""
+    """An appeal against being excluded, or against refused pay; the form stands on their page."""
+    if request.method != "POST":
+        return redirect("annotate")
     try:
         speak.appeal(worker, request.POST.get("text", ""))
         messages.success(request, "Your appeal is with the admins. You will find the answer here.")
