@@ -48,11 +48,14 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.declared import declare
 from kbpo.web.desk import inquiries
+from kbpo.web.desk.forms import EXAMPLE
 from kbpo.web.judging.attempt import examples
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy
+from tests.tracks.test_declared_forms import BETTER
 from tests.web.conftest import OTHERS
 from tests.web.test_axe import context_of, looked_at
 from tests.web.test_desk_pages import judged
@@ -360,6 +363,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     assert isinstance(answer.raw, dict)
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
+    declared = [declare(form).name for form in (EXAMPLE.read_text(encoding="utf-8"), BETTER)]
     pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")
     names = (
         "desk",
@@ -370,6 +374,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-people",
         "desk-quality",
         "desk-log",
+        "desk-forms",
         "desk-platforms",
         "desk-money",
         "desk-tracks",
@@ -404,6 +409,10 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "desk-answer": [("Admin", reverse("desk-answer", args=[bos.pk]))],
         "desk-reject": [("Admin", reverse("desk-reject", args=[bos.pk]))],
         "desk-batch": [("Admin", reverse("desk-batch", args=[row.purpose]))],
+        "desk-form": [("Admin", reverse("desk-form", args=[name])) for name in declared],
+        "desk-form-preview": [
+            ("Admin", reverse("desk-form-preview", args=[name])) for name in declared
+        ],
         "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],
         "gold_make": [("Admin", reverse("gold_make", args=[other.pk]))],
         "annotate_preview": [
@@ -521,7 +530,7 @@ def each(
     for who in sorted({one[0] for one in pages}):
         context = context_of(browser, live_server.url, toy.users[who] if who else None)
         context.route(
-            re.compile(r"/shared/send[^/]*\.js"), lambda route: route.abort()
+            re.compile(r"/shared/send(\.[0-9a-f]{12})?\.js"), lambda route: route.abort()
         )  # it would leave at once
         page, faults = context.new_page(), list[str]()
         page.on("pageerror", lambda error, faults=faults: faults.append(error.stack))
