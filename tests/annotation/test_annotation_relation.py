@@ -90,20 +90,24 @@ def test_a_date_is_not_asked_about_and_stands_for_itself() -> None:
     assert labels_of(answer())[8].value["canonical"] == [34, 38]
 
 
-@pytest.mark.parametrize("span", [[0, 7], [19, 26]])
-def test_nobody_is_asked_whose_only_choice_are_its_own_words(span: list[int]) -> None:
-    """They stand where the mention is, or where they are written first; a title may be given."""
-    alone = PAYLOAD["a"] | {"candidates": [{"span": span, "gloss": "Ann Lee"}]}  # type: ignore[operator]
-    asked = question(a=alone)
+def alone(*span: int) -> Question:
+    """A question about a mention that may be one thing alone, whose words are its own."""
+    only = {"candidates": [{"span": list(span), "gloss": "Ann Lee"}]}
+    return question(a=PAYLOAD["a"] | only)  # type: ignore[operator]
+
+
+def test_nobody_is_asked_what_a_mention_stands_for_whose_only_choice_is_itself() -> None:
+    asked = alone(0, 7)
     side = page_of(asked.payload, {})["sides"][0]
     assert not side["asked"] and side["may_have_title"]
     _, linked, _ = Relation().parse(asked, {"none": ["1"], "a_title": ["Ann_Lee"]})
-    assert linked.value == {"choice": f"{span[0]}-{span[1]}", "title": "Ann Lee"}
+    assert linked.value == {"choice": "0-7", "title": "Ann Lee"}
     rows = [Response(target_id=7, criterion="linking", value=linked.value)]
     assert list(Relation().units(asked, rows[0])) == [], "there is nothing to agree on"
     assert "“Ann Lee” in Wikipedia" in Relation().statements(asked, rows)[0].words
-    with pytest.raises(BadAnswer, match="Step 1 is missing"):
-        Relation().parse(question(), {"none": ["1"]})
+    for other in (question(), alone(19, 26)):  # the same words elsewhere may be somebody else's
+        with pytest.raises(BadAnswer, match="Step 1 is missing"):
+            Relation().parse(other, {"none": ["1"]})
 
 
 def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:

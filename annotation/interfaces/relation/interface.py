@@ -310,9 +310,9 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
-    """The candidate that was picked, or OTHER; the only one where nobody was asked."""
+    """The candidate that was picked, or OTHER; the mention itself where nobody was asked."""
     if not side.asked:
-        return next(iter(side.candidates))
+        return f"{side.span[0]}-{side.span[1]}"
     choice = _one(raw, side.letter)
     asking = "who" if side.person else "what"
     if not choice:

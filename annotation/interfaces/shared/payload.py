@@ -29,8 +29,8 @@ class CandidatePayload(TypedDict):
 
 
 class MentionPayload(TypedDict):
-    """One of the two marked mentions. Without candidates (dates, titles, numbers), and with its own
-    words alone, nobody is asked what it refers to.
+    """One of the two marked mentions. Without candidates (dates, titles, numbers), and with itself
+    alone, nobody is asked what it refers to.
     """
 
     target: int
@@ -119,10 +119,10 @@ class Side:
 
     @property
     def asked(self) -> bool:
-        """Whether there is a choice at all. One candidate alone is the mention's own words, for
-        each wording is offered once: to pick it, or nothing that is offered, would be the same.
+        """Whether there is a choice at all: where the mention itself is the only candidate, to pick
+        it, or nothing that is offered, would be the same.
         """
-        return len(self.candidates) > 1
+        return bool(set(self.candidates) - {f"{self.span[0]}-{self.span[1]}"})
 
     @property
     def person(self) -> bool:
