@@ -61,8 +61,8 @@ class Pace(NamedTuple):
 
     Examples
     --------
-    >>> pace([80], [0.3])
-    Pace(early=0.5, growth=1.69..., continuity=0.5)
+    >>> round(pace([80], [0.3]).growth, 2)
+    1.7
     """
 
     early: float
@@ -93,8 +93,8 @@ def pace(judged: Sequence[int], information: Sequence[float]) -> Pace:
 
     Examples
     --------
-    >>> pace([40, 110], [0.02, 0.05])
-    Pace(early=0.05, growth=5.36..., continuity=0.25)
+    >>> round(pace([40, 110], [0.02, 0.05]).growth, 2)
+    5.37
     """
     late = [time for n, time in zip(judged, information, strict=True) if n >= SETTLED]
     early = late[0] if late else HALF
