@@ -7,10 +7,18 @@ import hmac
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 
 from annotation.models import UNLISTED, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
+from annotation.workers.models import Message
 from kbpo.accounts.models import User
+
+NEWEST = Subquery(
+    Message.objects.filter(worker=OuterRef("pk"), read_at=None)
+    .order_by("-at")
+    .values("subject")[:1]
+)
 
 
 def handle_of(platform: str, external_id: str) -> str:
@@ -29,9 +37,11 @@ def known(platform: str, external_id: str) -> Worker:
 
 
 def worker_of(user: User, platform: str = "pool") -> Worker:
-    """The worker that a user is, made on the first visit."""
-    if (worker := Worker.objects.filter(user=user).first()) is not None:
-        return worker
+    """The worker that a user is, made on the first visit; one who is known comes with the subject of
+    the newest message that they have not read, as `unread`.
+    """
+    if (met := Worker.objects.filter(user=user).annotate(unread=NEWEST).first()) is not None:
+        return met
     handle = handle_of(platform, str(user.pk))
     with transaction.atomic():
         worker, _ = Worker.objects.get_or_create(

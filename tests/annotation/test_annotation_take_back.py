@@ -50,7 +50,7 @@ def test_one_answer_settles_what_a_rejection_divided(
     )
 
 
-def test_a_rejection_of_an_old_answer_asks_no_more_than_was_offered(
+def test_what_was_asked_again_gets_one_more_for_an_answer_that_is_rejected_meanwhile(
     published: Submission, clients: list[Client], annotator: Callable[[str], User], admin: User
 ) -> None:
     judged(clients, YES, NO, YES)
@@ -62,6 +62,15 @@ def test_a_rejection_of_an_old_answer_asks_no_more_than_was_offered(
     dana = Client()
     dana.force_login(annotator("dana"))
     assert answer_all(dana, NO) == 6
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 5, "published": 1} and holds(
+        published.track
+    ) == {()}
+    assert Question.objects.get(status="published") == first, "two count, and three are promised"
+    publish.tick()
+    erin = Client()
+    erin.force_login(annotator("erin"))
+    assert answer_all(erin, NO) == 1
     settle.tick()
     assert Question.objects.counts() == {"settled": 6} and holds(published.track) == {()}
 

@@ -129,20 +129,25 @@ def test_a_warning_before_a_readmission_counts_no_more(answered: Submission, adm
     assert exclude.review() == 0 and Warned.objects.count() == 2
 
 
-def test_no_question_keeps_fewer_answers_than_its_track_promises(
-    answered: Submission, annotator: Callable[[str], User], admin: User
-) -> None:
-    exclude.exclude(worker("cy"), "Always the first button", admin)
-    assert Question.objects.counts() == {"published": 6}, "two are left, and three are promised"
+def assert_a_fourth_makes_them_three(user: User) -> None:
+    """Somebody else answers; then three answers of each question count."""
     publish.tick()
     fourth = Client()
-    fourth.force_login(annotator("dan"))
+    fourth.force_login(user)
     answer_all(fourth, GOOD)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
     for question in Question.objects.all():
         rows = Response.objects.filter(question=question, excluded_reason="")
         assert rows.values("assignment").distinct().count() == 3
+
+
+def test_no_question_keeps_fewer_answers_than_its_track_promises(
+    answered: Submission, annotator: Callable[[str], User], admin: User
+) -> None:
+    exclude.exclude(worker("cy"), "Always the first button", admin)
+    assert Question.objects.counts() == {"published": 6}, "two are left, and three are promised"
+    assert_a_fourth_makes_them_three(annotator("dan"))
     exclude.reinstate(worker("cy"), admin, "A mistake of ours.")
     assert Question.objects.counts() == {"settled": 6}
 
@@ -158,15 +163,7 @@ def test_nor_does_one_whose_third_answer_was_excluded_before_it_was_read(
     settle.tick()
     assert Question.objects.counts() == {"published": 6}, "two count, and three are promised"
     assert set(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == {2}
-    publish.tick()
-    fourth = Client()
-    fourth.force_login(annotator("dan"))
-    answer_all(fourth, GOOD)
-    settle.tick()
-    assert Question.objects.counts() == {"settled": 6}
-    for question in Question.objects.all():
-        rows = Response.objects.filter(question=question, excluded_reason="")
-        assert rows.values("assignment").distinct().count() == 3
+    assert_a_fourth_makes_them_three(annotator("dan"))
 
 
 def test_a_question_whose_payer_somebody_else_is_counting_is_settled_a_little_later(

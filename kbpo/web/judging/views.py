@@ -305,7 +305,7 @@ def _page(
     context = {
         "assignment": assignment,
         "standing": todays_set(assignment.worker, True),
-        "unread": assignment.worker.messages.filter(read_at=None).order_by("at").last(),
+        "unread": getattr(assignment.worker, "unread", None),
         "addresses": {
             "draft": reverse("annotate_draft", args=[assignment.token]),
             "return": reverse("annotate_return", args=[assignment.token]),

@@ -93,6 +93,15 @@ def _scatter(
         dots.append(plots.Dot(row.submission.full_name, there, figure.value, True, ends))
         intervals += [drawing.Interval(figure.value, low, high), drawing.Interval(there)]
     axis = drawing.axis_over(intervals, ticks=6)
+    return against_people(dots, axis, label, criterion, "system")
+
+
+def against_people(
+    dots: Sequence[plots.Dot], axis: drawing.Axis, label: str, criterion: str, thing: str
+) -> SafeString:
+    """A metric across, brought to people's mean and spread, and people above it, a dot for each
+    `thing`; on the line they say the same.
+    """
     steps = [axis.low + (axis.high - axis.low) * at / 20 for at in range(21)]
     return mark_safe(
         plots.draw_curves(
@@ -100,7 +109,7 @@ def _scatter(
             dots,
             axis,
             axis,
-            f"What {label} says of each system against what people say.",
+            f"What {label} says of each {thing} against what people say.",
             x_name=f"{label} alone, at people’s mean and spread",
             y_name=f"People, {criterion.lower()}",
             x_written=lambda share: number_text(share, decimals=0),

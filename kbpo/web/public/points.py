@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from django.core.cache import cache
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from kbpo import clock
 from kbpo.instances.models import Label
@@ -20,7 +20,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.web.components import drawing, plots
-from kbpo.web.components.figures import number_text
+from kbpo.web.public.alone import against_people
 
 MOST = 500
 """Points that are drawn"""
@@ -91,16 +91,4 @@ def draw_points(points: list[Point], label: str, criterion: str) -> SafeString |
         for one, x in zip(points[:MOST], there, strict=False)
     ]
     axis = drawing.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
-    return mark_safe(
-        plots.draw_curves(
-            [plots.Curve("", [(0.0, 0.0), (1.0, 1.0)], "equal")],
-            dots,
-            axis,
-            axis,
-            f"What {label} says of each output against what people say.",
-            x_name=f"{label}, at people’s mean and spread",
-            y_name=f"People, {criterion.lower()}",
-            x_written=lambda share: number_text(share, decimals=0),
-            y_written=lambda share: number_text(share, decimals=0),
-        )
-    )
+    return against_people(dots, axis, label, criterion, "output")
