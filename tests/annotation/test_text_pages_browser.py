@@ -112,6 +112,7 @@ def test_a_text_is_rated_and_mended_by_mouse(browser: Browser, live_server: Any)
     page.locator("#edit").fill("The team has won three matches in a row.")
     page.reload()
     expect(page.locator("#edit")).to_have_value("The team has won three matches in a row.")
+    expect(page.locator("#change ins").first).to_be_visible()  # what moves the button stands
     with page.expect_navigation():
         page.locator(".submit-bar .primary").click()
     assert Assignment.objects.get(status="submitted").extra == Decimal("0.25")

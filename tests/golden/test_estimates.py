@@ -19,6 +19,7 @@ from tests.golden.worlds import WORLDS, kept, read, written
 
 HERE = Path(__file__).parent / "estimates"
 RELATIVE, ABSOLUTE = 1e-12, 1e-14
+AT_NIGHT = ("second_runs", "second_runs_by_draws")
 SHOWN = 12
 """Differences that are told."""
 
@@ -32,8 +33,9 @@ def _at_once(settings: Any) -> None:
 @pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize(
     "name",
-    # The followed-up world has all that the plain one of second runs has, and more.
-    [pytest.param(one, marks=pytest.mark.soak if one == "second_runs" else ()) for one in WORLDS],
+    # The followed-up world has all that the plain one of second runs has, and more; what is of
+    # draws alone `draws` has.
+    [pytest.param(one, marks=pytest.mark.soak if one in AT_NIGHT else ()) for one in WORLDS],
 )
 @pytest.mark.parametrize(
     "on_disk",
