@@ -29,6 +29,7 @@ KINDS = ("rating", "choice", "preference", "text")
 SHOWN = ("question", "source", "reference")
 LONGEST_NAME, LONGEST, MOST = 19, 500, 9
 BYTES = 200_000
+DEEPEST = 20
 TAKEN = frozenset(
     {"flag", "problem", "remark", "csrfmiddlewaretoken"}
     # A field of such a name would hide what a page's script asks of its form.
@@ -137,11 +138,19 @@ def _parse(text: str, report: Report) -> _Node | None:
     import yaml
 
     loader = yaml.SafeLoader(text.lstrip("\ufeff"))
+    depth = 0
     try:
         for event in yaml.parse(text.lstrip("\ufeff"), yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            refused = ""
             if isinstance(event, yaml.AliasEvent):  # a few of them unfold to millions
+                refused = "Aliases (*) are not read here. Write it out."
+            elif depth > DEEPEST:  # else a page may take hours to read
+                refused = f"Lists and keys are nested more than {DEEPEST} deep. Mend the brackets."
+            if refused:
                 line = event.start_mark.line + 1 if event.start_mark else 0
-                report.add("syntax.yaml", line, "Aliases (*) are not read here. Write it out.")
+                report.add("syntax.yaml", line, refused)
                 return None
         root = loader.get_single_node()
         if root is None:
