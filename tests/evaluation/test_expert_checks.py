@@ -44,7 +44,7 @@ from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
 
 pytestmark = pytest.mark.django_db
-N = 240
+N = 120
 PRECISE, BROAD = range(0, N, 2), range(N)
 
 
