@@ -102,7 +102,7 @@ CHECKS: dict[str, str] = {
              THEN split_part(split_part(l.key, ':', 2), '/', 1)::bigint END
         LEFT JOIN annotation_payment t ON t.token = l.key
         WHERE l.kind = 'spend' AND l.state <> 'failed' AND (l.key LIKE 'assignment:%%'
-            OR l.key LIKE 'tutorial:%%')
+            OR l.key LIKE 'tutorial:%%' OR l.key LIKE 'late:%%')
           AND a.id IS NULL AND t.id IS NULL ORDER BY l.id"""
     ),
     "payout": (

@@ -4,12 +4,15 @@ outcome.
 
 from __future__ import annotations
 
+from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 from django.db import transaction
 
 from annotation.budget.extra import extras_of
+from annotation.budget.late import pay_late
 from annotation.hits.lease import is_free
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment
@@ -19,7 +22,8 @@ from kbpo import clock
 class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # sent twice; the first one counts
-    LOST = "lost"  # the lease ran out, and its place is not free any more
+    LATE = "late"  # the lease ran out, and its place is not free any more: paid, and never used
+    LOST = "lost"  # the same, and nothing is paid: it was given back, or the track has no money
 
 
 @transaction.atomic
@@ -33,19 +37,22 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     """
     row = (
         Assignment.objects.select_for_update(of=("self", "hit"))  # locked in this order
-        .select_related("hit")
+        .select_related("hit__track")
         .get(pk=assignment.pk)
     )
     if row.status not in ("leased", "returned"):
         return Outcome.ALREADY
     hit = row.hit
-    if row.status == "returned" and not is_free(hit, row):
+    lost = row.status == "returned" and not is_free(hit, row)
+    if lost and row.returned_by != Assignment.ReturnedBy.LEASE:
         return Outcome.LOST
     extra = extras_of(
         (question, interface_of(question.interface).parse(question, raw))
         for question in assignment.hit.questions.all()
     )
     now = clock.now()
+    if lost:
+        return _late(row, raw, extra, now)
     row.move(
         "submitted",
         raw=raw,
@@ -57,3 +64,15 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     if hit.assignments.filter(status__in=ANSWERED).count() >= hit.max_assignments:
         hit.move("closed")
     return Outcome.STORED
+
+
+def _late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -> Outcome:
+    """What became of an answer to a question that others have by now. It is kept where it is, so
+    that an admin can read what was paid for, and its worker is not asked again.
+    """
+    if not pay_late(row, extra):
+        return Outcome.LOST
+    row.raw, row.draft, row.submitted_at, row.extra = raw, None, now, extra
+    row.returned_by = Assignment.ReturnedBy.WORKER
+    row.save(update_fields=["raw", "draft", "submitted_at", "extra", "returned_by"])
+    return Outcome.LATE

@@ -19,7 +19,7 @@ from annotation.platforms.registry import local_names
 from annotation.workers.models import Consent, Terms
 from annotation.workers.payee import schedule
 
-SHIPPED = (1, 2, 3, 4)
+SHIPPED = (1, 2, 3, 4, 5)
 """The versions that ship with the service"""
 POOL, MARKETPLACE = " (pool)", " (marketplace)"
 """A heading that ends so is for annotators with an account here, or for workers of marketplaces"""

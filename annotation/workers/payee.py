@@ -77,8 +77,11 @@ def addresses(workers: list[int]) -> dict[int, str]:
 
 
 def masked(address: str) -> str:
-    """The end of an address, by which its owner knows it again."""
-    end = address[-SHOWN:]
+    """The last digits of an address, by which its owner knows it again; its end where it has no
+    number.
+    """
+    digits = "".join(sign for sign in address if sign.isdigit())
+    end = (digits if len(digits) > SHOWN else address)[-SHOWN:]
     return f"… {end}" if len(address) > SHOWN else address
 
 

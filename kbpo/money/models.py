@@ -8,7 +8,7 @@ from django.db import models
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.money.purpose import KINDS, Purpose
+from kbpo.money.purpose import SPENT_ON, Purpose
 from kbpo.tracks.models import Track
 
 
@@ -114,7 +114,7 @@ class Ledger(models.Model):
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="ledger")
     team = models.ForeignKey(Team, null=True, on_delete=models.PROTECT, related_name="ledger")
     purpose_kind = models.CharField(
-        max_length=12, choices=[(kind, kind) for kind in KINDS], help_text="What it is for …"
+        max_length=12, choices=[(kind, kind) for kind in SPENT_ON], help_text="What it is for …"
     )
     purpose_number = models.PositiveBigIntegerField(help_text="… and the number of that")
     kind = models.CharField(max_length=8, choices=Kind.choices)
@@ -134,7 +134,7 @@ class Ledger(models.Model):
         constraints = [
             models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative"),
             models.CheckConstraint(
-                condition=models.Q(purpose_kind__in=KINDS), name="ledger_purpose_is_one"
+                condition=models.Q(purpose_kind__in=SPENT_ON), name="ledger_purpose_is_one"
             ),
         ]
         indexes = [

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,8 @@ def test_a_document_is_finished_by_keyboard_alone(
     press(page, "ArrowRight", "Shift+ArrowRight", "Enter", "p", "w")
     page.keyboard.type("Mara Lindt")
     press(page, "Enter", "j", "o", "j", "Enter")  # Nordwerk; 1990 is a date by itself
-    press(
-        page, "ArrowRight", "ArrowRight", "p", "j", "g", "j", "Enter"
-    )  # Lindt is Mara Lindt; Halden; Nordwerk again
+    press(page, "ArrowRight", "p")  # over the full stop; Lindt is Mara Lindt
+    press(page, "j", "g", "j", "Enter")  # Halden; Nordwerk again
     press(page, "j", "g", "z", "y", "c")  # undone and done again; then the check
     assert page.locator(".phases [aria-current]").inner_text() == "3 Send"
     with page.expect_navigation():
@@ -190,7 +190,7 @@ def test_a_weekday_is_proposed_as_the_day_that_it_was(
     browser: Browser, live_server: Any, ordered: Question
 ) -> None:
     payload = ordered.payload
-    payload["text"] = payload["text"].replace("Halden", "Friday")
+    payload["text"] = payload["text"].replace("Halden", "Friday").replace("Bergen", "Friday")
     payload["document"]["date"] = "2013-07-15"
     ordered.save()
     page = start(browser, live_server)
@@ -205,7 +205,49 @@ def test_a_weekday_is_proposed_as_the_day_that_it_was(
     assert page.locator("#entities .notice").count() == 0
     page.locator("#value").fill("2013-07-11")
     assert page.locator("#weekday").inner_text() == "Thursday"
+    word(page, "Friday", 1).dblclick()
+    page.locator("#inspector .type", has_text="Date").click()
+    assert page.locator("#value").input_value() == "2013-07-11", "as the same words before"
     assert page.faults == []  # type: ignore[attr-defined]
+
+
+SEEN = [
+    (
+        "Today a former chief technology officer spoke.",
+        ["officer", "chief"],
+        "chief technology officer",
+    ),
+    ("A Lund paper — The Ada Company is new.", [], "Ada Company"),
+    ("In May the mayor of Lund met a chief who sang.", ["mayor", "chief"], "mayor"),
+]
+
+
+@pytest.mark.parametrize(("text", "cues", "wanted"), SEEN)
+def test_the_key_for_the_next_name_finds_it_whole(
+    browser: Browser, live_server: Any, ordered: Question, text: str, cues: list[str], wanted: str
+) -> None:
+    page = start(browser, live_server)
+    data = {
+        "text": text,
+        "begin": 0,
+        "tokens": [list(one.span()) for one in re.finditer(r"\w+|[^\w\s]", text)],
+        "sentences": [[0, len(text)]],
+        "types": [
+            {"name": "PER", "word": "Person", "key": "p", "value": None, "cues": []},
+            {"name": "TITLE", "word": "Title", "key": "i", "value": "string", "cues": cues},
+        ],
+    }
+    script = """async ([module, data]) => {
+        const { Marks } = await import(module);
+        const marks = new Marks(data), found = [];
+        for (let at = marks.nextUnmarked(0); at; at = marks.nextUnmarked(at[1])) {
+            found.push(marks.text(...at));
+            marks.mark(...at, "PER");
+        }
+        return found;
+    }"""
+    module = "/static/interfaces/entities/marks.js"
+    assert wanted in page.evaluate(script, [module, data])
 
 
 PROPOSED = [

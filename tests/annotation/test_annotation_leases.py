@@ -12,15 +12,20 @@ from annotation_world import GOOD, answer_all, at_once, make_submission, take
 from django.test import Client
 from django.utils import timezone
 
+from annotation.budget.check_books import check_books
 from annotation.hits import collect, lease, publish
 from annotation.hits.submit import Outcome, submit
-from annotation.models import COUNTED, HIT, Assignment, Question
+from annotation.labels import settle
+from annotation.models import COUNTED, HIT, Assignment, Payment, Question, Response
 from annotation.questions import ask
 from annotation.workers.consent import current
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
+from kbpo.money.models import Budget
+from kbpo.money.purpose import Purpose
+from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -112,13 +117,72 @@ def test_an_abandoned_question_returns_and_goes_to_somebody_else(
     lost = Assignment.objects.get()
     assert (lost.status, lost.returned_by) == ("returned", "lease")
     clients[1].post(take(clients[1]), GOOD)
-    response = clients[0].post(address, GOOD, follow=True)
-    assert "somebody else took it" in response.content.decode()
-    assert "not taken and not paid" in response.content.decode(), "as the terms say"
-    assert "not taken and not paid" in current().text
     told = clients[0].post(f"{address}draft/", GOOD)
-    assert told.status_code == 409 and "not paid" in told.json()["error"], "before it is sent"
+    assert told.status_code == 409 and "it is paid all the same" in told.json()["error"]
+    assert told.json()["late"], "what is there may be sent"
+    response = clients[0].post(address, GOOD, follow=True)
+    assert "It is paid all the same" in response.content.decode()
+    assert "is paid all the same" in current().text, "as the terms say"
     assert Assignment.objects.filter(status="submitted").count() == 1
+
+
+@pytest.mark.django_db
+def test_an_answer_that_comes_too_late_is_paid_once_and_never_used(
+    published: Submission, clients: list[Client], track: Track
+) -> None:
+    HIT.objects.update(max_assignments=1)
+    address = take(clients[0])
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    collect.tick()
+    clients[1].post(take(clients[1]), GOOD)
+    assert clients[0].post(address, {"a": ["0-3"]}).status_code == 422, "half an answer is none"
+    for _ in range(2):
+        clients[0].post(address, GOOD)
+    late = Assignment.objects.get(status="returned")
+    assert late.raw is not None and late.raw["a"] == [GOOD["a"]], "an admin can read it"
+    payment = Payment.objects.get()
+    assert (payment.worker, payment.amount, payment.status) == (
+        late.worker,
+        late.hit.reward,
+        "owed",
+    )
+    settle.tick()
+    assert Response.objects.filter(assignment=late).count() == 0
+    assert check_books() == []
+    assert balance(Purpose("late", late.pk)).open == 0
+    assert "came too late to count, and is paid" in clients[0].get("/annotate/").content.decode()
+    Assignment.objects.filter(status="submitted").update(status="failed")
+    HIT.objects.filter(pk=late.hit_id).update(status="open")
+    assert take(clients[0]) != address, "it is not asked of them again"
+    assert not lease.revive(late)
+
+
+@pytest.mark.django_db
+def test_nothing_is_promised_for_a_late_answer_where_the_track_has_no_money(
+    published: Submission, clients: list[Client], track: Track
+) -> None:
+    HIT.objects.update(max_assignments=1)
+    address = take(clients[0])
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    collect.tick()
+    clients[1].post(take(clients[1]), GOOD)
+    Budget.objects.update_or_create(
+        track=track, scope="track", team=None, defaults={"cap": balance(track=track).reserved}
+    )
+    told = clients[0].post(address, GOOD, follow=True).content.decode()
+    assert "has no money left to pay for it" in told
+    assert not Payment.objects.exists()
+    assert Assignment.objects.get(status="returned").raw is None
+
+
+@pytest.mark.django_db
+def test_a_question_that_was_given_back_is_not_paid(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    clients[0].post(f"{address}return/")
+    told = clients[0].post(address, GOOD, follow=True).content.decode()
+    assert "You gave this question back" in told and not Payment.objects.exists()
 
 
 @pytest.mark.django_db

@@ -252,7 +252,7 @@ def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_
     assert short.status_code == 422 and "Say where the money goes" in short.content.decode()
     assert ada.post(PAYEE, {"address": IBAN, "password": "long enough 1"})["Location"] == PAYEE
     home = ada.get("/annotate/").content.decode()
-    assert "Goes to …  Lee" in home.replace("&nbsp;", " ") and IBAN not in home
+    assert "Goes to … 7947" in home.replace("&nbsp;", " ") and IBAN not in home
     assert IBAN in admin.get(PAGE).content.decode()
     assert IBAN in admin.get(f"{PAGE}owed.csv").content.decode()
     assert "was changed" in ada.get("/annotate/messages/").content.decode()

@@ -100,11 +100,11 @@ def test_the_tick_and_the_version_are_wanted(published: Submission, ada: Client)
     refused = ada.post(TERMS, {"version": "1"})
     assert refused.status_code == 422 and "Tick the box" in refused.content.decode()
     stale = agree(ada, version=7)
-    assert stale.status_code == 422 and "version 4 holds now" in stale.content.decode()
+    assert stale.status_code == 422 and "version 5 holds now" in stale.content.decode()
     assert agree(ada, version="x").status_code == 422
     assert not Consent.objects.exists()
     assert (
-        ada.post(TERMS, {"agree": "yes", "version": 4, "next": "https://example.org/"})["Location"]
+        ada.post(TERMS, {"agree": "yes", "version": 5, "next": "https://example.org/"})["Location"]
         == "/annotate/next/"
     )
 
@@ -115,7 +115,7 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(
     agree(ada)
     attempt(ada)
     address = take(ada)
-    Terms.objects.create(version=5, text="All is new\nRead it.")
+    Terms.objects.create(version=6, text="All is new\nRead it.")
     sent = ada.post(address, GOOD)
     assert sent["Location"] == f"{TERMS}?next={address}"
     page = ada.get(sent["Location"]).content.decode()
@@ -123,9 +123,9 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(
     assert agree(ada, next=address)["Location"] == address
     assert 'value="0-3" checked' in ada.get(address).content.decode()
     assert Consent.objects.count() == 2
-    assert "Read it." in Client().get(f"{TERMS}5/").content.decode()
+    assert "Read it." in Client().get(f"{TERMS}6/").content.decode()
     assert "You read short texts" in Client().get(f"{TERMS}1/").content.decode()
-    assert Client().get(f"{TERMS}6/").status_code == 404
+    assert Client().get(f"{TERMS}7/").status_code == 404
 
 
 def test_a_text_that_people_agreed_to_stays_as_they_read_it(
@@ -139,6 +139,7 @@ def test_a_text_that_people_agreed_to_stays_as_they_read_it(
         2: "96a47f97534c8fa144da736ddb058c26a4f0f7253c8140a5913ec33dcf2000d1",
         3: "1563f933818ae7ba6708902103da309a56cf535d952b7814a9c629a3c0594776",
         4: "bbf3c2e22528a5002bbe658e5634eba9d51921e6932d956f0811414d4784e62a",
+        5: "252c4a20ec90f87b583c54da5bbb584742d28e82f42d684060d32445788cd1f4",
     }, "People agreed to this text. Ship another in a file of its own, with the next number."
     ada.get("/annotate/next/")
     Consent.objects.create(worker=the_worker(), version=1)

@@ -195,7 +195,9 @@ export class Marks {
     const same = (one) => one >= 0 && one < this.words.length && !marked[one] && this.sentenceOf[one] === this.sentenceOf[at];
     const small = (one) => same(one) && /^\p{Ll}{2,}/u.test(this.words[one]) && !NOT_IN_NAMES.test(this.words[one]);
     const first = small(at - 1) && same(at - 2) && NOT_IN_NAMES.test(this.words[at - 2]) ? at - 1 : at;
-    const last = this.endOf(at, marked, (word) => this.cues.has(word.toLowerCase()));
+    const cues = (from) => this.endOf(from, marked, (word) => this.cues.has(word.toLowerCase()));
+    let last = cues(at);
+    while (small(last) && same(last + 1) && this.cues.has(this.words[last + 1].toLowerCase())) last = cues(last + 1); // “chief technology officer”
     return [first, same(last) && this.words[last] === "of" && small(last + 1) ? last + 2 : last];
   }
 
@@ -207,7 +209,7 @@ export class Marks {
     if (this.dateType && /^(1[0-9]|20)\d{2}s?$/.test(word)) return true;
     if (!/^\p{Lu}/u.test(word) || word === "I") return false;
     const begins = at === 0 || this.sentenceOf[at] !== this.sentenceOf[at - 1] || /^["“'‘(]$/.test(this.words[at - 1]);
-    if (begins && BEGINS_NO_NAME.test(word)) return false; // “At Osted Line’s office” names the Osted Line
+    if ((begins || /^[—–:]$/.test(this.words[at - 1])) && BEGINS_NO_NAME.test(word)) return false; // “At Osted Line’s office” names the Osted Line
     if (this.named.has(word) || /^\p{Lu}{2,}$/u.test(word)) return true;
     return !begins || (at + 1 < this.words.length && /^\p{Lu}/u.test(this.words[at + 1]));
   }
@@ -249,11 +251,19 @@ export class Marks {
 
   /** A mention with the entity that it most likely names; open where two are as likely. */
   placed(mention) {
-    const value = this.isDate(mention.type) ? normalDate(this.textOf(mention)) : "";
+    const value = this.isDate(mention.type) ? normalDate(this.textOf(mention)) || this.valueSaid(mention) : "";
     const likely = this.candidates(mention).filter((one) => one.likeness > 0);
     const best = likely.filter((one) => one.likeness === likely[0].likeness);
     if (!best.length) return { ...mention, value, entity: mention.entity || this.newEntity(), open: false, guessed: false };
     return { ...mention, value, entity: best[0].id, open: best.length > 1, guessed: true };
+  }
+
+  /** The date that the same words were said to be elsewhere; "" where nothing or two things were said. */
+  valueSaid(mention) {
+    const own = this.textOf(mention).toLowerCase();
+    const same = this.state.mentions.filter((one) => one.id !== mention.id && one.type === mention.type && one.value && this.textOf(one).toLowerCase() === own);
+    const said = new Set(same.map((one) => one.value));
+    return said.size === 1 ? [...said][0] : "";
   }
 
   newEntity() {

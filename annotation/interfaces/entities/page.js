@@ -62,13 +62,15 @@ function arrive() {
   say.textContent = mention ? `${words}, ${mention.type ? marks.word(mention.type) : "no type"}, number ${mention.entity}` : words;
 }
 
+/** By a word: signs between words are reached by extending. */
 function move(step) {
   const from = step > 0 ? (at.active === null && at.last - at.first === 1 ? at.first : at.last - 1) : at.first;
-  let next = from + step;
-  if (!seen) next = at.first;
-  const mention = marks.at(Math.max(0, Math.min(next, marks.words.length - 1)));
+  const end = marks.words.length - 1;
+  let next = seen ? from + step : at.first;
+  const mention = marks.at(Math.max(0, Math.min(next, end)));
   if (mention && mention.id === at.active) next = step > 0 ? mention.last : mention.first - 1;
-  pick(Math.max(0, Math.min(next, marks.words.length - 1)));
+  while (next > 0 && next < end && !/[\p{L}\p{N}]/u.test(marks.words[next])) next += step;
+  pick(Math.max(0, Math.min(next, end)));
 }
 
 function moveSentence(step) {
@@ -349,7 +351,7 @@ const draft = new Draft(form, {
   fill,
   status: document.getElementById("saved"),
   kept: document.getElementById("kept"),
-  lost: (sentence) => { tell(sentence); primary.disabled = true; if (form.dataset.next) setTimeout(() => location.assign(form.dataset.next), 4000); },
+  lost: (sentence, late) => { tell(sentence); if (late) return; primary.disabled = true; if (form.dataset.next) setTimeout(() => location.assign(form.dataset.next), 4000); },
 });
 
 document.addEventListener("click", (event) => {

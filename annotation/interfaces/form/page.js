@@ -46,8 +46,9 @@ function begin() {
     fill: () => {},
     kept: document.getElementById("kept"),
     signal,
-    lost: (sentence) => {
+    lost: (sentence, late) => {
       tell(sentence);
+      if (late) return;
       submitButton.disabled = true;
       if (form.dataset.next) setTimeout(() => { location.assign(form.dataset.next); }, 4000);
     },

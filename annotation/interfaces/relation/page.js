@@ -150,8 +150,9 @@ function begin() {
     }
   }
 
-  function lost(sentence) {
+  function lost(sentence, late) {
     tell(sentence);
+    if (late) return;
     submitButton.disabled = true;
     if (form.dataset.next) setTimeout(() => { location.assign(form.dataset.next); }, 4000);
   }

@@ -233,7 +233,7 @@ function goOn() {
 
 function noneForTheRest() {
   const open = [...pairs.keys()].filter((number) => pairs[number].sentence === pairs[at].sentence && !(number in answers));
-  if (!open.length) return;
+  if (!open.length) { goTo(unanswered(at) ?? pairs.length - 1); return; }
   remember();
   answers = { ...answers, ...Object.fromEntries(open.map((number) => [number, []])) };
   draft.soon();
@@ -304,7 +304,7 @@ const draft = new Draft(form, {
   fill,
   status: document.getElementById("saved"),
   kept: document.getElementById("kept"),
-  lost: (sentence) => { tell(sentence); primary.disabled = true; if (form.dataset.next) setTimeout(() => location.assign(form.dataset.next), 4000); },
+  lost: (sentence, late) => { tell(sentence); if (late) return; primary.disabled = true; if (form.dataset.next) setTimeout(() => location.assign(form.dataset.next), 4000); },
 });
 form.addEventListener("change", onChange);
 form.addEventListener("submit", (event) => {

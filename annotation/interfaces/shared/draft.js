@@ -69,7 +69,12 @@ export class Draft {
     try {
       const { reply, said } = await post(this.form, this.url);
       this.loggedOut = said.login ? said : null;
-      if (reply.status === 409) { this.sending = true; this.lost(said.error); return; }
+      if (reply.status === 409) {
+        if (said.late) this.url = this.failing = ""; // not saved any more, but what was done may be sent, and is paid
+        else this.sending = true;
+        this.lost(said.error, said.late);
+        return;
+      }
       if (!reply.ok) throw new Error(String(reply.status));
       this.savedAt = Date.now();
       this.leaseEnds = this.savedAt + 1000 * said.lease_seconds;
@@ -123,7 +128,7 @@ export class Draft {
   yours(what) {
     const left = this.leaseEnds - Date.now();
     if (left > 0) return `This ${what} is yours for another ${plural(Math.max(1, minutesOf(left)), "minute")}.${this.session()}`;
-    return `This ${what} was yours until ${clock(new Date(this.leaseEnds))}. If somebody has taken it since, an answer is not taken and not paid: wait until this line says that it is yours.`;
+    return `This ${what} was yours until ${clock(new Date(this.leaseEnds))}. If somebody has taken it since, an answer is paid, and does not count any more.`;
   }
 
   tell() {

@@ -56,8 +56,9 @@ export function begin({
   const draft = new FormDraft(form, {
     fill,
     kept: document.getElementById("kept"),
-    lost: (sentence) => {
+    lost: (sentence, late) => {
       tell(sentence);
+      if (late) return;
       submitButton.disabled = true;
       if (form.dataset.next) setTimeout(() => { location.assign(form.dataset.next); }, 4000);
     },

@@ -38,6 +38,7 @@ KINDS = {
     "bonus": "Bonuses and compensations",
     "documents": "Whole documents",
     "sweep": "What readers left unmarked",
+    "late": "Answers that came too late",
 }
 """What a purpose that is no submission's is for, by its kind."""
 MOST_SHOWN = 500

@@ -43,6 +43,7 @@ STATES = {
     "paid": "paid",
     "rejected": "rejected",
     "failed": "could not be read",
+    "returned": "came too late to count, and is paid",
 }
 A_PAGE = 50
 

@@ -77,8 +77,19 @@ STALE_ELSEWHERE = (
 EXCLUDED = "We do not offer you more questions."
 LOST = (
     "This question is not yours any more: its page had not reached us for too long, and somebody else"
-    " took it, or it is not asked any more. An answer to it is not taken and not paid. Here is the"
-    " next."
+    " took it, or it is not asked any more. Here is the next."
+)
+MAY_BE_SENT = (
+    "Somebody else has this question by now, or it is not asked any more, so your answer cannot count."
+    " If it is complete, send it: it is paid all the same."
+)
+LATE = (
+    "Your answer came too late to count: its page had not reached us for too long, and somebody else"
+    " took the question, or it is not asked any more. It is paid all the same. Here is the next."
+)
+UNPAID = (
+    "Your answer came too late to count, and the study has no money left to pay for it: its page had"
+    " not reached us for too long. Tell us, by “Feedback” on your page. Here is the next."
 )
 ANSWERED_ALREADY = "You have answered this one already."
 GIVEN_BACK = "You gave this question back. Here is the next."
@@ -244,6 +255,8 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 def _why_lost(assignment: Assignment) -> str:
     """Why a question that somebody had is not theirs any more, and what that means for an answer."""
+    if assignment.raw is not None:
+        return LATE
     return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
 
@@ -268,8 +281,11 @@ def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> Htt
         if _is_asked_by_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
         return _page(request, assignment, raw, error=str(bad))
-    if outcome is Outcome.LOST:
-        messages.info(request, _why_lost(assignment))
+    if outcome is Outcome.LATE:
+        messages.info(request, LATE)
+    elif outcome is Outcome.LOST:
+        lease_ended = assignment.returned_by == Assignment.ReturnedBy.LEASE
+        messages.info(request, UNPAID if lease_ended else _why_lost(assignment))
     return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
 
 
@@ -408,7 +424,9 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return _somebody_elses(request)
     lease.revive(assignment)
     if not lease.renew(assignment, raw_of(request.POST)):
-        return JsonResponse({"error": _why_lost(assignment)}, status=409)
+        late = assignment.returned_by == Assignment.ReturnedBy.LEASE
+        told = MAY_BE_SENT if late else _why_lost(assignment)
+        return JsonResponse({"error": told, "late": late}, status=409)
     return JsonResponse(
         {
             "saved": clock.now().isoformat(),
