@@ -10,8 +10,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from annotation.models import Assignment, Payment
+from kbpo.money.models import Ledger
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import OverBudget, reserve, spend
+from kbpo.money.spend import OverBudget, release, reserve, spend
 
 WHY = "An answer that came too late to count"
 
@@ -37,3 +38,12 @@ def pay_late(assignment: Assignment, extra: Decimal) -> bool:
         },
     )
     return True
+
+
+def give_up_late(payment: Payment) -> None:
+    """Nothing; where this was for late work, its track has the money again that its worker gives
+    up. The caller has taken the spending back.
+    """
+    spent = Ledger.objects.filter(key=payment.token, purpose_kind="late").first()
+    if spent is not None:
+        release(spent.track, spent.purpose, key=f"{spent.purpose}/waived", why="Given up")

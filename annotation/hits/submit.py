@@ -73,6 +73,7 @@ def _late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -
     if not pay_late(row, extra):
         return Outcome.LOST
     row.raw, row.draft, row.submitted_at, row.extra = raw, None, now, extra
+    row.seconds = (now - row.accepted_at).total_seconds()
     row.returned_by = Assignment.ReturnedBy.WORKER
-    row.save(update_fields=["raw", "draft", "submitted_at", "extra", "returned_by"])
+    row.save(update_fields=["raw", "draft", "submitted_at", "extra", "seconds", "returned_by"])
     return Outcome.LATE

@@ -14,6 +14,7 @@ from decimal import Decimal
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
+from annotation.budget.late import give_up_late
 from annotation.models import (
     UNPROVEN,
     Assignment,
@@ -136,6 +137,7 @@ def _waive(payments: list[Payment]) -> Decimal:
     """The sum of what was given up; it goes back to those who would have paid."""
     for payment in payments:
         unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
+        give_up_late(payment)
         payment.move("waived", "Given up by its worker, who left.")
     for run in TutorialRun.objects.filter(
         worker__payments__in=payments, promised__gt=0, passed=True

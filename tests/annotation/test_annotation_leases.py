@@ -19,6 +19,7 @@ from annotation.labels import settle
 from annotation.models import COUNTED, HIT, Assignment, Payment, Question, Response
 from annotation.questions import ask
 from annotation.workers.consent import current
+from annotation.workers.leave import _waive
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
@@ -155,6 +156,9 @@ def test_an_answer_that_comes_too_late_is_paid_once_and_never_used(
     HIT.objects.filter(pk=late.hit_id).update(status="open")
     assert take(clients[0]) != address, "it is not asked of them again"
     assert not lease.revive(late)
+    _waive([payment])
+    assert check_books() == [], "who leaves may give it up"
+    assert balance(Purpose("late", late.pk)).released == payment.amount
 
 
 @pytest.mark.django_db
