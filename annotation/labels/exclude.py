@@ -141,7 +141,8 @@ class _Crowd:
 
 def excluded_since(moment: datetime) -> int:
     """How many workers signals alone excluded since then."""
-    return Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment).count()
+    notes = Audit.objects.filter(what=EXCLUDE, who=None, at__gt=moment)
+    return notes.values("about").distinct().count()  # noted again for what is read afterwards
 
 
 def undecided() -> list[Undecided]:

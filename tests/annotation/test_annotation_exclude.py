@@ -129,6 +129,23 @@ def test_nothing_is_done_twice(of_two: Submission) -> None:
     assert Label.objects.count() == n
 
 
+def test_the_desk_counts_once_whom_signals_exclude_and_leads_to_who_and_why(
+    of_two: Submission, admin: User
+) -> None:
+    bad = worker("bo")
+    for _ in range(2):  # again for what was read afterwards
+        exclude.exclude(bad, "Signals say so.")
+    exclude.exclude(worker("ada"), "An admin says so.", admin)
+    assert exclude.excluded_since(timezone.now() - timedelta(days=7)) == 1
+    client = Client()
+    client.force_login(admin)
+    desk = client.get("/desk/").content.decode()
+    address = "/desk/log/?book=states&amp;who=the+service"
+    assert address in desk
+    told = client.get(address.replace("&amp;", "&")).content.decode()
+    assert "Signals say so." in told and "An admin says so." not in told
+
+
 def test_killed_on_the_way_it_has_done_nothing(
     of_two: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:

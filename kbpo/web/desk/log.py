@@ -36,7 +36,8 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     if track:
         states, money = states.filter(track=track), money.filter(track__slug=track)
     if who:
-        states, money = states.filter(who__username=who), money.filter(who__username=who)
+        by: dict[str, Any] = {"who": None} if who == NOBODY else {"who__username": who}
+        states, money = states.filter(**by), money.filter(**by)
     rows = [_states(states), _money(money)]
     if book in ("states", "money"):
         return rows[0 if book == "states" else 1].order_by("-at_")
