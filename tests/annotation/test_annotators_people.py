@@ -368,7 +368,7 @@ def test_admins_set_the_rules_and_publish_terms(
         == 302
     )
     assert Audit.objects.get(what="terms").why == "All of it."
-    assert Terms.objects.get().version == 5 and "Everything new" in text_of(
+    assert Terms.objects.get().version == 6 and "Everything new" in text_of(
         ada.get("/annotate/terms/")
     )
     assert ada.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 403
