@@ -231,6 +231,7 @@ CACHES = {
 
 # -- Security (check --deploy is clean with LOCAL=false)
 # ------------------------------------------------------------
+SESSION_ENGINE = "kbpo.web.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_FAILURE_VIEW = "kbpo.web.judging.views.stale_form"

@@ -7,11 +7,11 @@ functions wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -24,9 +24,6 @@ from annotation.quality.gold import gold_instead
 from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
-
-WAITS_FOR_THEM = timedelta(days=14)
-"""So long somebody finds again what they began, if nobody else took it"""
 
 OPEN_TO = """
     FROM annotation_hit h
@@ -180,14 +177,15 @@ def lease(worker: Worker) -> Assignment | None:
     """The question in this worker's hands, or the next one in order, of the kind that they chose;
     None if nothing is open to them.
     """
-    for pk in _begun(worker):
+    turn = _try(worker, skip_locked=True, resume=True)
+    for pk in turn.begun:
         if (left := _resumed(worker, pk)) is not None:
             return left
-    for turn in range(20):  # once around for each time that somebody else was quicker
-        again, assignment = _try(worker, skip_locked=turn == 0)
-        if not again:
-            return assignment
-    return None
+    turns = 0
+    while turn.again and turns < 20:  # once around for each time that somebody else was quicker
+        turn = _try(worker, skip_locked=bool(turn.begun))
+        turns += 1
+    return turn.assignment
 
 
 def choose(worker: Worker, interface: str) -> None:
@@ -203,19 +201,29 @@ def choose(worker: Worker, interface: str) -> None:
         stop(assignment)
 
 
+class _Turn(NamedTuple):
+    """What a try came to: whether to try again, and if so, what the worker may take up before."""
+
+    again: bool
+    assignment: Assignment | None = None
+    begun: Sequence[int] = ()
+
+
 @transaction.atomic
-def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]:
-    """Whether to try again, and the assignment. The first try passes over HITs that others are just
-    leasing.
+def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
+    """One try. The first passes over HITs that others are just leasing, and leases none where
+    something was begun: that is taken up in a transaction of its own, one lock of a kind in each.
     """
     now = clock.now()
     # The lock too: two windows of one worker get one lease.
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
     standing = standing_of(worker.pk)
     if not standing.may_be_asked:
-        return False, None
+        return _Turn(False)
     if standing.in_hand is not None:
-        return False, Assignment.objects.get(pk=standing.in_hand)
+        return _Turn(False, Assignment.objects.get(pk=standing.in_hand))
+    if resume and standing.begun:
+        return _Turn(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
     with connection.cursor() as cursor:
         where = _where(standing, wanted)
@@ -226,21 +234,22 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
             cursor.execute(RECOUNT, where | {"hit": row[0]})
             is_open, track, interfaces, rate = cursor.fetchone()
     if row is None:
-        return skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0, None
+        return _Turn(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
     if not is_open:
-        return True, None
+        return _Turn(True)
     dealt: int = row[0]
     if (gold := gold_instead(worker, dealt, track, rate)) is not None:
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold.pk, of_gold
-    return False, Assignment.objects.create(
+    leased = Assignment.objects.create(
         status="leased",
         hit_id=dealt,
         worker=worker,
         accepted_at=now,
         leased_until=now + lease_time(interfaces),
     )
+    return _Turn(False, leased)
 
 
 def _conditions(standing: WorkerStanding) -> str:
@@ -250,24 +259,6 @@ def _conditions(standing: WorkerStanding) -> str:
         + (OF_TRACKS if standing.tracks is not None else "")
         + (NOT_OF_TEAMS if standing.teams is not None else "")
     )
-
-
-def _begun(worker: Worker) -> list[int]:
-    """What a worker began lately and left with a draft, of the kind that they want, newest first,
-    as far as its HIT is open.
-    """
-    ways = (Assignment.ReturnedBy.STOPPED, Assignment.ReturnedBy.LEASE)
-    left = Assignment.objects.filter(
-        worker=worker,
-        status="returned",
-        returned_by__in=ways,
-        status_since__gt=clock.now() - WAITS_FOR_THEM,
-        hit__status="open",
-        hit__platform__in=local_names(),
-    ).exclude(draft=None)
-    if worker.wants:
-        left = left.filter(hit__questions__interface=worker.wants)
-    return list(left.order_by("-status_since").values_list("pk", flat=True)[:5])
 
 
 @transaction.atomic

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import connection
 
-from annotation.models import Worker
+from annotation.models import Assignment, Worker
+from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
 from annotation.workers.intake import tracks_for_volunteers
 from annotation.workers.teach import taught_by
 from kbpo import clock
+from kbpo.tracks.generation.declared import tutorials_in
+
+WAITS_FOR_THEM = timedelta(days=14)
+"""So long somebody finds again what they began, if nobody else took it"""
+LEFT = [Assignment.ReturnedBy.STOPPED.value, Assignment.ReturnedBy.LEASE.value]
 
 # By hand: it is asked with every question, and to compile it took longer than to run it.
 STANDING = """
@@ -32,7 +39,18 @@ STANDING = """
         (
             SELECT a.id FROM annotation_assignment a
             WHERE a.worker_id = w.id AND a.status = 'leased' AND a.leased_until > %(now)s
-            ORDER BY a.id LIMIT 1)
+            ORDER BY a.id LIMIT 1),
+        ARRAY (
+            SELECT a.id FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+            WHERE a.worker_id = w.id AND a.status = 'returned' AND a.draft IS NOT NULL
+              AND a.returned_by = ANY(%(left)s) AND a.status_since > %(since)s
+              AND h.status = 'open' AND h.platform = ANY(%(platforms)s)
+              AND (w.wants = '' OR EXISTS (
+                  SELECT FROM annotation_hit_questions hq
+                  JOIN annotation_question q ON q.id = hq.question_id
+                  WHERE hq.hit_id = h.id AND q.interface = w.wants))
+            ORDER BY a.status_since DESC LIMIT 5),
+        ARRAY (SELECT ARRAY[f.name, f.text] FROM generation_declaredform f ORDER BY f.id)
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
 """
@@ -59,6 +77,9 @@ class WorkerStanding:
     """Whether anything is, of all that people are asked."""
     in_hand: int | None
     """The primary key of the assignment that they hold."""
+    begun: list[int]
+    """Those that they began lately and left with a draft, of the kind that they want, newest first,
+    as far as the HIT is open."""
 
     @property
     def may_be_asked(self) -> bool:
@@ -70,20 +91,33 @@ def standing_of(worker: int) -> WorkerStanding:
     Worker.DoesNotExist.
     """
     with connection.cursor() as cursor:
-        cursor.execute(STANDING, {"worker": worker, "shipped": SHIPPED[-1], "now": clock.now()})
+        cursor.execute(
+            STANDING,
+            {
+                "worker": worker,
+                "shipped": SHIPPED[-1],
+                "now": clock.now(),
+                "left": LEFT,
+                "since": clock.now() - WAITS_FOR_THEM,
+                "platforms": local_names(),
+            },
+        )
         row = cursor.fetchone()
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
-    excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand = row
+    excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, forms = row
     runs = [run.rpartition("/") for run in passed]
     return WorkerStanding(
         worker=worker,
         excluded=excluded,
         consented=consented,
         leaving=leaving,
-        taught=taught_by({(interface, int(version)) for interface, _, version in runs}),
+        taught=taught_by(
+            {(interface, int(version)) for interface, _, version in runs}, tutorials_in(forms)
+        ),
         tracks=tracks_for_volunteers() if volunteer else None,
         teams=teams or None,
         stopped=stopped,
         in_hand=in_hand,
+        begun=begun,
     )

@@ -110,12 +110,15 @@ def taught(worker: Worker) -> list[str]:
     passed.
     """
     runs = TutorialRun.objects.filter(worker=worker, passed=True)
-    return taught_by(set(runs.values_list("interface", "version")))
+    return taught_by(set(runs.values_list("interface", "version")), declared.tutorials())
 
 
-def taught_by(passed: set[tuple[str, int]]) -> list[str]:
-    """The interfaces that somebody may be asked through who passed these versions of tutorials."""
-    of_forms = declared.tutorials()
+def taught_by(
+    passed: set[tuple[str, int]], of_forms: Mapping[str, dict[str, Any] | None]
+) -> list[str]:
+    """The interfaces that somebody may be asked through who passed these versions of tutorials;
+    `of_forms` has those of the declared forms.
+    """
     known = shipped() | _of_forms(of_forms)
     return [
         name

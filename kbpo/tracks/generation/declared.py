@@ -79,8 +79,12 @@ def tutorials() -> dict[str, dict[str, Any] | None]:
     """Interface -> its tutorial, as `tutorial.json` has it, of all declared forms, the oldest first;
     None where a form has none.
     """
-    rows = DeclaredForm.objects.order_by("pk").values_list("name", "text")
-    return {FORM + name: _tutorial_of(_read(text)) for name, text in rows}
+    return tutorials_in(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
+
+
+def tutorials_in(forms: Iterable[Sequence[str]]) -> dict[str, dict[str, Any] | None]:
+    """As `tutorials`, of forms that were read already: name and text of each."""
+    return {FORM + name: _tutorial_of(_read(text)) for name, text in forms}
 
 
 def form_of(name: str) -> Form:

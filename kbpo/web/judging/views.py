@@ -4,15 +4,14 @@ said elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
-from django.contrib.sessions.models import Session
-from django.db.models import OuterRef, prefetch_related_objects
+from django.db.models import OuterRef
 from django.http import (
     Http404,
     HttpRequest,
@@ -262,7 +261,7 @@ def _why_lost(assignment: Assignment) -> str:
 
 def _mine(worker: Worker, token: str) -> Assignment | None:
     """The assignment with this token if it is this worker's; Http404 if there is none at all."""
-    assignments = Assignment.objects.select_related("hit__track").prefetch_related("hit__questions")
+    assignments = Assignment.objects.select_related("hit").prefetch_related("hit__questions")
     assignment = get_object_or_404(
         assignments.annotate(consented=agreed(OuterRef("worker"))), token=token
     )
@@ -297,8 +296,8 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
     if not isinstance(found, Assignment):
         return JsonResponse({"next": found.url})
     found.worker = worker
-    prefetch_related_objects([found], "hit__questions")
-    shown = _page(request, found, found.draft).content.decode()
+    questions = Question.objects.filter(hits=found.hit_id)
+    shown = _page(request, found, found.draft, questions=questions).content.decode()
     return JsonResponse({"next": reverse("annotate_question", args=[found.token]), "page": shown})
 
 
@@ -315,9 +314,15 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, assignment: Assignment, answer: Any, *, error: str = ""
+    request: HttpRequest,
+    assignment: Assignment,
+    answer: Any,
+    *,
+    questions: Iterable[Question] = (),
+    error: str = "",
 ) -> HttpResponse:
-    asked = assignment.hit.questions.all()[0]
+    """An assignment's page. Who has its questions already passes them."""
+    asked = list(questions or assignment.hit.questions.all())
     context = {
         "assignment": assignment,
         "standing": todays_set(assignment.worker, True),
@@ -331,20 +336,20 @@ def _page(
         },
         "held": assignment.token,
         "elapsed": int((clock.now() - assignment.accepted_at).total_seconds()),
-        "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
+        "lease_seconds": int(lease.lease_time(one.interface for one in asked).total_seconds()),
         "session_ends": _session_ends(request),
         "error": error,
     }
-    return show(request, asked, answer, context, status=422 if error else 200)
+    return show(request, asked[0], answer, context, status=422 if error else 200)
 
 
 def _session_ends(request: HttpRequest) -> str:
     """When whoever works here is logged out, as the page's script reads it. Long before that the
     session is made longer: it ends only for those who stay away.
     """
-    kept = Session.objects.filter(pk=request.session.session_key).first()
-    if kept is None or kept.expire_date > clock.now() + RENEWS_BEFORE:
-        return "" if kept is None else kept.expire_date.isoformat()
+    ends: datetime | None = getattr(request.session, "ends", None)
+    if ends is None or ends > clock.now() + RENEWS_BEFORE:
+        return "" if ends is None else ends.isoformat()
     request.session.modified = True
     return request.session.get_expiry_date().isoformat()
 
