@@ -122,23 +122,24 @@ def values_of(
 
 
 def values_inside(
-    documents: Collection[int], kind: str, *, public: bool = False, until: int | None = None
-) -> Iterator[tuple[int, tuple[int, int], Value]]:
-    """Document, first span and value that counts of every target of a kind that has a (public)
-    label (up to a number), in documents.
+    documents: Collection[int], *kinds: str, public: bool = False, until: int | None = None
+) -> Iterator[tuple[str, int, tuple[int, int], Value]]:
+    """Kind, document, first span and value that counts of every target of these kinds that has a
+    (public) label (up to a number), in documents.
     """
     rows = fetch(
-        "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again, t.document_id, t.a_begin, t.a_end"
+        "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again, t.kind,"
+        " t.document_id, t.a_begin, t.a_end"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
-        f" = ANY(%s) AND t.kind = %s{PUBLIC if public else ''}{UNTIL if until else ''}"
+        f" = ANY(%s) AND t.kind = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
         f" ORDER BY l.target_id, {ORDER}",
-        [list(documents), kind, *([until] if until else []), list(Label.PRECEDENCE)],
+        [list(documents), list(kinds), *([until] if until else []), list(Label.PRECEDENCE)],
     )
     for _, group in groupby(rows, key=lambda row: row[0]):
         labels = list(group)
-        document, begin, end = labels[0][6:]
+        kind, document, begin, end = labels[0][6:]
         said = standing_said(Said(json.loads(row[1]), *row[2:6]) for row in labels)
-        yield document, (begin, end), _merged(said)
+        yield kind, document, (begin, end), _merged(said)
 
 
 def _merged(said: Sequence[Said]) -> Value:

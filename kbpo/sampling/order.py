@@ -27,8 +27,12 @@ def offer_of(submission: Submission) -> Further | None:
     """What can be ordered now, with its prices; None while it is being reckoned, or if there is
     nothing. What the printed interval has reached since it was reckoned is offered no more.
     """
-    row = Further.objects.filter(submission=submission, order=submission.orders + 1).first()
-    if row is None or not row.plan.get("options"):
+    return offered(submission, Further.objects.filter(submission=submission).first())
+
+
+def offered(submission: Submission, row: Further | None) -> Further | None:
+    """As `offer_of`, of what was reckoned for the submission."""
+    if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
         return None
     now = half_width_now(submission)
     options = row.plan["options"].items()

@@ -111,9 +111,9 @@ def half_width_now(submission: Submission) -> float:
     return realised.half_width if realised else float("inf")
 
 
-def refresh(submission: Submission) -> None:
-    """Nothing; what more would take is reckoned; and anew if judgments have come since, or if that
-    had failed.
+def refresh(submission: Submission) -> Further:
+    """What more would take, as it stands; it is reckoned, and anew if judgments have come since, or
+    if that had failed.
     """
     now = clock.now()
     further, new = Further.objects.get_or_create(
@@ -122,7 +122,7 @@ def refresh(submission: Submission) -> None:
     if new:
         nudge("plan")
     if further.status_since >= now - AGAIN:
-        return
+        return further
     old = Further.objects.filter(submission=submission, status_since__lt=now - AGAIN)
     since = SampleBatch.objects.filter(
         submission__track=submission.track, settled_at__gt=OuterRef("made_at")
@@ -130,3 +130,5 @@ def refresh(submission: Submission) -> None:
     stale = Q(status="failed") | Q(Exists(since), status="made")
     if old.filter(stale).update(status="wanted", status_since=now, next_try_at=now, attempts=0):
         nudge("plan")
+        further.refresh_from_db()
+    return further

@@ -453,7 +453,7 @@ def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy:
     def names() -> dict[tuple[int, int], Any]:
         return {
             span: value.get("canonical")
-            for _, span, value in values_inside([document.pk], "mention")
+            for _, _, span, value in values_inside([document.pk], "mention")
         }
 
     assert names()[lindt] == list(lindt) and place(document, "Halden") not in names()

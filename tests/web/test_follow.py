@@ -5,7 +5,6 @@ remains.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +13,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.hits.progress import questions_progress
 from kbpo.evaluation.extent import extent_of
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
@@ -85,8 +83,7 @@ def test_without_a_pace_the_work_that_is_left_is_told(drawn: Submission) -> None
 def test_at_the_pace_of_the_last_hour_the_end_is_near(
     drawn: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pace = replace(questions_progress(track=drawn.track), answers_per_hour=24.0)
-    monkeypatch.setattr(follow, "questions_progress", lambda **_: pace)
+    monkeypatch.setattr(follow, "answers_per_hour", lambda track: 24.0)
     before, note = timezone.now(), told(drawn)["Being judged"]["note"]
     ends = {
         f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo.evaluation.run import evaluate
@@ -85,3 +87,16 @@ def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) 
     gap, page = told(mine)
     assert gap == {"n": n, "waiting": 0, "dropped": n, "given_up": 0}
     assert "drawn for a run that has ended" in page
+
+
+def test_the_page_of_a_judged_run_reads_what_it_tells_in_few_statements(
+    half: tuple[Replay, Submission],
+) -> None:
+    _, row = half
+    client = Client()
+    client.force_login(row.team.members.get())
+    page = reverse("submission", args=[row.pk])
+    client.get(page)
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(page).status_code == 200
+    assert len(asked) <= 45, [query["sql"] for query in asked]

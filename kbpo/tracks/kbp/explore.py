@@ -19,7 +19,7 @@ from kbpo.submissions.models import Prediction
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, judge
-from kbpo.tracks.kbp.judgments import rows_of
+from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Found
 
@@ -152,7 +152,6 @@ def _inside(submission: int, documents: Sequence[int]) -> list[int]:
 
 def describe(
     track: Track,
-    submission: int,
     predictions: Sequence[int],
     *,
     public: bool,
@@ -166,7 +165,7 @@ def describe(
     )
     by_key = by_id.in_bulk()
     chosen = [by_key[pk] for pk in predictions]
-    rows = rows_of([one.instance_id for one in chosen], submission, public=public)
+    rows = rows_of_read(chosen, public=public)
     told = [one.instance.target_id for one in chosen if one.pk not in unjudged]
     labels: dict[int, Label] = {}
     known = Label.objects.filter(target__in=told)
@@ -288,7 +287,7 @@ def explain(corpus: Corpus, judged: Judged, *, public: bool) -> Explained:
     said: dict[Span, Mapping[str, Any]] = {}
     if judged.source:
         labelled = values_inside([document.pk], Target.Kind.MENTION, public=public)
-        said = {span: value for _, span, value in labelled}
+        said = {span: value for _, _, span, value in labelled}
     ends = [
         _end("subject", row.subject, row.subject_canonical, prediction.subject_link, judged, said),
         _end("object", row.object, row.object_canonical, prediction.object_link, judged, said),

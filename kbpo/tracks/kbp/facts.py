@@ -281,7 +281,7 @@ def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> ND
     cluster to.
     """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
-    for document, span, value in values_inside(documents, Target.Kind.MENTION):
+    for _, document, span, value in values_inside(documents, Target.Kind.MENTION):
         if value.get("link"):
             votes[document, names.of(document, span)][value["link"]] += 1
     titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}

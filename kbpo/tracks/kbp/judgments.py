@@ -14,6 +14,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Instance, Target
+from kbpo.submissions.models import Prediction
 from kbpo.tracks.base import Answers
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
@@ -93,9 +94,29 @@ def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) 
     ]
 
 
+def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> list[JudgedRow]:
+    """As `rows_of`, of predictions that were read with their instances, documents and predicates."""
+    facts = [_fact_of(prediction.instance) for prediction in predictions]
+    documents = [prediction.instance.document for prediction in predictions]
+    world = _World(
+        {fact[1] for fact in facts},
+        {fact[2] for fact in facts},
+        public=public,
+        texts={document.pk: document.text for document in documents if document is not None},
+    )
+    return [
+        world.row(
+            fact,
+            _span(one.subject_canonical_begin, one.subject_canonical_end),
+            _span(one.object_canonical_begin, one.object_canonical_end),
+        )
+        for fact, one in zip(facts, predictions, strict=True)
+    ]
+
+
 class _World:
     """The merged labels (public ones) of some targets, of the mentions of their documents, and of
-    the documents.
+    the documents, whose texts are read unless they are given.
     """
 
     def __init__(
@@ -106,16 +127,22 @@ class _World:
         *,
         public: bool = False,
         until: int | None = None,
+        texts: dict[int, str] | None = None,
     ) -> None:
         pairs = values_of(targets, public=public, until=until)
         self.values = {target: value for target, value, _ in pairs}
-        closing = values_inside(documents, Target.Kind.DOCUMENT, public=public, until=until)
-        self.closed = {document for document, _, value in closing if value.get("closed")}
+        self.closed = set[int]()
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
-        mentions = values_inside(documents, Target.Kind.MENTION, public=public, until=until)
-        for document, span, value in mentions:
-            spans[document][span] = value
-        texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
+        kinds = (Target.Kind.DOCUMENT, Target.Kind.MENTION)
+        for kind, document, span, value in values_inside(
+            documents, *kinds, public=public, until=until
+        ):
+            if kind == Target.Kind.MENTION:
+                spans[document][span] = value
+            elif value.get("closed"):
+                self.closed.add(document)
+        if texts is None:
+            texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
         self.clusters = {
             document: Clusters(texts[document], spans[document]) for document in documents
         }
@@ -197,6 +224,16 @@ def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
         pk: (pk, target, document, (sb, se), name, (ob, oe))
         for pk, target, document, sb, se, name, ob, oe in rows
     }
+
+
+def _fact_of(one: Instance) -> tuple[Any, ...]:
+    subject, object_ = (one.subject_begin, one.subject_end), (one.object_begin, one.object_end)
+    name = None if one.predicate is None else one.predicate.name
+    return one.pk, one.target_id, one.document_id, subject, name, object_
+
+
+def _span(begin: int | None, end: int | None) -> Span | None:
+    return None if begin is None or end is None else (begin, end)
 
 
 def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:

@@ -106,16 +106,12 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     documents = {pair.document for pair in pairs.values()}
     for target, value, unanswered in values_of(pairs):
         pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), unanswered
-    closed = {
-        document
-        for document, _, value in values_inside(documents, "document")
-        if value.get("closed")
-    }
-    linked = {
-        (document, span)
-        for document, span, value in values_inside(documents, "mention")
-        if value.get("canonical") or value.get(UNDECIDED)
-    }
+    closed, linked = set[int](), set[tuple[int, Span]]()
+    for kind, document, span, value in values_inside(documents, "document", "mention"):
+        if kind == "document" and value.get("closed"):
+            closed.add(document)
+        elif kind == "mention" and (value.get("canonical") or value.get(UNDECIDED)):
+            linked.add((document, span))
     for pair in pairs.values():
         pair.closed = pair.document in closed
         pair.linked = (pair.document, pair.a) in linked and (pair.document, pair.b) in linked

@@ -230,7 +230,7 @@ def _settled(pairs: list[Pair]) -> Settled:
     documents = {pair.document for pair in pairs}
     return {
         (document, span): {(value["type"], (value["canonical"][0], value["canonical"][1]))}
-        for document, span, value in values_inside(documents, "mention")
+        for _, document, span, value in values_inside(documents, "mention")
         if value.get("type") and value.get("canonical")
     }
 

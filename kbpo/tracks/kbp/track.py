@@ -150,9 +150,7 @@ class KbpTrack(TrackWithRecall):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return explore.describe(
-            self.track, submission_id, predictions, public=public, unjudged=unjudged
-        )
+        return explore.describe(self.track, predictions, public=public, unjudged=unjudged)
 
     def explain(self, judged: Judged, *, public: bool) -> explore.Explained:
         assert isinstance(judged, explore.Judged)

@@ -11,7 +11,7 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
-from annotation.hits.progress import questions_progress
+from annotation.hits.progress import answers_per_hour
 from kbpo import clock
 from kbpo.evaluation.extent import Extent
 from kbpo.instances.models import Label
@@ -172,7 +172,7 @@ def _remains(submission: Submission, sample: Extent) -> str:
     if not _waits(submission, sample):
         return ""
     left = time_left(submission, sample)
-    if left is None and (rate := questions_progress(track=submission.track).answers_per_hour):
+    if left is None and (rate := answers_per_hour(submission.track)):
         left = timedelta(hours=sample.open * submission.track.workers_per_question / rate)
     if left is not None:
         return f"{about_text(left)} left, done near {_near(clock.now() + left)}"

@@ -19,7 +19,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.models import Further
-from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
+from kbpo.sampling.order import ORDERABLE, CannotOrder, offered, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
@@ -36,18 +36,17 @@ def more(submission: Submission, extent: Extent) -> dict[str, Any] | None:
         or submission.sampled_at is None
     ):
         return None
-    refresh(submission)
+    further = refresh(submission)
     judging = submission.status == "judging"
     told: dict[str, Any] = {
         "now": submission.target_half_width if judging else _rounded(extent.half_width),
         "ordered": submission.target_half_width if judging else None,
         "exact": not judging and extent.half_width == 0,
     }
-    offer = offer_of(submission)
+    offer = offered(submission, further)
     if offer is None:
-        row = Further.objects.filter(submission=submission).first()
-        reckoning = row is None or row.status == "wanted" or row.order <= submission.orders
-        return told | {"reckoning": reckoning, "reason": "" if row is None else row.reason}
+        reckoning = further.status == "wanted" or further.order <= submission.orders
+        return told | {"reckoning": reckoning, "reason": further.reason}
     found = quotes(submission, offer.plan["options"])
     fitting = [at for at, one in enumerate(found) if one.fits]
     chosen = fitting[0] if fitting else 0

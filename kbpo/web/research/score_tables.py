@@ -35,7 +35,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
     criteria = sorted(
         {key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name)
     )
-    result = []
+    result: list[dict[str, Any]] = []
     for criterion in criteria:
         rows: list[dict[str, Any]] = []
         for key, label in _lines(submission.track, criterion):
@@ -67,9 +67,12 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                 else "",
                 "watched": any(row["safe"] for row in rows),
                 "counted": _counted(latest, criterion),
-                "missing": missing(submission, lost) if lost else None,
+                "lost": lost,
             }
         )
+    unjudged = _unjudged(submission) if any(table["lost"] for table in result) else (0, 0)
+    for table in result:
+        table["missing"] = _missing(table["lost"], *unjudged) if table["lost"] else None
     return result
 
 
@@ -87,10 +90,9 @@ def _has_recall(kind: Kind, found: dict[tuple[str, str, str, str], Figure], crit
     return any(key[1] == criterion and not kind.quantity(key[0]).weighed for key in found)
 
 
-def missing(submission: Submission, n: int) -> dict[str, int]:
-    """How many of the drawn relations that a submission states have no judgment, and why: they wait
-    for one; nobody is asked any more, since the run that they were drawn for has ended; or nobody
-    could answer.
+def _unjudged(submission: Submission) -> tuple[int, int]:
+    """How many of the drawn relations that a submission states have no judgment yet and are not
+    given up, and how many of these somebody is still asked about.
     """
     drawn = Sample.objects.filter(
         batch__submission__track=submission.track_id,
@@ -99,8 +101,15 @@ def missing(submission: Submission, n: int) -> dict[str, int]:
     targets = set(drawn.values_list("target_id", flat=True))
     unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
     asked = drawn.filter(target__in=unanswered, batch__submission__status="judging")
-    waiting = min(n, asked.values("target").distinct().count())
-    dropped = min(n - waiting, len(unanswered) - waiting)
+    return len(unanswered), asked.values("target").distinct().count()
+
+
+def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
+    """Why n of them have no judgment under a criterion: they wait for one; nobody is asked any
+    more, since the run that they were drawn for has ended; or nobody could answer.
+    """
+    waiting = min(n, asked)
+    dropped = min(n - waiting, unanswered - waiting)
     return {"n": n, "waiting": waiting, "dropped": dropped, "given_up": n - waiting - dropped}
 
 
