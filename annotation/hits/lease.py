@@ -32,6 +32,11 @@ OPEN_TO = """
           AND a.status = ANY(%(counted)s))
           < h.max_assignments
       AND NOT EXISTS (
+          SELECT 1 FROM annotation_assignment mine
+          WHERE mine.hit_id = h.id AND mine.worker_id + 0 = %(worker)s
+            AND (mine.status <> 'returned' OR mine.returned_by = %(given_back)s)
+          OFFSET 0)
+      AND NOT EXISTS (
           SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g
               ON g.question_id = gq.question_id
           WHERE gq.hit_id = h.id)
@@ -62,7 +67,10 @@ stake in.
 OFFSET 0 keeps what is asked of a HIT's questions from being planned as a join: that may go the other
 way round, from all questions there are, or from all that the worker ever answered, of which each
 lease would read every row. So would a search by the worker, of whose answers of today the planner's
-statistics know nothing: + 0 keeps it from any index that begins with them."""
+statistics know nothing: + 0 keeps it from any index that begins with them.
+
+Whether they had the HIT itself is part of whether they met its targets; it is asked besides, since
+it is known sooner, and somebody who judges nearly alone passes over all that they answered."""
 NOT_STOPPED = """
       AND NOT EXISTS (
           SELECT 1 FROM annotation_halt s
