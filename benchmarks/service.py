@@ -2,7 +2,9 @@
 
 usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
 
-ROW is lease, veteran, answers, people, board, owner, idle or (default) all. PostgreSQL and Redis are
+ROW is empty, lease, answer, veteran, answers, people, board, owner, idle or (default) all. Only `empty`
+is about a service that has no question yet; `answer` is what one answer takes of processors, in this
+process and the database's: it compares on a busy machine, too. PostgreSQL and Redis are
 the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile, Celery ticks
 as often as it does there; all in a database of its own. Questions are about two names, by the steps
 that ask and publish; 500 are made so and copied until there are enough. People log in, take what is
@@ -333,6 +335,37 @@ def lease(site: Site, hits: int) -> None:
     told(f"lease with {hits:,} open HITs", f"{p95(times)}, {len(queries)} statements", "≤ 4 ms")
 
 
+def answer(site: Site, n: int = 150) -> None:
+    """Nothing; prints what an answer takes of processors, with the page of the next question."""
+    person = people(["alone"])[0]
+    client = Client(HTTP_HOST="127.0.0.1")
+    client.cookies["sessionid"] = person.session
+    address = client.get("/annotate/next/").headers["Location"]
+
+    def send() -> None:
+        nonlocal address
+        reply = client.post(address, ANSWER, headers={"Accept": "application/json"})
+        assert reply.status_code == 200, reply.content[:300]
+        address = reply.json()["next"]
+
+    for _ in range(10):
+        send()
+    with CaptureQueriesContext(connection) as queries:
+        send()
+    statements = len(queries)  # the next request begins a list of its own
+    database, began = site.processor_seconds()["database"], time.process_time()
+    for _ in range(n):
+        send()
+    python = (time.process_time() - began) / n
+    database = (site.processor_seconds()["database"] - database) / n
+    told(
+        "an answer, one person",
+        f"{1000 * python:.1f} ms of Python, {1000 * database:.1f} ms of the database,"
+        f" {statements} statements",
+        "16 ms",
+    )
+
+
 def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
     """Yields the seconds of each answer that somebody sends, until nothing is left."""
     link = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
@@ -495,15 +528,15 @@ def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds
             )
 
 
-def idle(site: Site, seconds: float) -> None:
+def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
     """Nothing; prints what the service takes while nothing happens."""
-    time.sleep(15)
+    time.sleep(30)
     before, began = site.processor_seconds(), time.monotonic()
     time.sleep(seconds)
     took, after = time.monotonic() - began, site.processor_seconds()
     shares = {name: (after[name] - before[name]) / took for name in after}
     parts = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-    told("idle, submissions judging", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
+    told(f"idle, {of}", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
 
 
 def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
@@ -511,6 +544,12 @@ def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float
     settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
     with site.speaking():
         settings.ALLOWED_HOSTS = ["*"]
+        if "empty" in rows:
+            site.start("web", "worker")
+            idle(site, 60, "nothing there yet")
+            site.stop()
+        if rows == ["empty"]:
+            return
         open_questions(hits)
         real = real_track(site, folder) if {"board", "owner"} & set(rows) else None
         # The site's processes start with what there is; nothing is measured while it is made.
@@ -518,6 +557,8 @@ def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float
         time.sleep(10)
         if "lease" in rows:
             lease(site, hits)
+        if "answer" in rows:
+            answer(site)
         if "veteran" in rows:
             veteran(site, 20_000)
         pages = [name for name in ("board", "owner") if name in rows]
@@ -535,7 +576,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    every = ["lease", "veteran", "board", "owner", "answers", "people", "idle"]
+    every = ["empty", "lease", "answer", "veteran", "board", "owner", "answers", "people", "idle"]
     parser.add_argument("rows", nargs="*", metavar="ROW")
     parser.add_argument("--hits", type=int, default=22_000)
     parser.add_argument("--seconds", type=float, default=20)
