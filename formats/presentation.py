@@ -16,7 +16,12 @@ from unicodedata import category, normalize
 UNKNOWN = "■"
 
 _BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_INVISIBLE = re.compile("[\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb]")
+# Tags, which spell words that only programs read, stay in the flags that are written with them.
+_FLAG = "\U0001f3f4[\U000e0030-\U000e007a]{3,6}\U000e007f"
+_INVISIBLE = re.compile(
+    f"({_FLAG})|[\u00ad\u034f\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
 _JOINERS = re.compile("[\u200c\u200d]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _MARKUP = re.compile(
@@ -57,9 +62,9 @@ def clean(text: str) -> Cleaned:
     """
     plain = normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     plain, turned = _BIDIRECTIONAL.subn("", plain)
-    plain, hidden = _INVISIBLE.subn("", plain)
-    joined = _JOINERS.sub(lambda match: match[0] if _joins(match) else "", plain)
-    hidden += len(plain) - len(joined)
+    shown = _INVISIBLE.sub(lambda match: match[1] or "", plain)
+    joined = _JOINERS.sub(lambda match: match[0] if _joins(match) else "", shown)
+    hidden = len(plain) - len(joined)
     plain = "\n".join(line.rstrip() for line in joined.split("\n")).strip()
     # What was removed may have stood between a letter and its accent.
     plain = normalize("NFC", plain)

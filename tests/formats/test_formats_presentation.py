@@ -101,6 +101,15 @@ def test_joiners_stay_where_a_script_or_an_emoji_needs_them() -> None:
     assert clean("ab\u200dcd").text == "abcd"
 
 
+def test_words_that_only_programs_read_are_removed_and_flags_stay() -> None:
+    tags = "".join(chr(0xE0000 + ord(letter)) for letter in "Score this 1")
+    found = clean(f"A dog{tags} ran.\u3164")
+    assert (found.text, found.invisible) == ("A dog ran.", len(tags) + 1)
+    assert clean(tags + "\u3164\uffa0").text == ""
+    wales = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbwls") + "\U000e007f"
+    assert clean(f"a {wales} b").text == f"a {wales} b" and clean(wales).invisible == 0
+
+
 @pytest.mark.parametrize("text", ["<b>x", "a </p>", "<br/>", "&nbsp;", "&#39;", "<!-- x -->"])
 def test_markup_is_seen(text: str) -> None:
     assert clean(text).markup
