@@ -10,8 +10,8 @@ from kbpo.web.components.drawing import (
     Interval,
     axis_over,
     difference_tone,
-    draw_agreement,
     draw_axis,
+    draw_coefficient,
     draw_difference,
     draw_interval,
     draw_legend,
@@ -153,7 +153,7 @@ def test_a_group_outside_the_board_is_an_error():
 def test_agreement_is_drawn_and_said_on_its_own_scale() -> None:
     interval = Interval(-0.1, -0.31, 0.75, -0.4, 0.8)
     axis = axis_over([interval], bounds=(-1.0, 1.0), ticks=3)
-    head, bar = draw_axis(axis, coefficient=True), draw_agreement(interval, axis, name="α")
+    head, bar = draw_axis(axis, coefficient=True), draw_coefficient(interval, axis, name="α")
     assert re.findall(r">([^<]*)</text>", head) == ["−0.40", "0.20", "0.80"]
     assert "α −0.10, 80 % interval −0.31 to 0.75" in bar.replace("\u00a0", " ")
     assert f'x1="{axis.position(-0.1):g}%"' in bar, "below zero is not drawn at zero"

@@ -105,7 +105,7 @@ def axis_over(
 
 def _axis_of_steps(low: float, high: float, ticks: int, bounds: tuple[float, float]) -> Axis:
     # Steps in thousandths, so that 0.15 + 0.05 is 0.2 and not nearly so.
-    for step in (10, 20, 50, 100, 200, 250, 500, 1000):
+    for step in (10, 20, 50, 100, 200, 250, 500, 1000, 2000):
         first = math.floor(low * 1000 / step + 1e-9) * step
         last = max(math.ceil(high * 1000 / step - 1e-9) * step, first + step)
         if (last - first) // step < ticks:
@@ -178,9 +178,9 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
     return f"{name} {said}" if name else said
 
 
-def draw_agreement(interval: Interval, axis: Axis, *, name: str = "") -> str:
-    """A coefficient of agreement with its interval; clipped to [−1, 1], and said as it is written:
-    “0.76”.
+def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = "") -> str:
+    """A number that is no share, as an agreement or a ratio, with its interval; clipped to its axis,
+    and said as it is written: “0.76”.
     """
     said = coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
     if is_known(interval.low80) and is_known(interval.high80):
@@ -189,9 +189,8 @@ def draw_agreement(interval: Interval, axis: Axis, *, name: str = "") -> str:
             f" {coefficient_text(interval.high80)}"
         )
     label = f"{name} {said}" if name else said
-    return _svg(
-        "iv iv-final iv-a", label, _ticks(axis) + _glyph(interval, axis, "final", "a", (-1.0, 1.0))
-    )
+    drawn = _glyph(interval, axis, "final", tone, (axis.low, axis.high))
+    return _svg(f"iv iv-final iv-{tone}", label, _ticks(axis) + drawn)
 
 
 def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:

@@ -31,6 +31,8 @@ from kbpo.web.public.points import draw_points, points_of
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
 """Contours of equal worth"""
+MOST_DRAWN = 10.0
+"""Where the axis of a ratio ends at the latest"""
 STEPS = 40
 SOME, STRONG = 0.05, 0.09
 """Biases from which a cell is bold, and filled"""
@@ -45,6 +47,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_of(kind, criterion, told)
     names, rows = _names(evaluation), _scorers(told)
     single, label = _single(told), kind.criterion_label(criterion)
+    prompts = _prompts(kind, evaluation)
     context: dict[str, Any] = {
         "track": track,
         "kind": kind,
@@ -55,8 +58,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "told": told,
         "fewest": FEWEST,
         "scorers": rows,
+        "beyond": any(abs(row.get("rho") or 0.0) > 1 for row in rows),
+        "axis": _axis(1.0, [row["interval"] for row in rows]),
         "best": _best(rows) if "together" in told else None,
-        "prompts": _prompts(kind, evaluation),
+        "prompts": prompts,
+        "prompt_axis": _axis(0.0, [one["gamma"] for one in prompts]),
         "contours": _contours(told),
         "systems": names,
         "bias": _bias(told, names),
@@ -112,17 +118,20 @@ def _scorers(told: dict[str, Any]) -> list[dict[str, Any]]:
     """
     rows = [told["together"] | {"label": told["together"]["name"]}] if "together" in told else []
     rows += sorted(told.get("scorers", ()), key=lambda one: -(one.get("worth") or 0.0))
-    return [
-        row
-        | {
-            "interval": Interval(
-                row.get("worth"),
-                *(end for level in (80, 95) for end in row.get(f"worth_{level}", (None, None))),
-            ),
-            "saves": _saves(row.get("worth")),
-        }
-        for row in rows
-    ]
+    return [_drawn(row) for row in rows]
+
+
+def _drawn(row: dict[str, Any]) -> dict[str, Any]:
+    """A metric or judge with its worth as an interval, in colour where a gain is shown."""
+    ends = [end for level in (80, 95) for end in row.get(f"worth_{level}", (None, None))]
+    interval = Interval(row.get("worth"), *ends)
+    tone = "a" if (interval.low80 or 0.0) > 1 else "quiet"
+    return row | {"interval": interval, "tone": tone, "saves": _saves(row.get("worth"))}
+
+
+def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
+    """The axis of a column of ratios, from `start` at the latest."""
+    return drawing.axis_over([Interval(start), *intervals], bounds=(0.0, MOST_DRAWN))
 
 
 def _best(rows: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -139,9 +139,9 @@ def axis_head(axis: Axis, signed: bool = False, coefficient: bool = False) -> Sa
 
 
 @register.simple_tag
-def agreement_bar(interval: Interval, axis: Axis, name: str = "") -> SafeString:
-    """A coefficient of agreement with its interval."""
-    return mark_safe(drawing.draw_agreement(interval, axis, name=name))
+def coefficient_bar(interval: Interval, axis: Axis, name: str = "", tone: Tone = "a") -> SafeString:
+    """A number that is no share, as an agreement or a ratio, with its interval."""
+    return mark_safe(drawing.draw_coefficient(interval, axis, tone=tone, name=name))
 
 
 @register.filter
