@@ -56,7 +56,7 @@ def read_inputs(
                 raise _Bad(
                     "consistency.input_id",
                     f"The input id {quoted(record.input_id)} is that of line"
-                    f" {known[record.input_id]} already. The first input is kept.",
+                    f" {known[record.input_id]} already.",
                 )
         except _Bad as defect:
             report.add(defect.code, number, str(defect), line)
@@ -74,7 +74,7 @@ def read_inputs(
 def _object(line: str) -> dict[str, Any]:
     data = parse_object(line)
     if data is None:
-        raise _Bad("syntax.json", "This line is not one JSON object. It is dropped.")
+        raise _Bad("syntax.json", "This line is not one JSON object.")
     return data
 
 
@@ -82,13 +82,12 @@ def _record(
     data: dict[str, Any], number: int, limits: Limits, report: Report, line: str
 ) -> InputRecord:
     if "input_id" not in data:
-        raise _Bad("syntax.key_missing", "The input has no input_id. It is dropped.")
+        raise _Bad("syntax.key_missing", "The input has no input_id.")
     name = identifier(data["input_id"])
     if name is None:
         raise _Bad(
             "syntax.value",
-            "The input_id is a string of at most 200 characters that can be printed. The input is"
-            " dropped.",
+            "The input_id is a string of at most 200 characters that can be printed.",
         )
     texts = {key: _text(data.get(key), key, name, limits) for key in _TEXTS}
     lists = {key: _list(data.get(key), key, name, limits) for key in _LISTS}
@@ -96,7 +95,7 @@ def _record(
         raise _Bad(
             "limits.passages",
             f"The input {quoted(name)} has {len(lists['passages']):,} passages; allowed are"
-            f" {limits.passages:,}. It is dropped.",
+            f" {limits.passages:,}.",
         )
     return InputRecord(
         name,
@@ -114,19 +113,18 @@ def _text(value: object, key: str, name: str, limits: Limits) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a string. Dropped.")
+        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a string.")
     if len(value) > limits.document_characters:
         raise _Bad(
             "limits.document",
             f"{quoted(key)} of {quoted(name)} has {len(value):,} characters; allowed are"
-            f" {limits.document_characters:,}. The input is dropped.",
+            f" {limits.document_characters:,}.",
         )
     cleaned = clean(value)
     if cleaned.controls:
         raise _Bad(
             "syntax.control",
-            f"{quoted(key)} of {quoted(name)} holds a control character, which no text has. The"
-            " input is dropped.",
+            f"{quoted(key)} of {quoted(name)} holds a control character, which no text has.",
         )
     return cleaned.text
 
@@ -137,11 +135,11 @@ def _list(value: object, key: str, name: str, limits: Limits) -> tuple[str, ...]
     if values is None:
         return ()
     if not isinstance(values, list):
-        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a list. Dropped.")
+        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a list.")
     texts = []
     for item in values:
         if item is None:
-            raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} holds null. Dropped.")
+            raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} holds null.")
         texts.append(_text(item, key, name, limits))
     if key == "references":
         texts = [text for text in texts if text]

@@ -23,8 +23,10 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.tracks.generation.answers import AnswersTrack
 from kbpo.tracks.generation.load import CannotLoad, load_inputs
-from kbpo.tracks.generation.track import FACETS
+from kbpo.tracks.generation.models import Input
+from kbpo.tracks.generation.track import FACETS, GenerationTrack
 from kbpo.tracks.models import Track
 from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
@@ -93,8 +95,15 @@ def test_inputs_that_are_wrong_are_refused_with_their_line(tmp_path: Path) -> No
         ("\n", "has no input"),
     ):
         path.write_text(text)
-        with pytest.raises(CannotLoad, match=sentence):
+        with pytest.raises(CannotLoad, match=sentence) as refused:
             load_inputs("Articles", path)
+        assert "kept" not in str(refused.value), "nothing is"
+
+
+def test_a_judge_of_answers_is_shown_all_references_also_an_equal_one() -> None:
+    asked = Input(key="a", references=["Paris", "in Paris"])
+    assert list(AnswersTrack(Track()).beside(asked, "Paris")) == ["Paris", "in Paris"]
+    assert list(GenerationTrack(Track()).beside(asked, "Paris")) == ["in Paris"]
 
 
 @pytest.mark.django_db

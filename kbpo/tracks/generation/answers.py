@@ -58,6 +58,10 @@ class AnswersTrack(GenerationTrack):
             for pk, content in contents.items()
         }
 
+    def beside(self, made_for: Input, text: str) -> Sequence[str]:
+        # Systems give the right name as people do: who gave it is not told by that.
+        return made_for.references
+
 
 def _passages(asked: Input, first: int | None) -> list[str]:
     """The passages as they are shown: the one that an answer came from before the others."""

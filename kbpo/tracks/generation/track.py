@@ -108,8 +108,10 @@ class GenerationTrack(ContentTrack):
     def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
         stored = store(submission_id, self.corpus, self.target_kind, claims)
         if report.fatal or not stored:
-            errors = [message.text for message in report if message.severity == "error"]
-            raise Unusable(" ".join(["The file has no usable output.", *errors[:1]]))
+            errors = [message for message in report if message.severity == "error"]
+            errors.sort(key=lambda message: message.line > 0)  # what is said of all lines first
+            told = [message.text for message in errors[:1]]
+            raise Unusable(" ".join(["The file has no usable output.", *told]))
         return {
             "outputs": stored,
             "output_lines": report.relation_lines,
@@ -163,10 +165,16 @@ class GenerationTrack(ContentTrack):
                 "question": inputs[output["input"]].question,
                 "source": inputs[output["input"]].source,
                 "passages": inputs[output["input"]].passages,
-                "references": inputs[output["input"]].references,
+                "references": self.beside(inputs[output["input"]], output["text"]),
             }
             for pk, output in outputs.items()
         }
+
+    def beside(self, made_for: Input, text: str) -> Sequence[str]:
+        """The references that a judge is shown of an output: not itself, or it would know that
+        people wrote it.
+        """
+        return references_without(made_for.references, text)
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> dict[str, Input]:
         """The inputs that outputs are for, by their ids."""
