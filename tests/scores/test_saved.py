@@ -86,6 +86,7 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge alone saves " in page and "What limits the worth" in page
     assert "Texts stand here once judgments of them are public" in page
+    assert 'aria-label="Worth ' in page and 'aria-label="γ ' in page, "drawn with intervals"
     assert "system by system" in page and all(r > 0.5 for r in judge["within"].values())
     points = "/tracks/answers/metrics/points.csv"
     assert "one by one" not in page and Client().get(points).content.count(b"\n") == 1, (
@@ -167,6 +168,8 @@ def test_prmse_is_reckoned_on_a_page_and_over_the_api() -> None:
         ("system,a\n,2\n", "Line 2 has no score"),
         ("system,a\n1,nan\n", "no finite number"),
         ("system,a\n1,2\n", "fewer than two"),
+        ("system,system,a\n1,2,1\n2,2,3\n", "Two columns"),
+        ("system,a\n1,1e300\n2,-1e300\n", "lie between"),
         ("", "The first line names"),
     ):
         refused = client.post("/methods/prmse/", {"table": bad})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -31,7 +32,7 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(exception, ValidationError):
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
         detail = " ".join(
-            f"{name}: {' '.join(map(str, _flat(told)))}".strip(": ")
+            f"{name}: {' '.join(dict.fromkeys(_sentences(told)))}".strip(": ")
             for name, told in fields.items()
         )
         response.data = {"error": "invalid", "detail": detail, "fields": fields}
@@ -56,5 +57,12 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-def _flat(told: Any) -> list[Any]:
-    return list(told) if isinstance(told, list | tuple) else [told]
+def _sentences(told: Any) -> Iterator[str]:
+    """What is wrong with a field, or with any part of one that holds others, without their places."""
+    if isinstance(told, dict):
+        told = list(told.values())
+    if isinstance(told, list | tuple):
+        for one in told:
+            yield from _sentences(one)
+    else:
+        yield str(told)

@@ -29,6 +29,7 @@ from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 
 MOST_RESPONSES, MOST_RATERS = 20_000, 50
+LARGEST = 1_000_000_000
 RESAMPLES, SEED = 300, 2020
 SYSTEM = "system"
 """The column of the machine's scores"""
@@ -58,6 +59,8 @@ def read_table(text: str) -> Table:
         raise BadTable(
             "The first line names the columns: `system` for the machine, and one for each rater."
         )
+    if header.count(SYSTEM) > 1:
+        raise BadTable("Two columns are called `system`: one machine is judged at a time.")
     place = header.index(SYSTEM)
     system, human = [], []
     for number, row in enumerate(rows[1:], start=2):
@@ -97,6 +100,8 @@ def _checked(human: NDArray[np.float64], system: NDArray[np.float64]) -> Table:
         )
     if np.isnan(human).all():
         raise BadTable("Nobody rated anything.")
+    if max(float(np.nanmax(np.abs(human))), float(np.abs(system).max())) > LARGEST:
+        raise BadTable(f"Scores and ratings lie between −{LARGEST:,} and {LARGEST:,}.")
     return Table(human, system)
 
 
