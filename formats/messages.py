@@ -92,6 +92,12 @@ class Report:
         return self.by_severity["error"]
 
     @property
+    def only_unknown(self) -> bool:
+        """True if all that is wrong is that names refer to nothing: they may come to."""
+        wrong = {code for code in self.by_code if CODES[code].severity == "error"}
+        return bool(wrong) and all(CODES[code].family == "reference" for code in wrong)
+
+    @property
     def truncated(self) -> bool:
         """True if some messages were counted but not kept."""
         return len(self) > len(self.messages)

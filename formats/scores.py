@@ -62,7 +62,7 @@ def read_scores(
         if record.input_id in own:
             text = (
                 f"{quoted(record.metric)} has scored this output on line {own[record.input_id]}"
-                " already. The first score is kept."
+                " already."
             )
             report.add("consistency.score_twice", row.number, text, row.line)
             continue
@@ -92,7 +92,7 @@ def read_scores_by_id(
         number = number_of(row.values["id"])
         if number is None or number not in known:
             text = f"The track has nothing with the id {quoted(str(row.values['id']))}."
-            report.add("reference.output", row.number, f"{text} The line is dropped.", row.line)
+            report.add("reference.output", row.number, text, row.line)
             continue
         record = _said(row, str(row.values["id"]), "", metric or "", report)
         if record is None:
@@ -130,7 +130,7 @@ def _record(
     owner = identifier(row.values["system"]) if "system" in row.values else system
     if owner is None or owner not in outputs:
         shown = quoted(owner or str(row.values.get("system", "")))
-        text = f"The system {shown} is not in this track{but(outputs)}. The line is dropped."
+        text = f"The system {shown} is not in this track{but(outputs)}."
         report.add("reference.system", row.number, text, row.line)
         return None
     name = identifier(row.values["input_id"])
@@ -139,7 +139,7 @@ def _record(
         code, text = "reference.output", f"{quoted(owner)} has no output for the input {shown}."
         if not any(name in own for own in outputs.values()):
             code, text = "reference.input", f"The input {shown} is not in the corpus."
-        report.add(code, row.number, f"{text} The line is dropped.", row.line)
+        report.add(code, row.number, text, row.line)
         return None
     return _said(row, name, owner, metric, report)
 
@@ -148,13 +148,13 @@ def _said(row: Row, name: str, owner: str, metric: str, report: Report) -> Score
     """What a row says of an output that exists, or None after a message."""
     value = number_of(row.values["value"])
     if value is None:
-        text = f"{quoted(str(row.values['value']))} is no finite number. The line is dropped."
+        text = f"{quoted(str(row.values['value']))} is no finite number."
         report.add("syntax.number", row.number, text, row.line)
         return None
     named = identifier(row.values["metric"]) if row.values.get("metric") is not None else metric
     more = [_label(row.values.get(key)) for key in ("version", "prompt")]
     if not named or None in more:
-        text = "The metric, its version and its prompt are short strings. The line is dropped."
+        text = "The metric, its version and its prompt are short strings."
         report.add("syntax.value", row.number, text, row.line)
         return None
     return ScoreRecord(name, owner, named, value, more[0] or "", more[1] or "", row.number)

@@ -28,6 +28,7 @@ from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import still_read
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -154,6 +155,8 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
     for instance, scorer, value in _read(track, source, report, named):
         scores.setdefault(scorer, {}).setdefault(instance, value)
     if report.errors or report.fatal or not scores:
+        if report.only_unknown and (waiting := still_read(track)):
+            raise CannotTake(waiting)
         raise BadFile(report)
     return {
         str(scorer): _store(scorer, list(values.items()))
@@ -181,6 +184,8 @@ def _read(
         return
     outputs = systems(track)
     if not any(outputs.values()):
+        if not stated(track):
+            raise CannotTake(still_read(track) or f"No run of {track.name} has been read yet.")
         report.add("syntax.header", first[0], "This track names things by their `id` alone.")
         return
     numbers = dict.fromkeys(
@@ -195,7 +200,8 @@ def _read(
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:
     """What files of scores call each system -> the id of an input -> what it states for it: the
-    name of the run, with that of its team before it where two runs have one name.
+    name of the run, with that of its team before it where two runs have one name. One that is still
+    being read states nothing yet, but has a name: so no other is taken for it.
     """
     return {name: outputs for name, (_, outputs) in _named(track).items()}
 
@@ -203,7 +209,7 @@ def systems(track: Track) -> dict[str, Mapping[str, int]]:
 def _named(track: Track) -> dict[str, tuple[int, Mapping[str, int]]]:
     kind = kind_of(track)
     submissions = list(
-        Submission.objects.filter(track=track, status__in=STORED)
+        Submission.objects.filter(track=track, status__in=(*STORED, "received", "read"))
         .select_related("team")
         .order_by("pk")
     )

@@ -25,6 +25,7 @@ __all__ = [
     "receive",
     "same_file",
     "set_role",
+    "still_read",
     "withdraw",
 ]
 
@@ -208,3 +209,12 @@ def _earlier(user: User, key: str | None, track: Track) -> Submission | None:
             "key_reused",
         )
     return row
+
+
+def still_read(track: Track) -> str:
+    """A sentence that names the runs of a track whose files are still being read, for a file that
+    refers to what they state; empty if there are none.
+    """
+    names = Submission.objects.filter(track=track, status="received").values_list("name", flat=True)
+    told = ", ".join(f"“{name}”" for name in names)
+    return f"{told}: still being read. Bring this file again in a moment." if told else ""

@@ -22,6 +22,7 @@ from kbpo.scores.bring import BadFile, CannotTake, Name, left, scorer_of, take, 
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
 from kbpo.scores.read import read_scores
+from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.metrics import METRICS
 from kbpo.tracks.registry import kind_of
 
@@ -80,6 +81,9 @@ def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
     assert {one["output"] for one in found} >= {"the cat sat", "rain"} and found[0]["source"]
     told = json.dumps(found)
     assert all(word not in told for word in ("submission", "team", "system", '"one"', '"two"'))
+    beside = {one["output"]: one["references"] for one in found}
+    assert beside["the cat sat"] == ["a cat was sitting"], "else it would know a person’s text"
+    assert beside["rain"] == ["the cat sat", "a cat was sitting"]
     page = unscored(world.track, JUDGE, after=found[2]["id"], limit=2)
     assert [one["id"] for one in page] == [one["id"] for one in found[3:5]]
 
@@ -146,7 +150,24 @@ def test_of_a_file_with_an_error_nothing_is_stored(
         take_file(world.track, written(spoil(rows_for(world))), JUDGE, world.admin)
     assert code in refused.value.report.by_code
     assert any(sentence in message.text for message in refused.value.report)
+    assert not any(word in str(one.text) for one in refused.value.report for word in ("kept",))
     assert not Score.objects.exists() and not Scorer.objects.exists()
+
+
+def test_of_a_run_that_is_still_read_a_file_of_scores_waits(world: World, written: Write) -> None:
+    own = {"input_id": "input 0", "system": "C", "value": 1}
+    late = world.add("C", [])
+    Submission.objects.filter(pk=late.pk).update(status="received")
+    with pytest.raises(CannotTake, match="“C”: still being read"):
+        take_file(world.track, written([*rows_for(world), own]), JUDGE, world.admin)
+    Submission.objects.exclude(pk=late.pk).update(status="withdrawn")
+    for rows in ([own], [{"input_id": "input 0", "value": 1}]):
+        with pytest.raises(CannotTake, match="“C”: still being read"):
+            take_file(world.track, written(rows), JUDGE, world.admin)
+    Submission.objects.update(status="withdrawn")
+    with pytest.raises(CannotTake, match="No run of Answers has been read yet"):
+        take_file(world.track, written([own]), JUDGE, world.admin)
+    assert not Scorer.objects.exists()
 
 
 def test_a_file_may_name_things_by_their_numbers(world: World, tmp_path: Path) -> None:
@@ -180,6 +201,7 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     bad = json.dumps({**who, "scores": [{"id": 5, "value": "much"}]})
     refused = client.post(f"{address}/scores/", bad, content_type="application/json")
     assert refused.status_code == 400 and refused.json()["error"] == "invalid"
+    assert refused.json()["detail"] == "scores: A valid number is required.", "a sentence"
     first = asked["results"][0]["id"]
     for values, status, why in (
         (f'[{{"id": {first}, "value": NaN}}]', 400, ""),

@@ -114,6 +114,26 @@ def test_a_line_that_is_wrong_is_named_and_nothing_is_loaded(
     assert (done.judgments, done.set_aside) == (3, 1)
 
 
+def test_of_a_run_that_is_still_read_a_file_of_judgments_waits(track: Track) -> None:
+    late = a_run(track, "One", {})
+    Submission.objects.filter(pk=late.pk).update(status="received")
+    with pytest.raises(CannotImport, match="“One”: still being read"):
+        import_judgments(track, lines(*GOOD), Report())
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [([], "The file holds no judgment."), ([("a0", "One", "w", "overall", "", 1)], "has a value")],
+)
+def test_a_file_without_a_judgment_says_so_and_names_no_line(
+    track: Track, rows: list[tuple[Any, ...]], sentence: str
+) -> None:
+    a_run(track, "One", {"a0": "Same."})
+    with pytest.raises(CannotImport, match=sentence) as refused:
+        import_judgments(track, lines(*rows), Report())
+    assert "Line" not in str(refused.value)
+
+
 def test_imported_ratings_are_no_marks_in_documents(track: Track) -> None:
     one = a_run(track, "One", {key: f"Text {key}." for key in INPUTS})
     import_judgments(track, lines(*GOOD), Report())

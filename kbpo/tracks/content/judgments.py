@@ -25,6 +25,7 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import still_read
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
@@ -98,9 +99,8 @@ def import_judgments(
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report))
     if report.fatal or not records or (report.errors and not partly):
-        first = next((one for one in report if one.severity == "error"), None)
-        where = f" Line {first.line}: {first.text}" if first is not None else ""
-        raise CannotImport(f"Nothing was imported.{where}")
+        waiting = still_read(track) if report.only_unknown else ""
+        raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
     known = _known(outputs) | {(single.target, single.criterion, single.worker) for single in here}
     new: dict[tuple[int, str, str], float] = {}
     for one in records:
@@ -112,6 +112,14 @@ def import_judgments(
     record(labels)
     _plan_again(track, {label.target_id for label in labels})
     return Imported(len(new), len(labels), len(records) - len(new), report.errors)
+
+
+def _first_error(report: Report) -> str:
+    """Why a file of judgments cannot be taken: its first error, or that no line of it says anything."""
+    first = next((one for one in report if one.severity == "error"), None)
+    if first is None:
+        return "The file holds no judgment: no line of it has a value."
+    return f"Line {first.line}: {first.text}" if first.line else first.text
 
 
 def export_judgments(

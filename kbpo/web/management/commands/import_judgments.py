@@ -45,4 +45,5 @@ class Command(BaseCommand):
 
     def _tell(self, report: Report) -> None:
         for message in list(report)[:TOLD]:
-            self.stderr.write(f"{message.severity}, line {message.line}: {message.text}")
+            where = f", line {message.line}" if message.line else ""
+            self.stderr.write(f"{message.severity}{where}: {message.text}")
