@@ -165,7 +165,7 @@ class GenerationTrack(ContentTrack):
                 "question": inputs[output["input"]].question,
                 "source": inputs[output["input"]].source,
                 "passages": inputs[output["input"]].passages,
-                "references": self.beside(inputs[output["input"]], output["text"]),
+                "references": list(self.beside(inputs[output["input"]], output["text"])),
             }
             for pk, output in outputs.items()
         }
