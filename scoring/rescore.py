@@ -102,7 +102,9 @@ def rescore(release: Release) -> Rescored:
 
 def _rescored(release: Release, changes: list[str]) -> Rescored:
     found = Rescored(str(release.about["track"]["name"]), changes)
-    names = {row["system"]: row["name"] for _, row in release.lines("systems")}
+    names = {
+        row["system"]: f"{row['team']} {row['name']}".strip() for _, row in release.lines("systems")
+    }
     computed = dict(recomputed(release))
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()

@@ -115,7 +115,7 @@ def draw_arrival(
     body = (
         _grid(across, up, ARRIVAL_HEIGHT) + _band(moments, across, up) + _path(moments, across, up)
     )
-    body += _existing(free, across) if 0 < free < most else ""
+    body += _existing(free, across, _y(up, now.high)) if 0 < free < most else ""
     body += _now(now, across, up) + (_plan(now, plan, across, up) if plan else "")
     return _framed(
         body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
@@ -407,17 +407,21 @@ def _path(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
     return _stretched(f'<path class="path" d="{_line(dots)}"/>')
 
 
-def _existing(free: int, across: Axis) -> str:
+def _existing(free: int, across: Axis, top: float) -> str:
+    """Where what was judged for this run begins. Its words stand at the foot of the plot where the
+    interval (whose upper end is `top` percent down) has its own at the head.
+    """
     x = across.position(free)
+    at = 'y="12"' if top > 15 else 'y="100%" dy="-6"'
     return (
         f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
         # Left of the line only where there is room for it on a phone too.
         + (
-            f'<text x="{x:g}%" dx="-5" y="12" text-anchor="end">labels that existed</text>'
+            f'<text x="{x:g}%" dx="-5" {at} text-anchor="end">labels that existed</text>'
             if x > 40
             else ""
         )
-        + f'<text x="{x:g}%" dx="5" y="12">{"" if x > 40 else "← labels that existed · "}judged for'
+        + f'<text x="{x:g}%" dx="5" {at}>{"" if x > 40 else "← labels that existed · "}judged for'
         " you</text>"
     )
 
