@@ -107,6 +107,11 @@ def check_url(url: str) -> SplitResult:
             "The address holds a space, a line break or a letter that is not ASCII: write a host"
             " as xn--…, and the rest with %."
         )
+    host = parts.hostname
+    if host == "localhost" or host.endswith(".localhost"):
+        host = "127.0.0.1"
+    with suppress(OSError, UnicodeError):  # a name is looked up when it is called: that may change
+        _refuse_private(host, _addresses(host, 0, flags=socket.AI_NUMERICHOST))
     return parts
 
 
@@ -115,15 +120,24 @@ def resolve(host: str, port: int) -> str:
     its addresses is not a public one: it could lead into our own network.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = _addresses(host, port)
     except (OSError, UnicodeError):
         raise CannotCall(f"There is no host {host[:80]}.") from None
-    addresses = [str(one[4][0]).partition("%")[0] for one in found]
-    if not settings.WEBHOOKS_TO_PRIVATE:
-        for address in addresses:
-            if not is_public(address):
-                raise CannotCall(f"{host[:80]} leads to {address}, which is not a public address.")
+    _refuse_private(host, addresses)
     return addresses[0]
+
+
+def _addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    return [str(one[4][0]).partition("%")[0] for one in found]
+
+
+def _refuse_private(host: str, addresses: list[str]) -> None:
+    if settings.WEBHOOKS_TO_PRIVATE:
+        return
+    for address in addresses:
+        if not is_public(address):
+            raise CannotCall(f"{host[:80]} leads to {address}, which is not a public address.")
 
 
 def is_public(address: str) -> bool:

@@ -70,8 +70,8 @@ def _choose(user: User, request: HttpRequest) -> None:
 
 
 def _add(user: User, url: str) -> str:
-    """Why no webhook was added, as a sentence; nothing if one was. Where it leads is looked up when
-    it is called: that may change.
+    """Why no webhook was added, as a sentence; nothing if one was. Where a name leads is looked up
+    when it is called: that may change.
     """
     if len(url) > 500:
         return "The address is longer than 500 characters."
