@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
+
+from django.db.models import QuerySet
 
 from kbpo.corpus.models import Corpus, Document, Mention
 
 CHUNK = 200
-"""Documents that are held in memory at a time"""
+"""Documents that are held in memory at a time, and from which the size of a file is reckoned"""
 
 
-def corpus_lines(corpus: Corpus) -> Iterator[str]:
-    """Yields one line of JSON a document, in the order in which they were loaded."""
-    documents = Document.objects.filter(corpus=corpus).order_by("pk")
-    for document in documents.iterator(chunk_size=CHUNK):
+def corpus_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
+    """Yields one line of JSON a document, in the order in which they were loaded; of so many, or
+    of all.
+    """
+    for document in _documents(corpus, most).iterator(chunk_size=CHUNK):
         yield json.dumps(_record(document), ensure_ascii=False) + "\n"
 
 
-def mention_lines(corpus: Corpus) -> Iterator[str]:
+def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
     """Yields one line of JSON a document with mentions: their spans and types, and nothing of what
     they refer to.
     """
     rows = (
-        Mention.objects.filter(document__corpus=corpus)
+        Mention.objects.filter(document__in=_documents(corpus, most).values("pk"))
         .order_by("document_id", "begin", "end")
         .values_list("document__key", "begin", "end", "type")
         .iterator(chunk_size=5000)
@@ -36,9 +39,11 @@ def mention_lines(corpus: Corpus) -> Iterator[str]:
         yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
 
 
-def records(corpus: Corpus) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
+def records(
+    corpus: Corpus, most: int | None = None
+) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
     """Yields each document as in its file, with the spans and types of its mentions."""
-    documents = Document.objects.filter(corpus=corpus).order_by("pk").prefetch_related("mentions")
+    documents = _documents(corpus, most).prefetch_related("mentions")
     for document in documents.iterator(chunk_size=CHUNK):
         mentions = sorted([row.begin, row.end, row.type] for row in document.mentions.all())
         yield _record(document), mentions
@@ -51,6 +56,18 @@ def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
         if block := packer.compress(line.encode()):
             yield block
     yield packer.flush()
+
+
+def about_bytes(corpus: Corpus, lines: Callable[[int], Iterator[str]]) -> int:
+    """How large the file is that `gzipped` makes of these lines: that of the first `CHUNK`
+    documents, which is all of it in a small corpus, times as many as there are.
+    """
+    size = sum(map(len, gzipped(lines(CHUNK))))
+    return round(size * max(1.0, corpus.n_documents / CHUNK))
+
+
+def _documents(corpus: Corpus, most: int | None) -> QuerySet[Document]:
+    return Document.objects.filter(corpus=corpus).order_by("pk")[:most]
 
 
 def _record(document: Document) -> dict[str, Any]:

@@ -635,8 +635,10 @@ class Track(ABC):
         """
         return None
 
-    def baseline_output(self) -> Iterator[str]:
-        """Yields the lines that the script would write for this track's corpus."""
+    def baseline_output(self, most: int | None = None) -> Iterator[str]:
+        """Yields the lines that the script would write for this track's corpus, or for its first
+        so many inputs.
+        """
         return iter(())
 
     def facet_words(self, facet: str) -> Mapping[Any, tuple[str, str]]:

@@ -105,7 +105,7 @@ def test_a_link_makes_a_researcher_of_the_team_once(toy: Toy, as_user: As) -> No
     assert address in rosa.get(reverse("team", args=["patterns"])).content.decode()
     visitor = Client()
     assert "You are invited to Patterns" in visitor.get(address).content.decode()
-    assert visitor.post(address, NEW)["Location"] == reverse("team", args=["patterns"])
+    assert visitor.post(address, NEW)["Location"] == f"{reverse('runs')}?team=patterns"
     nina = User.objects.get(username="nina")
     assert nina.is_researcher and not nina.is_staff and nina.team() == toy.teams["Patterns"]
     assert visitor.get(reverse("submit")).status_code == 200

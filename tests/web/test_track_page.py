@@ -8,13 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
+from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from kbpo.corpus import export
+from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Mention
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.limits import runs_left
@@ -47,6 +51,11 @@ def test_a_stranger_reads_what_the_track_is_and_how_to_begin(client: Client, toy
         assert words in text
     assert "CC BY-SA 4.0" in text and reverse("api-documents", args=["toy"]) in text
     assert "no description yet" not in text
+    told = client.get(reverse("api-track", args=["toy"])).json()
+    assert (told["who_pays"], told["closes_on"]) == ("The track pays up to $15 a run", "2031-01-31")
+    assert (told["runs_a_week"], told["runs_in_all"]) == (3, None)
+    assert told["corpus"]["licence"] == "CC BY-SA 4.0"
+    assert client.get(told["corpus"]["links"]["baseline"]).status_code == 200
 
 
 def test_only_admins_are_told_that_a_description_is_missing(as_user: AsUser, toy: Toy) -> None:
@@ -127,6 +136,21 @@ def test_the_baseline_is_run_and_uploaded_by_a_stranger(
     submission = draft(body=ran.stdout)
     assert submission.status == "planned" and submission.counts["errors"] == 0
     assert submission.counts["relations"] == len(claims)
+
+
+def test_sizes_stand_beside_the_files_as_they_are_or_as_the_first_documents_tell(
+    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = page(client)
+    for name in ("api-documents", "api-mention-types", "baseline-output", "baseline"):
+        size = len(client.get(reverse(name, args=["toy"])).getvalue())
+        assert f">{filesizeformat(size)}</td>" in text, name
+    size = len(client.get(reverse("api-schema-of-track", args=["toy"])).content)
+    assert f">{filesizeformat(size)}</td>" in text
+    whole = about_bytes(toy.corpus, partial(corpus_lines, toy.corpus))
+    monkeypatch.setattr(export, "CHUNK", 1)
+    told = about_bytes(toy.corpus, partial(corpus_lines, toy.corpus))
+    assert 0.5 < told / whole < 2 and told != whole, "one document stands for all"
 
 
 def test_a_team_confirms_no_more_runs_than_the_track_allows(

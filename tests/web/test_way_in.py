@@ -54,6 +54,7 @@ def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
     desk.post(reverse("desk-answer-request", args=[request.pk]), {"verdict": "accept"})
     assert [letter.to for letter in mail.outbox] == [["nina@example.org"]]
     join = address_in(mail.outbox[0].body)
+    assert 'value="nina@example.org"' in client.get(join).content.decode()
     made = client.post(
         join,
         {

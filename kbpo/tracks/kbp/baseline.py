@@ -36,6 +36,7 @@ def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
 def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterator[Record]:
     """Yields one claim for each pair of names with words of a predicate between them."""
     names = names_of(document, typed)
+    kinds = {name[:2]: name[2] for name in names}  # where it is not known, the first that is taken
     for begin, end in document["sentences"]:
         inside = [name for name in names if begin <= name[0] and name[1] <= end]
         for subject, object_ in permutations(inside, 2):
@@ -43,7 +44,7 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
             if not 0 <= second[0] - first[1] <= MOST_CHARACTERS:
                 continue
             between = stems(document["text"][first[1] : second[0]])
-            known = (subject[2], object_[2])
+            known = (kinds[subject[:2]], kinds[object_[:2]])
             best, ends, share = "", known, 0.0
             for predicate, words, types in predicates:
                 fitting = fit(known, types)
@@ -51,6 +52,7 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
                 if fitting and found > share:
                     best, ends, share = predicate, fitting, found
             if best:
+                kinds[subject[:2]], kinds[object_[:2]] = ends
                 claim: Record = {"doc": document["id"], "subject": subject[:2], "predicate": best}
                 claim |= {"object": object_[:2], "confidence": round(share, 2)}
                 if all(ends):

@@ -90,9 +90,9 @@ class KbpTrack(TrackWithRecall):
     def baseline(self) -> Path:
         return Path(baseline.__file__)
 
-    def baseline_output(self) -> Iterator[str]:
+    def baseline_output(self, most: int | None = None) -> Iterator[str]:
         predicates = baseline.keywords(self.corpus.schema)
-        for record, mentions in records(self.corpus):
+        for record, mentions in records(self.corpus, most):
             for claim in baseline.predict(record, predicates, mentions):
                 yield json.dumps(claim) + "\n"
 

@@ -18,6 +18,7 @@ from kbpo.corpus.export import corpus_lines, gzipped, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track
 
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
@@ -42,7 +43,9 @@ class TrackDetail(APIView):
     @extend_schema(operation_id="get_track", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        return Response(as_track(track) | {"corpus": _corpus(request, track)})
+        keys = ("opened_at", "closes_on", "rules", "who_pays", "runs_a_week", "runs_in_all")
+        terms = {key: getattr(track, key) for key in keys}
+        return Response(as_track(track) | terms | {"corpus": _corpus(request, track)})
 
 
 def _corpus(request: Request, track: Track) -> dict[str, Any]:
@@ -51,6 +54,9 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
     if corpus.may_be_downloaded:
         links["documents"] = reverse("api-documents", args=[track.slug])
         links["mention_types"] = reverse("api-mention-types", args=[track.slug])
+        if kind_of(track).baseline() is not None:
+            links["baseline"] = reverse("baseline", args=[track.slug])
+            links["baseline_output"] = reverse("baseline-output", args=[track.slug])
     return {
         "name": corpus.name,
         "description": corpus.description,

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+from django.conf import settings
+from django.core.cache import cache
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
+from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
-from kbpo.corpus.export import gzipped
+from kbpo.corpus.export import about_bytes, corpus_lines, gzipped, mention_lines
 from kbpo.evaluation.leaderboard import board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
@@ -24,6 +29,8 @@ from kbpo.web.public.client import install_command
 SHOWN = 4
 """Relations that are shown before “All of them”"""
 BEST = 3
+SIZES_KEPT = 86_400
+"""Seconds for which sizes of files are kept"""
 
 
 def listing(request: HttpRequest) -> HttpResponse:
@@ -68,6 +75,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "everything": everything,
         "baseline_command": _baseline_command(track),
         "install_command": install_command(),
+        "site": settings.SITE_URL.rstrip("/"),
         "downloads": _downloads(track),
         "best": best,
         "axis": drawing.axis_over(figures, ticks=3),
@@ -95,8 +103,8 @@ def _relation(predicate: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _downloads(track: Track) -> list[dict[str, str]]:
-    """What can be fetched without an account."""
+def _downloads(track: Track) -> list[dict[str, Any]]:
+    """What can be fetched without an account; sizes in bytes, those of large corpora reckoned."""
     slug, kind = [track.slug], kind_of(track)
     files = []
     if track.corpus.may_be_downloaded and track.corpus.n_documents:
@@ -107,6 +115,7 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "format": "JSON Lines",
                 "url": reverse("api-documents", args=slug),
                 "file": f"{track.corpus.slug}.jsonl.gz",
+                "size": _size(track, "documents", partial(corpus_lines, track.corpus)),
             }
         )
         files.append(
@@ -116,6 +125,7 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "format": "JSON Lines",
                 "url": reverse("api-mention-types", args=slug),
                 "file": f"{track.corpus.slug}-mentions.jsonl.gz",
+                "size": _size(track, "mentions", partial(mention_lines, track.corpus)),
             }
         )
     if track.corpus.schema.get("predicates"):
@@ -126,6 +136,7 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "format": "JSON",
                 "url": reverse("api-schema-of-track", args=slug),
                 "file": "schema.json",
+                "size": len(JSONRenderer().render(track.corpus.schema)),
             }
         )
     files.append(
@@ -147,6 +158,7 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "format": "Python",
                 "url": reverse("baseline", args=slug),
                 "file": "baseline.py",
+                "size": script.stat().st_size,
             }
         )
         files.append(
@@ -156,6 +168,7 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "format": "JSON Lines",
                 "url": reverse("baseline-output", args=slug),
                 "file": "baseline.jsonl.gz",
+                "size": _size(track, "baseline", kind.baseline_output),
             }
         )
     for release in track.releases.filter(status="made").order_by("-number"):
@@ -170,9 +183,17 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "format": "Zip of JSON Lines",
                 "url": reverse("release", args=[track.slug, release.number]),
                 "file": release.file_name,
+                "size": release.size,
             }
         )
     return files
+
+
+def _size(track: Track, name: str, lines: Callable[[int], Iterator[str]]) -> int:
+    """About how many bytes a file has that is made of the corpus while it is sent."""
+    corpus = track.corpus
+    key = f"size.{name}.{corpus.pk}.{corpus.digest}"
+    return int(cache.get_or_set(key, lambda: about_bytes(corpus, lines), SIZES_KEPT) or 0)
 
 
 def _baseline_command(track: Track) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -25,7 +26,7 @@ from django.views.decorators.http import require_POST
 from kbpo import clock
 from kbpo.accounts import teams
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import Invitation, Team, User
+from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
@@ -68,7 +69,11 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
     known = request.user.is_authenticated
-    form = None if known else JoinForm(request.POST or None, role=invitation.role)
+    asked = AccountRequest.objects.filter(invitation=invitation).first()
+    initial = {"email": asked.email} if asked else {}
+    form = None
+    if not known:
+        form = JoinForm(request.POST or None, role=invitation.role, initial=initial)
     if request.method == "POST" and (form is None or form.is_valid()):
         user = accept(invitation, cast(User, request.user) if form is None else form)
         if user is None:
@@ -109,7 +114,7 @@ def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     messages.success(
         request, f"Welcome. You belong to {invitation.team.name} now and can submit for it."
     )
-    return redirect("team", slug=invitation.team.slug)
+    return redirect(f"{reverse('runs')}?{urlencode({'team': invitation.team.slug})}")
 
 
 @transaction.atomic
