@@ -197,3 +197,24 @@ def test_a_list_costs_the_same_however_much_it_holds(call: Call, draft: Draft) -
         assert set(rows[0]) == told | {"private", "anonymous"}
         costs.append(len(captured))
     assert costs[0] == costs[1] == costs[2] <= 10, costs
+
+
+def test_a_discard_is_deleted_and_a_run_is_not(call: Call, toy: Toy, draft: Draft) -> None:
+    row = draft()
+    refused = call("Rosa", "delete", f"submissions/{row.pk}/")
+    assert refused.status_code == 409 and "withdrawn, not deleted" in refused.json()["detail"]
+    call("Rosa", "post", f"submissions/{row.pk}/withdraw/")
+    assert call("Tim", "delete", f"submissions/{row.pk}/").status_code == 404
+    assert call("Rosa", "delete", f"submissions/{row.pk}/").status_code == 204
+    assert call("Rosa", "get", f"submissions/{row.pk}/").status_code == 404
+    assert call("Rosa", "get", "submissions/").json()["count"] == 0
+
+
+def test_what_was_given_up_is_tried_again_when_its_team_asks(call: Call, draft: Draft) -> None:
+    row = draft()
+    path = f"submissions/{row.pk}/retry/"
+    assert call("Rosa", "post", path).json()["error"] == "cannot_retry"
+    row.move("failed", reason="The disk was full")
+    assert call("Tim", "post", path).status_code == 404
+    told = call("Rosa", "post", path)
+    assert told.status_code == 200 and told.json()["status"] == "planned"

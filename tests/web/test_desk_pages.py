@@ -34,12 +34,13 @@ from annotation.models import (
 from annotation.questions import ask
 from annotation.workers import consent, teach
 from annotation.workers.worker import worker_of
-from kbpo.accounts.models import Audit
+from kbpo.accounts.models import Audit, Token
 from kbpo.clock import served
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.web.desk import health, inquiries
 from tests.conftest import Toy
@@ -341,6 +342,25 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
     assert rows[0][:4] == ["at", "what", "about", "who"]
     assert rows[1][6] == "'=cmd|' /C calc'!A0", "no cell is a formula"
     assert len(rows) == 1 + Audit.objects.count() + Ledger.objects.count()
+
+
+def test_a_judgment_is_disputed_over_the_api_once_and_by_its_team_alone(
+    judged: Submission, toy: Toy
+) -> None:
+    first = judged.predictions.order_by("pk")[0].pk
+
+    def ask(who: str, prediction: int, note: str = "The text says the opposite") -> Any:
+        headers = {"Authorization": f"Token {Token.issue(toy.users[who], 'test')[1]}"}
+        address = reverse("api-dispute", args=[judged.pk, prediction])
+        return Client().post(address, {"note": note}, headers=headers)
+
+    assert ask("Rosa", first, "short").json()["error"] == "cannot_ask"
+    assert ask("Rosa", first, "").status_code == 400
+    assert [ask("Tim", first).status_code, ask("Rosa", 10**9).status_code] == [404, 404]
+    assert ask("Rosa", first).status_code == 201
+    again = ask("Rosa", first)
+    assert again.status_code == 409 and "already" in again.json()["detail"]
+    assert ExpertCheck.objects.filter(kind="dispute").count() == 1
 
 
 def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user: As) -> None:

@@ -16,6 +16,8 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
+from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
@@ -240,6 +242,23 @@ def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -
     assert client.get(address, {"limit": "0"}, headers=headers).status_code == 400
 
 
+def test_the_api_tells_scores_by_slice_to_the_runs_own_team(row: Submission, toy: Toy) -> None:
+    address = reverse("api-slices", args=[row.pk])
+    evaluate(row.track)
+    rows = Client().get(address, headers=header_of(toy, "Rosa")).json()["slices"]
+    stored = Latest.of(row).estimates
+    assert len(rows) == sum(bool(one.slice) for one in stored) > 3
+    [told] = [
+        one
+        for one in rows
+        if one["slice"].endswith(f":{LIVES}")
+        and (one["quantity"], one["criterion"]) == ("precision", row.track.criterion)
+    ]
+    assert told["value"] is not None and told["low80"] <= told["value"] <= told["high80"]
+    assert told["n_predictions"] == row.predictions.filter(predicate__name=LIVES).count()
+    assert Client().get(address, headers=header_of(toy, "Tim")).status_code == 404
+
+
 def test_a_run_that_waits_for_its_sample_is_told_nothing_of_others_judgments(
     row: Submission, world: World, toy: Toy
 ) -> None:
@@ -316,6 +335,11 @@ def test_what_readers_found_is_told_once_the_track_closes(
         assert listed["results"] == rows and listed["count"] == len(rows)
         assert client.get(address, {"who": who}).context["page"].paginator.count == len(expected)
     shown = Client().get(text)
+    told = Client().get(reverse("api-document", args=["world", read[0].key])).json()
+    assert told["text"] == read[0].text and len(told["found"]) == len(shown.context["found"])
+    assert [one["systems"] for one in told["claims"]] == [
+        [run.pk for run in runs] for _, runs in shown.context["claims"]
+    ]
     assert {systems[0].name for _, systems in shown.context["found"] if systems} == {"one", "other"}
     assert {run.name for _, runs in shown.context["claims"] for run in runs} == {"one", "other"}
 
@@ -328,8 +352,13 @@ def test_an_open_track_shows_a_document_and_only_ones_own_claims(
     mine = client_of(toy, "Rosa").get(address).context["claims"]
     assert {run.pk for _, runs in mine for run in runs} == {row.pk}
     assert any(one.right is not None for one, _ in mine)
+    api = reverse("api-document", args=["world", world.documents[0].key])
+    assert Client().get(api).json()["claims"] == []
+    told = Client().get(api, headers=header_of(toy, "Rosa")).json()
+    assert [one["prediction"] for one in told["claims"]] == [one.prediction.pk for one, _ in mine]
+    assert told["found"] == []
     found = Client().get(reverse("track-documents", args=["world"]), {"q": "Carl3x2 Town2"})
     assert [one.key for one in found.context["rows"]] == [world.documents[3].key]
     world.corpus.may_be_downloaded = False
     world.corpus.save()
-    assert Client().get(address).status_code == 404
+    assert Client().get(address).status_code == Client().get(api).status_code == 404

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from annotation.desk.adjudicate import MOST_NOTE, CannotAsk
+from kbpo.accounts.models import User
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.registry import KINDS, class_of
-from kbpo.web.api.answers import page_of_list, whole
+from kbpo.web.api.answers import declined, page_of_list, whole
+from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.submissions import PAGING, find, page_of
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import MISSED, as_record, missed_facts, missed_record, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Explorer, Unreadable, read_choice
-from kbpo.web.research.judged import may_see, only_public
+from kbpo.web.research.judged import dispute, may_see, only_public
 
 NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
@@ -73,6 +81,35 @@ class Predictions(APIView):
         following = _next(request, choice, page.after) if page.after else None
         rows = [as_record(row) for row in rows_of(explorer, page.ids)]
         return Response({"count": page.n, "next": following, "results": rows})
+
+
+class DisputeForm(serializers.Serializer[Any]):
+    """What a dispute must say."""
+
+    note = serializers.CharField(max_length=MOST_NOTE, help_text="What is wrong with the judgment")
+
+
+class Dispute(APIView):
+    """Say that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
+
+    permission_classes = [IsAuthenticated]
+    parser_classes = [JSONParser, FormParser, MultiPartParser]
+
+    @extend_schema(
+        operation_id="dispute",
+        request=DisputeForm,
+        responses={201: OpenApiTypes.OBJECT, **declined(409)},
+    )
+    def post(self, request: Request, pk: int, prediction: int) -> Response:
+        submission = find(request, pk)
+        form = DisputeForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        user = cast(User, request.user)
+        try:
+            row = dispute(user, submission, prediction, form.validated_data["note"])
+        except CannotAsk as refusal:
+            raise Refused(str(refusal), "cannot_ask") from refusal
+        return Response({"prediction": prediction, "status": row.status}, status=201)
 
 
 class Missed(APIView):

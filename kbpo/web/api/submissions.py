@@ -22,10 +22,12 @@ from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.leaderboard import Figure
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
 from kbpo.sampling.plan import refresh
+from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
@@ -34,7 +36,7 @@ from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.public.judges import as_json as told_of
-from kbpo.web.research.submissions import samples_seen
+from kbpo.web.research.submissions import put_back, samples_seen
 from scoring.score import DEFAULT
 
 MOST_AT_ONCE = 1000
@@ -329,6 +331,14 @@ class SubmissionDetail(APIView):
             raise Refused(str(refusal), "cannot_change") from refusal
         return Response(shown(submission))
 
+    @extend_schema(operation_id="delete_submission", responses={204: None, **declined(409)})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a refused upload or a discarded draft, with its file. A run is withdrawn instead."""
+        row = find(request, pk)
+        if not delete(row, cast(User, request.user)):
+            raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
+        return Response(status=204)
+
 
 class Confirm(APIView):
     """Confirm the plan: its price is reserved, and judging begins."""
@@ -415,6 +425,41 @@ class Withdraw(APIView):
         except CannotChange as refusal:
             raise Refused(str(refusal), "cannot_change") from refusal
         return Response(shown(submission))
+
+
+class Retry(APIView):
+    """Put a submission that was given up back where it was; it is tried again at once."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        operation_id="retry", request=None, responses={200: OpenApiTypes.OBJECT, **declined(409)}
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        row = find(request, pk)
+        if not put_back(row, cast(User, request.user)):
+            raise Refused(f"{row.name} was not given up.", "cannot_retry")
+        return Response(shown(row))
+
+
+class Slices(APIView):
+    """The scores of a submission of yours by slice: by relation, by class of entity, and so on."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        rows = [row for row in Latest.of(find(request, pk)).estimates if row.slice]
+        rows.sort(key=lambda row: (row.slice, row.quantity, row.criterion))
+        names = ("slice", "quantity", "criterion", "distribution", "method", "n_predictions")
+        return Response(
+            {
+                "slices": [
+                    {name: getattr(row, name) for name in names} | vars(Figure.of(row))
+                    for row in rows
+                ]
+            }
+        )
 
 
 class Problems(APIView):

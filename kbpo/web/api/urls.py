@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from kbpo.web.api import (
     comparison,
+    documents,
     downloads,
     judges,
     judgments,
@@ -26,6 +27,11 @@ urlpatterns = [
         name="api-schema-of-track",
     ),
     path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
+    path(
+        "tracks/<slug:slug>/documents/<path:key>/",
+        documents.DocumentDetail.as_view(),
+        name="api-document",
+    ),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
     path(
         "tracks/<slug:slug>/mentions/",
@@ -49,10 +55,17 @@ urlpatterns = [
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
     path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
+    path("submissions/<int:pk>/retry/", submissions.Retry.as_view(), name="api-retry"),
+    path("submissions/<int:pk>/slices/", submissions.Slices.as_view(), name="api-slices"),
     path(
         "submissions/<int:pk>/predictions/",
         judgments.Predictions.as_view(),
         name="api-predictions",
+    ),
+    path(
+        "submissions/<int:pk>/predictions/<int:prediction>/dispute/",
+        judgments.Dispute.as_view(),
+        name="api-dispute",
     ),
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),

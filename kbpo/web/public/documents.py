@@ -9,6 +9,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
+from rest_framework.request import Request
 
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, Mention
@@ -23,12 +24,13 @@ from kbpo.web.api.downloads import ASK, public_track
 from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.research.judged import describe, may_see, only_public
 
+Asking = HttpRequest | Request
 PAGE = 50
 MOST_FOUND = 500
 """Documents that a search lists"""
 
 
-def readable(request: HttpRequest, slug: str) -> Track:
+def readable(request: Asking, slug: str) -> Track:
     """The track whose documents are read. Raises Http404 where there are none, or they may not be
     shown.
     """
@@ -40,7 +42,7 @@ def readable(request: HttpRequest, slug: str) -> Track:
     return track
 
 
-def may_read(request: HttpRequest, track: Track) -> bool:
+def may_read(request: Asking, track: Track) -> bool:
     """Whether whoever asks may read the texts of a track."""
     return track.corpus.may_be_downloaded or _is_staff(request.user)
 
@@ -80,7 +82,7 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """One document."""
     track = readable(request, slug)
     document = get_object_or_404(Document, corpus=track.corpus, key=key)
-    systems = _visible(request, track)
+    systems = visible(request, track)
     neighbours = Document.objects.filter(corpus=track.corpus).only("key")
     return render(
         request,
@@ -90,8 +92,8 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
             "pages": kind_of(track).pages,
             "document": document,
             "spans": _names(document),
-            "claims": _claims(request, document, systems),
-            "found": _found(request, track, document),
+            "claims": claims_of(request, document, systems),
+            "found": found_in(request, track, document),
             "n_systems": len(systems),
             "closed": track.status == Track.Status.CLOSED,
             "earlier": neighbours.filter(pk__lt=document.pk).order_by("-pk").first(),
@@ -100,7 +102,7 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     )
 
 
-def _visible(request: HttpRequest, track: Track) -> list[Submission]:
+def visible(request: Asking, track: Track) -> list[Submission]:
     """The runs whose predictions whoever asks may see: their own, and those on the board of a
     closed track; all of them for admins.
     """
@@ -113,8 +115,8 @@ def _visible(request: HttpRequest, track: Track) -> list[Submission]:
     ]
 
 
-def _claims(
-    request: HttpRequest, document: Document, systems: list[Submission]
+def claims_of(
+    request: Asking, document: Document, systems: list[Submission]
 ) -> list[tuple[Judged, list[Submission]]]:
     """What these runs state of a document, each with the runs that do. Of what nobody may see
     judged nothing is told.
@@ -143,7 +145,7 @@ def _claims(
     return sorted(claims, key=lambda claim: claim[0].prediction.instance.subject_begin or 0)
 
 
-def _found(request: HttpRequest, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
+def found_in(request: Asking, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
     """What readers of the whole document found, each with the runs on the board that state it."""
     kind = recall_of(track)
     if kind is None or not shows_readers(request.user, track):
@@ -152,7 +154,7 @@ def _found(request: HttpRequest, track: Track, document: Document) -> list[tuple
         return []
     runs = Submission.objects.filter(track=track).on_board().select_related("team")
     board = {row.pk: row for row in runs}
-    facts = kind.found_by([document.pk], list(board), public=not _is_staff(request))
+    facts = kind.found_by([document.pk], list(board), public=not _is_staff(request.user))
     return [(fact, [board[pk] for pk in sorted(systems)]) for fact, systems in facts]
 
 

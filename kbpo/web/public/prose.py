@@ -174,6 +174,8 @@ EXAMPLES = {
     "{slug}": "harbour-wire",
     "{id}": "12",
     "{pk}": "12",
+    "{prediction}": "3811",
+    "{key}": "d17",
     "track": "harbour-wire",
     "name": "my run 1",
     "description": "Patterns and a classifier",
@@ -187,6 +189,7 @@ EXAMPLES = {
     "system": "[4.2, 2.5, 3.1]",
     "scores": '[{"id": 12, "value": 0.7}]',
     "used": "true",
+    "note": "The text says so in its second sentence",
 }
 """What stands for a value in the examples; a field that is not here is left out of them."""
 
@@ -194,7 +197,7 @@ EXAMPLES = {
 def curl(endpoint: Endpoint, site: str) -> str:
     """A command that calls the endpoint."""
     address = endpoint.address
-    for name in ("{slug}", "{id}", "{pk}"):
+    for name in ("{slug}", "{id}", "{pk}", "{prediction}", "{key}"):
         address = address.replace(name, EXAMPLES[name])
     asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
     parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]

@@ -13,11 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from annotation.desk import adjudicate
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import asked_for, is_answered
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Judged, Verdicts
 from kbpo.tracks.registry import kind_of
@@ -85,6 +88,18 @@ def describe(
     """
     kind = kind_of(submission.track)
     return kind.describe(submission.pk, ids, public=public, unjudged=unjudged)
+
+
+def dispute(user: User, submission: Submission, prediction: int, note: str) -> ExpertCheck:
+    """The entry for an expert, blind, where a member of the team thinks that the judgment of a
+    prediction is wrong. Raises Http404, and CannotAsk with a sentence.
+    """
+    if not may_see(user, submission) or only_public(user, submission):
+        raise Http404("Judgments are disputed by the submission's own team.")
+    row = get_object_or_404(Prediction, pk=prediction, submission=submission)
+    if row.pk not in set(verdicts(submission, public=False).prediction):
+        raise Http404("This prediction has no judgment yet.")
+    return adjudicate.dispute(submission, row.instance.target_id, user, note)
 
 
 def with_disputes(

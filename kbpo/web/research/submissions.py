@@ -415,15 +415,17 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("submission", pk=pk)
 
 
-def put_back(submission: Submission, who: User) -> None:
-    """Nothing; a submission that was given up stands again where it was, and is tried at once."""
-    if submission.status == "failed":
-        submission.move(
-            ["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))],
-            who=who,
-        )
-        for step in ("ingest", "plan", "draw", "estimate"):
-            nudge(step)
+def put_back(submission: Submission, who: User) -> bool:
+    """Whether a submission was given up: it stands again where it was, and is tried at once."""
+    if submission.status != "failed":
+        return False
+    submission.move(
+        ["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))],
+        who=who,
+    )
+    for step in ("ingest", "plan", "draw", "estimate"):
+        nudge(step)
+    return True
 
 
 urlpatterns = [

@@ -20,11 +20,10 @@ from annotation.quality import describe, error_rate, gold
 from annotation.quality.judged import MARKED, PAIRS, READ, WORDS
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.models import Prediction
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.desk.reason import why_of
-from kbpo.web.research.judged import may_see, only_public, verdicts
+from kbpo.web.research import judged
 from kbpo.web.research.submissions import find
 
 CLOCK_IDLE = {"divided": "The clock queues nothing.", "random": "The clock draws nothing."}
@@ -139,24 +138,10 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
-    """A member of the team thinks that the judgment of a prediction is wrong; an expert is asked,
-    blind.
-    """
-    submission = find(request, pk)
-    if not may_see(request.user, submission) or only_public(request.user, submission):
-        raise Http404("Judgments are disputed by the submission's own team.")
-    row = get_object_or_404(
-        Prediction.objects.select_related("instance"), pk=prediction, submission=submission
-    )
-    if row.pk not in set(verdicts(submission, public=False).prediction):
-        raise Http404("This prediction has no judgment yet.")
+    """A member of the team thinks that the judgment of a prediction is wrong."""
+    submission, note = find(request, pk), request.POST.get("note", "")
     try:
-        adjudicate.dispute(
-            submission,
-            row.instance.target_id,
-            cast(User, request.user),
-            request.POST.get("note", ""),
-        )
+        judged.dispute(cast(User, request.user), submission, prediction, note)
         messages.success(
             request, "Noted. An expert is asked, without seeing what was judged or who doubts it."
         )
