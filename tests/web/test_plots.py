@@ -81,9 +81,13 @@ def test_the_band_is_hatched_and_inside_its_box():
 
 def test_words_about_what_existed_keep_clear_of_those_of_the_last_look():
     """Its words stand over the upper end of the interval, which may touch the head of the plot."""
-    for moments, at in (MOMENTS, 'y="12"'), ([Moment(10, 0.5, 0.4, 0.6)], 'y="100%" dy="-6"'):
-        svg = draw_arrival(moments, "alt", free=8)
-        assert f"{at}>judged for you" in svg or f"{at}>← labels that existed" in svg, svg
+    for moments, at in (MOMENTS, 'y="12"'), ([Moment(100, 0.5, 0.4, 0.6)], 'y="100%" dy="-6"'):
+        for free, words in {
+            20: f'dx="5" {at}>← labels that existed · judged for you</text>',
+            50: f'dx="5" {at}>judged for you</text>',
+            90: f'dx="-5" {at} text-anchor="end">labels that existed · judged for you →</text>',
+        }.items():
+            assert words in draw_arrival(moments, "alt", free=free)
 
 
 def test_the_same_judgments_give_the_same_drawing():

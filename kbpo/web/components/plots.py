@@ -413,16 +413,17 @@ def _existing(free: int, across: Axis, top: float) -> str:
     """
     x = across.position(free)
     at = 'y="12"' if top > 15 else 'y="100%" dy="-6"'
+    line = f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
+    left, right = "labels that existed", "judged for you"
+    # All words on one side where a phone has no room for them on the other.
+    if x > 70:
+        left, right = f"{left} · {right} →", ""
+    elif x <= 40:
+        left, right = "", f"← {left} · {right}"
     return (
-        f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
-        # Left of the line only where there is room for it on a phone too.
-        + (
-            f'<text x="{x:g}%" dx="-5" {at} text-anchor="end">labels that existed</text>'
-            if x > 40
-            else ""
-        )
-        + f'<text x="{x:g}%" dx="5" {at}>{"" if x > 40 else "← labels that existed · "}judged for'
-        " you</text>"
+        line
+        + (f'<text x="{x:g}%" dx="-5" {at} text-anchor="end">{left}</text>' if left else "")
+        + (f'<text x="{x:g}%" dx="5" {at}>{right}</text>' if right else "")
     )
 
 
