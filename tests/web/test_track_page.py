@@ -82,6 +82,15 @@ def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> Non
     assert "Team 4 run 4" in text and "Team 0 run 0" not in text and "5 systems" in text
 
 
+def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy) -> None:
+    assert "see the price" in page(client)
+    toy.track.status, toy.track.closed_at = "closed", timezone.now()
+    toy.track.save()
+    text = page(client)
+    assert "see the price" not in text and "See the final board" in text
+    assert f"until {timezone.now():%-d %B %Y}" in text
+
+
 def test_a_draft_has_no_page(client: Client, toy: Toy) -> None:
     toy.track.status = "draft"
     toy.track.save()
