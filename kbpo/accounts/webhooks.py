@@ -107,12 +107,18 @@ def check_url(url: str) -> SplitResult:
             "The address holds a space, a line break or a letter that is not ASCII: write a host"
             " as xn--…, and the rest with %."
         )
-    host = parts.hostname
+    return parts
+
+
+def check_new(url: str) -> None:
+    """Nothing. Raises CannotCall for an address that will not be called; what a name leads to is
+    looked up when it is called, for that may change.
+    """
+    host = str(check_url(url).hostname)
     if host == "localhost" or host.endswith(".localhost"):
         host = "127.0.0.1"
-    with suppress(OSError, UnicodeError):  # a name is looked up when it is called: that may change
+    with suppress(OSError, UnicodeError):
         _refuse_private(host, _addresses(host, 0, flags=socket.AI_NUMERICHOST))
-    return parts
 
 
 def resolve(host: str, port: int) -> str:

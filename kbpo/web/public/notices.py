@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts import notices
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
-from kbpo.accounts.webhooks import CannotCall, check_url
+from kbpo.accounts.webhooks import CannotCall, check_new
 
 MOST = 5
 """Webhooks of one person"""
@@ -76,7 +76,7 @@ def _add(user: User, url: str) -> str:
     if len(url) > 500:
         return "The address is longer than 500 characters."
     try:
-        check_url(url)
+        check_new(url)
     except CannotCall as refusal:
         return str(refusal)
     if user.webhooks.count() >= MOST:
