@@ -102,9 +102,7 @@ def rescore(release: Release) -> Rescored:
 
 def _rescored(release: Release, changes: list[str]) -> Rescored:
     found = Rescored(str(release.about["track"]["name"]), changes)
-    names = {
-        row["system"]: f"{row['team']} {row['name']}".strip() for _, row in release.lines("systems")
-    }
+    names = {row["system"]: row["name"] for _, row in release.lines("systems")}
     computed = dict(recomputed(release))
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
