@@ -60,7 +60,7 @@ class AnswersTrack(GenerationTrack):
 
     def beside(self, made_for: Input, text: str) -> Sequence[str]:
         # Systems give the right name as people do: who gave it is not told by that.
-        return made_for.references
+        return list(made_for.references)
 
 
 def _passages(asked: Input, first: int | None) -> list[str]:
