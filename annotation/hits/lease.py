@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from annotation.budget.halts import halted_hits
+from annotation.hits.stake import STAKE, has_stake
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Worker
 from annotation.platforms.registry import local_names
@@ -83,36 +84,6 @@ NOT_STOPPED = """
                     AND p.payer_number = s.payer_number)))
 """
 OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
-STAKE = """
-    SELECT 1
-    FROM annotation_hit_questions oq
-    JOIN annotation_question o ON o.id = oq.question_id
-    JOIN instances_target t ON t.id = o.target_id
-    WHERE oq.hit_id = h.id AND (
-        o.payer_kind = 'submission' AND o.payer_number IN (
-            SELECT s.id FROM submissions_submission s
-            WHERE s.team_id = ANY(%(teams)s))
-        OR EXISTS (
-            SELECT 1 FROM instances_instance i
-            JOIN submissions_prediction p ON p.instance_id = i.id
-            JOIN submissions_submission s ON s.id = p.submission_id
-            WHERE i.target_id = t.id AND s.team_id = ANY(%(teams)s))
-        OR t.kind = 'document' AND EXISTS (
-            SELECT 1 FROM instances_instance i
-            JOIN submissions_prediction p ON p.instance_id = i.id
-            JOIN submissions_submission s ON s.id = p.submission_id
-            WHERE i.document_id = t.document_id
-              AND s.team_id = ANY(%(teams)s))
-        OR t.content ? 'texts' AND EXISTS (
-            SELECT 1 FROM submissions_submission s
-            JOIN generation_written w ON w.submission_id = s.id
-            WHERE s.team_id = ANY(%(teams)s) AND w.key = t.content->>'input'
-              AND t.content->'texts' ? w.text))
-"""
-"""What teams have at stake in a HIT: they pay for one of its questions, state its target or anything
-in the document that it is, or wrote one of two texts that are compared, be it in a pair of another
-team's private run that they do not state themselves."""
-HAVE_STAKE = f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s"
 NOT_OF_TEAMS = f"AND NOT EXISTS ({STAKE})"
 """Asked only of whom it concerns: to plan these conditions takes longer than all the others take."""
 
@@ -229,7 +200,8 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
     if not standing.may_be_asked:
         return _Turn(False)
     if standing.in_hand is not None:
-        return _Turn(False, Assignment.objects.get(pk=standing.in_hand))
+        held = Assignment.objects.get(pk=standing.in_hand)
+        return _Turn(True) if let_go(held) else _Turn(False, held)
     if resume and standing.begun:
         return _Turn(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
@@ -246,7 +218,8 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
     if not is_open:
         return _Turn(True)
     dealt: int = row[0]
-    if (gold := gold_instead(worker, dealt, track, rate)) is not None:
+    gold = gold_instead(worker, dealt, track, rate)
+    if gold is not None and not has_stake(worker.pk, gold.pk):
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold.pk, of_gold
@@ -279,20 +252,12 @@ def _resumed(worker: Worker, pk: int) -> Assignment | None:
     if not standing.may_be_asked:
         return None
     if standing.in_hand is not None:
-        return Assignment.objects.get(pk=standing.in_hand)
+        held = Assignment.objects.get(pk=standing.in_hand)
+        return None if let_go(held) else held
     begun = Assignment.objects.get(pk=pk)
     if halted_hits(Halt.Scope.ALL).filter(pk=begun.hit_id).exists():
         return None
-    return begun if not _have_stake(standing.teams, begun.hit_id) and revive(begun) else None
-
-
-def _have_stake(teams: list[int] | None, hit: int) -> bool:
-    """Whether teams have a stake in a HIT: somebody may have joined one since they began it."""
-    if teams is None:
-        return False
-    with connection.cursor() as cursor:
-        cursor.execute(HAVE_STAKE, {"teams": teams, "hit": hit})
-        return bool(cursor.fetchone()[0])
+    return begun if revive(begun) else None
 
 
 def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
@@ -376,11 +341,11 @@ def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> boo
 @transaction.atomic
 def revive(assignment: Assignment) -> bool:
     """Whether a lease that ran out was taken up again, which it can be while its place is free
-    (`is_free`).
+    (`is_free`) and no team that its worker has joined has a stake in it.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
-    if row.status != "returned" or not is_free(hit, row):
+    if row.status != "returned" or not is_free(hit, row) or has_stake(row.worker_id, hit.pk):
         return False
     now = clock.now()
     row.move(
@@ -404,6 +369,13 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
         others.count() < hit.max_assignments
         and not others.filter(worker=assignment.worker_id).exists()
     )
+
+
+def let_go(assignment: Assignment) -> bool:
+    """Whether a leased question went back since a team of its worker has come to have a stake in it:
+    they joined one, or theirs submitted something, when they had it in hand.
+    """
+    return has_stake(assignment.worker_id, assignment.hit_id) and give_back(assignment)
 
 
 def give_back(assignment: Assignment) -> bool:

@@ -13,7 +13,8 @@ from django.db import transaction
 
 from annotation.budget.extra import extras_of
 from annotation.budget.late import pay_late
-from annotation.hits.lease import is_free
+from annotation.hits.lease import give_back, is_free
+from annotation.hits.stake import has_stake
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment
 from kbpo import clock
@@ -23,7 +24,8 @@ class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # sent twice; the first one counts
     LATE = "late"  # the lease ran out, and its place is not free any more: paid, and never used
-    LOST = "lost"  # the same, and nothing is paid: it was given back, or the track has no money
+    LOST = "lost"  # the same, and nothing is paid: it was given back, its worker's team has a stake
+    # in it, or the track has no money
 
 
 @transaction.atomic
@@ -32,8 +34,9 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     cannot be used.
 
     A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
-    minute. Nobody is nudged: the next tick settles what came since the last one together, which
-    costs a fraction of settling answer by answer.
+    minute. Whoever has joined a team meanwhile that pays for the question or states what it asks
+    does not judge it: it goes back to be asked of others. Nobody is nudged: the next tick settles
+    what came since the last one together, which costs a fraction of settling answer by answer.
     """
     row = (
         Assignment.objects.select_for_update(of=("self", "hit"))  # locked in this order
@@ -43,6 +46,9 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     if row.status not in ("leased", "returned"):
         return Outcome.ALREADY
     hit = row.hit
+    if has_stake(row.worker_id, hit.pk):
+        give_back(row)
+        return Outcome.LOST
     lost = row.status == "returned" and not is_free(hit, row)
     if lost and row.returned_by != Assignment.ReturnedBy.LEASE:
         return Outcome.LOST

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.hits.stake import has_stake
 from annotation.interfaces.registry import interface_of
 from annotation.labels.accept import responses_of
 from annotation.models import Assignment, Comparison, EarlierAnswer, Question, Response, Signal
@@ -40,8 +41,8 @@ def _is_open(assignment: Assignment, questions: list[Question]) -> bool:
 
 @transaction.atomic
 def change(assignment: Assignment, raw: dict[str, Any]) -> bool:
-    """Whether this answer stands in the place of the one that was sent; not if that counts by now.
-    Raises BadAnswer.
+    """Whether this answer stands in the place of the one that was sent; not if that counts by now, or a team of
+    its worker has come to have a stake in it. Raises BadAnswer.
     """
     row = (
         Assignment.objects.select_for_update(of=("self",))  # before its questions, as in `accept`
@@ -50,7 +51,7 @@ def change(assignment: Assignment, raw: dict[str, Any]) -> bool:
     )
     locked = Question.objects.select_for_update(of=("self",)).filter(hits=row.hit_id)
     questions = list(locked.select_related("target").order_by("pk"))
-    if not _is_open(row, questions):
+    if not _is_open(row, questions) or has_stake(row.worker_id, row.hit_id):
         return False
     parsed = [
         (question, each)

@@ -27,6 +27,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
+from annotation.hits.stake import has_stake
 from annotation.hits.submit import Outcome, submit
 from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
@@ -91,6 +92,12 @@ UNPAID = (
     " not reached us for too long. Tell us, by “Feedback” on your page. Here is the next."
 )
 ANSWERED_ALREADY = "You have answered this one already."
+OF_YOUR_TEAM = (
+    "A team that you belong or belonged to pays for this question or states what it asks: others"
+    " judge it. "
+)
+NOT_TAKEN = OF_YOUR_TEAM + "An answer of yours is not taken and not paid. Here is the next."
+NOT_CHANGED = OF_YOUR_TEAM + "What you answered before it was so stays as it is."
 GIVEN_BACK = "You gave this question back. Here is the next."
 NOTHING_OPEN = "Nothing to judge right now."
 NO_MORE = "There is no more of that kind right now. Choose another, or come back later."
@@ -243,12 +250,12 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
     if request.method == "POST":
         return _answer(request, worker, assignment)
-    if assignment.status == "leased" or lease.revive(assignment):
+    taken_back = lease.let_go(assignment)
+    if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
         lease.renew(assignment)
         return _page(request, assignment, assignment.draft)
-    messages.info(
-        request, _why_lost(assignment) if assignment.status == "returned" else ANSWERED_ALREADY
-    )
+    is_lost = taken_back or assignment.status == "returned"
+    messages.info(request, _why_lost(assignment) if is_lost else ANSWERED_ALREADY)
     return _to_next(request, worker)
 
 
@@ -256,6 +263,8 @@ def _why_lost(assignment: Assignment) -> str:
     """Why a question that somebody had is not theirs any more, and what that means for an answer."""
     if assignment.raw is not None:
         return LATE
+    if has_stake(assignment.worker_id, assignment.hit_id):
+        return NOT_TAKEN
     return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
 
@@ -471,6 +480,9 @@ def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = _mine(worker, token)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate"), action="Your page")
+    if has_stake(worker.pk, assignment.hit_id):
+        messages.info(request, NOT_CHANGED)
+        return redirect("annotate")
     if not can_change(assignment):
         messages.info(request, TOO_LATE)
         return redirect("annotate")

@@ -1,0 +1,56 @@
+"""What the teams of a worker have at stake in a HIT: nobody judges what a team of theirs pays for
+or states.
+"""
+
+from __future__ import annotations
+
+from django.db import connection
+
+STAKE = """
+    SELECT 1
+    FROM annotation_hit_questions oq
+    JOIN annotation_question o ON o.id = oq.question_id
+    JOIN instances_target t ON t.id = o.target_id
+    WHERE oq.hit_id = h.id AND (
+        o.payer_kind = 'submission' AND o.payer_number IN (
+            SELECT s.id FROM submissions_submission s
+            WHERE s.team_id = ANY(%(teams)s))
+        OR EXISTS (
+            SELECT 1 FROM instances_instance i
+            JOIN submissions_prediction p ON p.instance_id = i.id
+            JOIN submissions_submission s ON s.id = p.submission_id
+            WHERE i.target_id = t.id AND s.team_id = ANY(%(teams)s))
+        OR t.kind = 'document' AND EXISTS (
+            SELECT 1 FROM instances_instance i
+            JOIN submissions_prediction p ON p.instance_id = i.id
+            JOIN submissions_submission s ON s.id = p.submission_id
+            WHERE i.document_id = t.document_id
+              AND s.team_id = ANY(%(teams)s))
+        OR t.content ? 'texts' AND EXISTS (
+            SELECT 1 FROM submissions_submission s
+            JOIN generation_written w ON w.submission_id = s.id
+            WHERE s.team_id = ANY(%(teams)s) AND w.key = t.content->>'input'
+              AND t.content->'texts' ? w.text))
+"""
+"""What teams have at stake in a HIT: they pay for one of its questions, state its target or anything
+in the document that it is, or wrote one of two texts that are compared, be it in a pair of another
+team's private run that they do not state themselves."""
+TEAMS = """
+    SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
+    WHERE w.id = %(worker)s
+    UNION
+    SELECT f.team_id FROM accounts_team_former f JOIN annotation_worker w ON w.user_id = f.user_id
+    WHERE w.id = %(worker)s
+"""
+HAS_STAKE = f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s"
+
+
+def has_stake(worker: int | None, hit: int) -> bool:
+    """Whether a team of a worker, be it one that they left, has a stake in a HIT."""
+    with connection.cursor() as cursor:
+        cursor.execute(TEAMS, {"worker": worker})
+        teams = [team for (team,) in cursor.fetchall()]
+        if not teams:
+            return False
+        cursor.execute(HAS_STAKE, {"teams": teams, "hit": hit})
+        return bool(cursor.fetchone()[0])
