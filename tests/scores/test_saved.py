@@ -201,7 +201,9 @@ def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(
     assert "rank among all runs is decided" in ENDED["ranked"]
 
 
-def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(studied: World) -> None:
+def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
+    studied: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reference = set_role(studied.runs["A"], "reference", studied.admin)
     Submission.objects.update(status="scored")
     evaluate(studied.track)
@@ -234,7 +236,11 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(studied:
     assert f"{100 * best.low80:.1f}–{100 * best.high80:.1f}" in by_one
     assert "judge alone makes unnecessary: " in by_one and 'class="iv-alone"' in by_one
     assert by_one == Client().get(f"{address}&helped=best").content.decode()
-    assert Client().get(f"{address}&helped=999").status_code == 404
+    assert by_one == Client().get(f"{address}&helped=0{number}").content.decode()
+    monkeypatch.setattr("kbpo.web.public.board.of_view", None)  # refused before a board is made
+    for wrong in ("999", "x", "-1", "1" * 10, "²"):
+        assert Client().get(f"{address}&helped={wrong}").status_code == 404
+    monkeypatch.undo()
     Submission.objects.filter(pk=reference.pk).update(role="system")
     assert signs_of(studied.track)["references"] == [], "ranks are made again"
 

@@ -46,6 +46,7 @@ from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.desk.quality.experts import waiting_for_experts
 from kbpo.web.desk.reason import why_of
 from kbpo.web.desk.stages import failures, runs, stages
+from kbpo.web.moment import at_one_moment
 from kbpo.web.research.submissions import put_back
 from kbpo.web.research.teams import invite, links, usable, withdraw
 
@@ -61,6 +62,7 @@ NEARLY = Decimal("0.8")
 
 
 @for_admins
+@at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
     """What needs an admin: what is late first, then what failed, then the money."""
     return render(request, "desk/desk.html", _context())

@@ -30,6 +30,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.csv import csv_response
+from kbpo.web.moment import at_one_moment
 
 ZERO = Decimal("0.00")
 KINDS = {
@@ -46,6 +47,7 @@ TEXT: CharField[str, str] = CharField()
 
 
 @for_admins
+@at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
     """Every cent: by track, by what it is for, by worker; caps; an estimate."""
     track = _track(request)

@@ -54,6 +54,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
+from kbpo.web.moment import at_one_moment
 from kbpo.web.public import cite
 from kbpo.web.public.alone import alone_of
 from kbpo.web.public.judges import of_board
@@ -117,6 +118,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @cache_control(no_cache=True)
 @vary_on_cookie
 @conditional_page
+@at_one_moment
 def show(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
     """A track's board; with a number, as that evaluation left it. It carries an ETag, so that a
     reader who comes back is answered without a page; and who is nobody in particular shares one
@@ -151,7 +153,7 @@ def _unpacked(request: HttpRequest, packed: bytes, etag: str) -> HttpResponse:
 
 def _drawn_for(request: HttpRequest, track: Track, view: View) -> HttpResponse:
     shown = of_view(track, view)
-    view = replace(view, helped=_helper(shown, view.helped))
+    view = replace(view, helped=_told_one(shown, view.helped))
     return render(request, "leaderboard.html", context(request, track, view, shown))
 
 
@@ -201,7 +203,7 @@ def read(request: HttpRequest, track: Track) -> View:
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
-    helped = request.GET.get("helped", ALL)
+    helped = _helper(request.GET.get("helped", ALL), track)
     on, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
@@ -284,20 +286,26 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
     }
 
 
-def _helper(shown: Board, asked: str) -> str:
-    """What a board's first column is narrowed by: `PEOPLE`, `ALL`, or the number of a metric or judge;
-    all where that one is not told: of another criterion, or another day, others go best with people.
-    Raises Http404 for one that the track does not have.
+def _helper(asked: str, track: Track) -> str:
+    """What a board's first column is to be narrowed by: `PEOPLE`, `BEST`, `ALL`, or the number of a
+    metric or judge. Raises Http404, before any board is made, for one that the track does not have.
     """
-    each = _each(shown)
-    if asked == BEST:
-        return next(iter(each), ALL)
-    if asked in (PEOPLE, ALL) or asked in each:
+    if asked in (PEOPLE, BEST, ALL):
         return asked
     is_number = asked.isascii() and asked.isdecimal() and len(asked) < 10
-    if is_number and Scorer.objects.filter(pk=asked, corpus=shown.track.corpus_id).exists():
-        return ALL
+    if is_number and Scorer.objects.filter(pk=asked, corpus=track.corpus_id).exists():
+        return str(int(asked))
     raise Http404(f"No metric or judge “{asked[:40]}” helps people on this board.")
+
+
+def _told_one(shown: Board, helped: str) -> str:
+    """The same as this board tells it: all where one is not told by itself, since of another criterion,
+    or another day, others go best with people.
+    """
+    each = _each(shown)
+    if helped == BEST:
+        return next(iter(each), ALL)
+    return helped if helped in (PEOPLE, ALL) or helped in each else ALL
 
 
 def _each(shown: Board) -> dict[str, str]:
@@ -597,6 +605,7 @@ def _finding(rows: Sequence[Row]) -> str:
     return f"{first} stands first; {most} is the most precise."
 
 
+@at_one_moment
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as CSV: the figures of the page, unrounded, one row a system."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
@@ -637,6 +646,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     return csv_response(filename, header, rows)
 
 
+@at_one_moment
 def json(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as JSON, the same as the API's."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)

@@ -23,6 +23,7 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
+from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval
 from kbpo.web.public.client import install_command
 
@@ -41,6 +42,7 @@ def listing(request: HttpRequest) -> HttpResponse:
     return render(request, "track_list.html", {"tracks": ordered})
 
 
+@at_one_moment
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """One track for somebody who has never seen it."""
     track = public_track(slug)

@@ -33,6 +33,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_response
+from kbpo.web.moment import at_one_moment
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import news_of, since_of
 from kbpo.web.research.quote import quote
@@ -78,6 +79,7 @@ class Run:
 
 @never_cache
 @for_researchers
+@at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
     """The page. It says first what waits, then what is new, then everything."""
     team = team_of(request)

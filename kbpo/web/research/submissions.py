@@ -35,6 +35,7 @@ from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream
+from kbpo.web.moment import at_one_moment
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about
@@ -85,6 +86,7 @@ def is_own(request: HttpRequest, submission: Submission) -> bool:
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
+@at_one_moment
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One submission. Its own team sees everything, others its scores."""
     submission = find(request, pk)
@@ -97,6 +99,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "submission.html", told)
 
 
+@at_one_moment
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of the page that changes, for polling."""
     submission = find(request, pk)

@@ -1,0 +1,35 @@
+"""A page is read at one moment: what it tells twice is the same number, whatever is judged or paid
+while it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from django.db import connection, transaction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=HttpResponseBase)
+
+
+def at_one_moment(
+    view: Callable[Concatenate[HttpRequest, P], R],
+) -> Callable[Concatenate[HttpRequest, P], R]:
+    """The view, all of whose queries see the database as it is at the first of them. Only what
+    asks is read so: a view that changes something has to see what others have just changed.
+    """
+
+    @wraps(view)
+    def read(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if request.method not in ("GET", "HEAD") or connection.in_atomic_block:
+            return view(request, *args, **kwargs)
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            return view(request, *args, **kwargs)
+
+    return read

@@ -1,0 +1,61 @@
+"""A page tells one moment: nothing that is judged or paid while it is made contradicts itself."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+
+from kbpo.accounts.models import Team, User
+from kbpo.web.moment import at_one_moment
+from kbpo.web.research import runs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def arrive(name: str) -> None:
+    """Another process commits."""
+    Team.objects.create(name=name, slug=name)
+    connection.close()
+
+
+@at_one_moment
+def counts(request: HttpRequest) -> HttpResponse:
+    """A page that tells the same twice, between which something else comes in."""
+    first = Team.objects.count()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(arrive, f"team-{first}-{request.method}").result()
+    return HttpResponse(f"{first} {Team.objects.count()}")
+
+
+def test_what_a_page_tells_twice_is_one_number_whatever_comes_in_meanwhile() -> None:
+    asked = RequestFactory()
+    assert counts(asked.get("/")).content == b"0 0"
+    assert counts(asked.get("/")).content == b"1 1", "the next one sees what has come"
+    assert counts(asked.post("/")).content == b"2 3", "who changes something sees the last word"
+    assert not connection.in_atomic_block
+
+
+def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a run is judged, the row said 36 of 53 and the news above it 39 of 53."""
+    rosa = User.objects.create_user("rosa", is_researcher=True)
+    team = Team.objects.create(name="Patterns", slug="patterns")
+    team.members.add(rosa)
+    levels, money_of = [], runs.money_of
+
+    def looked(*args: Any) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            levels.append(cursor.fetchone()[0])
+        return money_of(*args)
+
+    monkeypatch.setattr(runs, "money_of", looked)
+    client.force_login(rosa)
+    assert client.get("/runs/").status_code == 200
+    assert levels == ["repeatable read"]
