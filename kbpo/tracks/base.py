@@ -356,6 +356,11 @@ class Judged:
     undisputed: str = ""
     """Why its team cannot dispute it, as a sentence"""
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether people have said what it is, be it neither right nor wrong."""
+        return self.right is not None
+
     def as_json(self) -> dict[str, Any]:
         """The same for programs; a kind adds what its files call things."""
         return {

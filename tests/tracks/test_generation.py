@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.template.loader import render_to_string
 
 from annotation.budget.check_books import check_books
 from annotation.models import Assignment, Question
@@ -23,11 +24,14 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.answers import AnswersTrack
 from kbpo.tracks.generation.load import CannotLoad, load_inputs
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import FACETS, GenerationTrack
 from kbpo.tracks.models import Track
+from kbpo.web.research.judged import describe
+from kbpo.web.templatetags.kbpo import verdict
 from rehearsal.annotators import Crowd
 from rehearsal.browser import Browser
 from rehearsal.opinions import Rated, Shown
@@ -264,3 +268,12 @@ def test_answers_travel_to_the_board(
     spent = balance(track=track, purpose_kind="submission")
     assert spent.spent == Decimal("0.40") * answers
     assert check_books() == []
+    first = Submission.objects.get(pk=runs[0])
+    assert (first.n_items, first.n_item_lines) == (4, 4), "answers are counted by their name"
+    ids = list(first.predictions.values_list("pk", flat=True))
+    told = describe(first, ids, public=False)
+    assert {one.right for one in told} == {None} and sum(one.is_judged for one in told) >= 2
+    said = [verdict(one.right, one.is_judged) for one in told]
+    pages = [render_to_string("components/verdict.html", one) for one in said]
+    assert [">judged<" in page for page in pages] == [one.is_judged for one in told]
+    assert not any(one.is_judged for one in describe(first, ids, public=False, unjudged=ids))

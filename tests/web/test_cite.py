@@ -168,6 +168,9 @@ def test_a_runs_history_is_drawn_with_the_numbers_behind_it(
     numbers = somebody.get(reverse("submission-history", args=[row.pk])).content.decode()
     assert [line["value"] for line in csv.DictReader(io.StringIO(numbers))] == ["0.2", "0.71"]
     assert "@misc{toy-" in page and "evaluations/3/" in page
+    row.estimates.exclude(evaluation__number=3).delete()
+    page = somebody.get(reverse("submission", args=[row.pk])).content.decode()
+    assert "F1 is 71.0 (69.0–73.0) in evaluation 3." in page, "one number was not another before"
     row.is_private = True
     row.save()
     assert somebody.get(reverse("submission-history", args=[row.pk])).status_code == 404

@@ -37,6 +37,11 @@ class Judged(base.Judged):
     text: str
     said: list[Said]
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether people have rated it, under any criterion."""
+        return any(part.value is not None for part in self.said)
+
     def as_json(self) -> dict[str, Any]:
         """With its text, and under each criterion the value and how many people spoke of it."""
         said = {part.label: {"value": part.value, "people": part.n} for part in self.said}

@@ -113,8 +113,8 @@ class GenerationTrack(ContentTrack):
             told = [message.text for message in errors[:1]]
             raise Unusable(" ".join(["The file has no usable output.", *told]))
         return {
-            "outputs": stored,
-            "output_lines": report.relation_lines,
+            self.words.items: stored,
+            f"{self.words.item}_lines": report.relation_lines,
             "set_aside": report.relation_lines - stored,
             "lines": report.lines,
         }

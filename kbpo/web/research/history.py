@@ -37,6 +37,8 @@ class History:
     def finding(self) -> str:
         """What the plot shows, in words."""
         (first, was), (last, now) = self.figures[0], self.figures[-1]
+        if first.number == last.number:
+            return f"{self.quantity.label} is {figure_text(now)} in evaluation {last.number}."
         return (
             f"{self.quantity.label} was {figure_text(was)} in evaluation {first.number} and is"
             f" {figure_text(now)} in evaluation {last.number}."

@@ -392,9 +392,9 @@ def tag(text: str, kind: str = "") -> dict[str, object]:
 
 
 @register.inclusion_tag("components/verdict.html")
-def verdict(right: bool | None) -> dict[str, object]:
-    """✓ right, ✗ wrong or not judged: never colour alone."""
-    return {"right": right}
+def verdict(right: bool | None, is_judged: object = False) -> dict[str, object]:
+    """✓ right, ✗ wrong, judged (what is rated is neither) or not judged: never colour alone."""
+    return {"right": right, "is_judged": is_judged}
 
 
 @register.inclusion_tag("components/empty.html")
