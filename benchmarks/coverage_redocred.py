@@ -162,7 +162,7 @@ def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int])
         n_documents=pool.n_documents,
         inside=np.full(stated, -1, dtype=np.int64),
         marked=np.zeros(stated, dtype=np.bool_),
-        code=np.full(true.size, -1, dtype=np.int64),
+        code=np.where(true < stated, true, -1),
         links=np.zeros((true.size, 2), dtype=np.str_),
         missed=np.bincount(code[~found], minlength=documents.size),
     )
