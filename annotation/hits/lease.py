@@ -201,7 +201,8 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
         return _Turn(False)
     if standing.in_hand is not None:
         held = Assignment.objects.get(pk=standing.in_hand)
-        return _Turn(True) if let_go(held) else _Turn(False, held)
+        gone = standing.teams is not None and let_go(held)
+        return _Turn(True) if gone else _Turn(False, held)
     if resume and standing.begun:
         return _Turn(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
@@ -219,7 +220,7 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
         return _Turn(True)
     dealt: int = row[0]
     gold = gold_instead(worker, dealt, track, rate)
-    if gold is not None and not has_stake(worker.pk, gold.pk):
+    if gold is not None and not (standing.teams and has_stake(worker.pk, gold.pk)):
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold.pk, of_gold

@@ -5,6 +5,9 @@ or states.
 from __future__ import annotations
 
 from django.db import connection
+from django.db.models import Exists, OuterRef, Q
+
+from kbpo.accounts.models import Team
 
 STAKE = """
     SELECT 1
@@ -43,6 +46,16 @@ TEAMS = """
     WHERE w.id = %(worker)s
 """
 HAS_STAKE = f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s"
+
+
+def in_team() -> Q:
+    """Return the condition that an assignment's worker belongs to a team, or belonged to one: most
+    do not, and are spared a statement.
+    """
+    user = OuterRef("worker__user")
+    member = Team.members.through.objects.filter(user=user)
+    former = Team.former.through.objects.filter(user=user)
+    return Q(Exists(member)) | Q(Exists(former))
 
 
 def has_stake(worker: int | None, hit: int) -> bool:

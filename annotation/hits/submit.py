@@ -14,7 +14,7 @@ from django.db import transaction
 from annotation.budget.extra import extras_of
 from annotation.budget.late import pay_late
 from annotation.hits.lease import give_back, is_free
-from annotation.hits.stake import has_stake
+from annotation.hits.stake import has_stake, in_team
 from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, Assignment
 from kbpo import clock
@@ -41,12 +41,13 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     row = (
         Assignment.objects.select_for_update(of=("self", "hit"))  # locked in this order
         .select_related("hit__track")
+        .annotate(in_team=in_team())
         .get(pk=assignment.pk)
     )
     if row.status not in ("leased", "returned"):
         return Outcome.ALREADY
     hit = row.hit
-    if has_stake(row.worker_id, hit.pk):
+    if row.in_team and has_stake(row.worker_id, hit.pk):
         give_back(row)
         return Outcome.LOST
     lost = row.status == "returned" and not is_free(hit, row)

@@ -27,7 +27,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
-from annotation.hits.stake import has_stake
+from annotation.hits.stake import has_stake, in_team
 from annotation.hits.submit import Outcome, submit
 from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
@@ -250,7 +250,7 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
     if request.method == "POST":
         return _answer(request, worker, assignment)
-    taken_back = lease.let_go(assignment)
+    taken_back = assignment.in_team and lease.let_go(assignment)  # type: ignore[attr-defined]
     if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
         lease.renew(assignment)
         return _page(request, assignment, assignment.draft)
@@ -272,7 +272,7 @@ def _mine(worker: Worker, token: str) -> Assignment | None:
     """The assignment with this token if it is this worker's; Http404 if there is none at all."""
     assignments = Assignment.objects.select_related("hit").prefetch_related("hit__questions")
     assignment = get_object_or_404(
-        assignments.annotate(consented=agreed(OuterRef("worker"))), token=token
+        assignments.annotate(consented=agreed(OuterRef("worker")), in_team=in_team()), token=token
     )
     if assignment.worker_id != worker.pk:
         return None
