@@ -263,31 +263,54 @@ class Centred:
                     )
                 )
                 alone = replace(alone, anticipated=float(expected))
-            used, _ = self.own(column)
-            judged = used & ~np.isnan(label)
-            own[column] = replace(alone, half_step=self._half_step(kind, column, judged))
+            own[column] = alone
         if floor:
             found = replace(
                 found,
                 anticipated=self._anticipated(data.pool.columns(kind), self.pi, criterion, found),
                 total_g=total,
             )
-        judged = self.counts[:, None] & ~np.isnan(f)
-        steps = [self._half_step(kind, column, judged[:, column]) for column in range(p.shape[1])]
-        estimate = with_columns(replace(found, half_step=np.array(steps)), own)
+        steps = [self._half_step(kind, column) for column in range(p.shape[1])]
+        estimate = replace(with_columns(found, own), half_step=np.array(steps))
         return where_known(estimate, np.asarray(estimate.n) > 0)
 
-    def _half_step(self, kind: str, column: int, judged: NDArray[np.bool_]) -> float:
-        """What a system's interval is widened by where all but few of its predictions are judged;
-        `judged` (n,) says which rows are. Verdicts of a scale are no steps.
+    def settled(self, kind: str, criterion: str) -> Estimate:
+        """The precision of every system; of one all of whose predictions are judged the truth itself,
+        of which nothing is left to chance, whatever the probability that they were.
+        """
+        if criterion != self.criterion:
+            return self.under(criterion).settled(kind, criterion)
+        found = self.precision(kind, criterion)
+        if criterion in self.data.noise:
+            return found  # ratings say more than what was drawn
+        exact = {}
+        for column in range(len(self.data.systems)):
+            rows, p = self.data.pool.of(kind, column)
+            judged = self.judged_of(column)
+            if not p.any() or not np.isin(rows[p > 0], self.row[judged]).all():
+                continue
+            weight = _spread(rows, p, self.row) * judged
+            exact[column] = Estimate(
+                value=float(weight @ np.nan_to_num(self.said_of(column))),
+                variance=0.0,
+                n=int(np.asarray(found.n)[column]),
+                influence=np.zeros(found.influence.shape[0]),
+            )
+        return with_columns(found, exact)
+
+    def judged_of(self, column: int) -> NDArray[np.bool_]:
+        """(n,) rows that count for a system and have a verdict."""
+        used = self.own(column)[0] if column in self.data.seen else self.counts
+        return np.asarray(used & ~np.isnan(self.said_of(column)))
+
+    def _half_step(self, kind: str, column: int) -> float:
+        """What a system's interval is widened by where all but few of its predictions are judged.
+        Verdicts of a scale are no steps.
         """
         if self.criterion in self.data.error:
             return 0.0
         rows, p = self.data.pool.of(kind, column)
-        known = np.zeros(rows.size, dtype=np.bool_)
-        own = self.row[judged & (_spread(rows, p, self.row) > 0)]
-        known[np.searchsorted(rows, own)] = True
-        return half_step(p, known)
+        return half_step(p, np.isin(rows, self.row[self.judged_of(column)]))
 
     def _anticipated(
         self, p: sparse.sparray, pi: Floats, criterion: str, found: Estimate

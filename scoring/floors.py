@@ -15,6 +15,7 @@ from scipy import sparse
 from estimators import recall as totals
 from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
 from estimators.estimate import Estimate
+from estimators.intervals import half_step
 from estimators.misses import with_misses
 from scoring.arrays import Floats, Matrix
 from scoring.default import Centred
@@ -36,7 +37,9 @@ class Floors:
         if found is None or not _truth(found) > 0:
             return found
         floor = self._of_recall(criterion, found, unit)
-        return replace(found, recall=replace(found.recall, anticipated=floor))
+        step = self._half_steps(criterion, *self._parts(found, unit), unit)
+        told = replace(found.recall, anticipated=floor, half_step=step)
+        return replace(found, recall=told)
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
         """Recall with the facts put in that annotators are reckoned to have missed: `share` is what
@@ -68,19 +71,47 @@ class Floors:
         part = by_recall / _truth(recall)
         own = _scaled(self.arranged.data.pool.p[kind], by_precision) + _scaled(share, part)
         taken = part * np.asarray(recall.recall.value)
+        own = sparse.csr_array(own)
         return replace(
-            both, anticipated=self._floor(criterion, sparse.csr_array(own), taken, both, recall)
+            both,
+            anticipated=self._floor(criterion, own, taken, both, recall),
+            half_step=self._half_steps(criterion, own, taken, "fact"),
         )
 
-    def _of_recall(self, criterion: str, found: totals.Recall, unit: str) -> Floats:
+    def _parts(self, found: totals.Recall, unit: str) -> tuple[sparse.csr_array, Floats]:
+        """What a right prediction adds to each system's recall, and what a true fact of the pool
+        takes from it: r/(T + M), also where r is not printed.
+        """
         share, _ = self.arranged.shares_of(unit)
         truth = _truth(found)
-        taken = (
-            np.asarray(found.totals.systems.value) / truth**2
-        )  # r/(T + M), also where r is not printed
-        return self._floor(
-            criterion, sparse.csr_array(share / truth), taken, found.recall, found, unit
-        )
+        return sparse.csr_array(share / truth), (np.asarray(found.totals.systems.value) / truth**2)
+
+    def _of_recall(self, criterion: str, found: totals.Recall, unit: str) -> Floats:
+        own, taken = self._parts(found, unit)
+        return self._floor(criterion, own, taken, found.recall, found, unit)
+
+    def _half_steps(
+        self, criterion: str, own: sparse.csr_array, taken: Floats, unit: str
+    ) -> Floats:
+        """(m,) what intervals are widened by where nearly all of the pool is judged: half of what
+        one verdict more, of those that are open, moves a number by.
+        """
+        arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit)[1]
+        relation = self.arranged.under("relation").verdicts[:, 0]
+        judged = np.zeros(weight.size, dtype=np.bool_)
+        judged[arranged.row[arranged.counts & ~np.isnan(relation)]] = True
+        steps = np.zeros(taken.size)
+        if not judged.all() and half_step(weight, judged) == 0:
+            return steps
+        by_system = sparse.csc_array(own)
+        for column in range(taken.size):
+            moved = by_system[:, [column]].toarray().ravel()
+            known = np.zeros(weight.size, dtype=np.bool_)
+            known[arranged.row[arranged.judged_of(column)]] = True
+            known = judged & (known | (moved == 0))
+            each = np.nan_to_num(np.abs(moved - taken[column] * weight))  # of no number no step
+            steps[column] = half_step(each, known)
+        return steps
 
     def _floor(
         self,

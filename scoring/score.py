@@ -85,7 +85,7 @@ def default_estimates(
     found: dict[Key, tuple[Estimate, Design]] = {}
     for kind in data.pool.p:
         for criterion in criteria:
-            precision = arranged.precision(kind, criterion)
+            precision = arranged.settled(kind, criterion)
             found[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
             recall = recalls.get(criterion)
             if recall is not None:

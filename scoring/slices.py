@@ -170,7 +170,7 @@ def _scores(
         return
     arranged = Centred(part)
     for criterion in criteria:
-        precision = arranged.precision(cut.kind, criterion)
+        precision = arranged.settled(cut.kind, criterion)
         precision, design = with_noise(arranged, cut.kind, criterion, precision)
         if criterion == guaranteed:
             keep(cut, precision, design)

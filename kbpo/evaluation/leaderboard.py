@@ -65,8 +65,8 @@ class Figure:
 
     @property
     def few(self) -> bool:
-        """Too few judgments to say much."""
-        return self.n_labels < FEW
+        """Too few judgments to say much; all that there can be say all."""
+        return self.n_labels < FEW and not self.exact
 
     @property
     def exact(self) -> bool:

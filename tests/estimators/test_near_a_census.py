@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
+from estimators import recall as totals
+from estimators.anticipated import f1_weights
 from estimators.checks import FloatArray
 from estimators.horvitz_thompson import hajek
 from estimators.intervals import half_step, score_interval
@@ -86,6 +88,57 @@ def test_nor_do_unequal_weights_and_chances_break_it(weights: FloatArray) -> Non
             held[corrected] += chance * ((low <= truth + 1e-12) & (truth - 1e-12 <= high))
     assert held[True].mean() > 0.9 and np.mean(held[True] < 0.8) < 0.05
     assert np.mean(held[False] < 0.8) > 0.2
+
+
+def held_of_ratios(truth: FloatArray, *, corrected: bool) -> dict[str, FloatArray]:
+    """How often recall and F1 of two systems, of seven claims and three facts that nobody found in
+    documents that were all read, lie in their 80 % intervals: all 128 samples by thresholds.
+    """
+    states = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 1], [0, 1]], dtype=np.float64)
+    share, pi, g = states / states.sum(axis=0), np.full(7, 0.87), np.full(7, 0.5)
+    found, true = truth @ states, truth.sum() + 3
+    goal = {"recall": found / true, "f1": 2 * found / (states.sum(axis=0) + true)}
+    held = {name: np.zeros(2) for name in goal}
+    for sample in product((False, True), repeat=7):
+        at = np.array(sample)
+        chance = np.prod(np.where(at, pi, 1 - pi))
+        if not (states[at].sum(axis=0) > 0).all():
+            continue
+        counted = totals.recall(
+            states[at], pi[at], truth[at], g[at], g @ states, g.sum(), [2, 1], 2
+        )
+        counted = totals.with_anticipated(counted, states, pi, g, truth[at], g[at])
+        precision = hajek(share[at], pi[at], truth[at])
+        both = totals.f1(precision, counted.recall, counted.design)
+        of_both = np.array(f1_weights(precision, counted.recall))
+        fact = 1 / (counted.totals.pool.value + 3)
+        step = fact * (states - np.asarray(counted.recall.value))
+        steps = {"recall": step, "f1": of_both[0] * share + of_both[1] * step}
+        for name, estimate in (("recall", counted.recall), ("f1", both)):
+            half = [half_step(np.abs(one), at) for one in steps[name].T] if corrected else 0.0
+            low, high = score_interval(
+                estimate.value,
+                estimate.variance,
+                estimate.n,
+                anticipated=estimate.anticipated,
+                half_step=half,
+            )
+            inside = (low <= goal[name] + 1e-12) & (goal[name] - 1e-12 <= high)
+            held[name] += chance * inside
+    return held
+
+
+def test_nor_do_recall_and_f1_miss_more_often_where_all_documents_are_read() -> None:
+    """Without it F1 is held in 60 to 77 % by most of the truths."""
+    truths = [truth for truth in product((0.0, 1.0), repeat=7) if 2 <= sum(truth) <= 5][::8]
+    held = {
+        corrected: [held_of_ratios(np.array(one), corrected=corrected) for one in truths]
+        for corrected in (True, False)
+    }
+    for name in ("recall", "f1"):
+        of_all = {key: np.array([one[name] for one in some]) for key, some in held.items()}
+        assert of_all[True].min() > 0.78 and of_all[True].mean() > 0.85
+        assert np.mean(of_all[False] < 0.8) > 0.2
 
 
 def test_half_a_step_is_told_by_what_is_left_and_only_where_that_is_little() -> None:

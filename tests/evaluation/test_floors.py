@@ -12,6 +12,7 @@ import pytest
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate
 from kbpo.sampling.documents.draw import settle_documents
+from kbpo.submissions.models import Submission
 from scoring.data import Data
 from scoring.default import Centred
 from scoring.floors import Floors
@@ -77,6 +78,37 @@ def test_the_floors_are_those_of_the_formula(world: World) -> None:
         np.asarray(design.variance(both.influence)) - (1 - design.pi[:n]) @ both.influence[:n] ** 2
     )
     np.testing.assert_allclose(both.anticipated, by_hand(data, own, by_r * r / truth) + documents)
+
+
+def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_allowed_for(
+    world: World,
+) -> None:
+    data = read(world.track)
+    assert (Floors(Centred(data)).recall("relation").recall.half_step == 0).all()  # type: ignore[union-attr]
+    for column in range(2):
+        world.answer(world.sample(Submission.objects.get(pk=data.systems[column]), 1.0))
+    data = read(world.track)
+    left = np.array([3, 20])  # rows of the pool whose questions found no answer
+    f = {
+        name: np.where(np.isin(data.judged, left)[:, None], np.nan, one)
+        for name, one in data.f.items()
+    }
+    arranged = Centred(replace(data, f=f))
+    found = Floors(arranged).recall("relation")
+    assert found is not None
+    truth = found.totals.pool.value + found.unseen.value
+    share, r = arranged.shares[0].toarray(), np.asarray(found.recall.value)
+    moved = np.abs(share / truth - np.outer(arranged.shares[1], r / truth))[left]
+    expected = 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0)
+    assert (expected > 0).all()
+    np.testing.assert_allclose(found.recall.half_step, expected)
+    precision = arranged.precision("instance", "relation")
+    p = np.asarray(precision.value)
+    both = Floors(arranged).f1("instance", "relation", precision, found)
+    by_p, by_r = 2 * r**2 / (p + r) ** 2, 2 * p**2 / (p + r) ** 2
+    own = data.pool.p["instance"].toarray() * by_p + share * by_r / truth
+    moved = np.abs(own - np.outer(arranged.shares[1], by_r * r / truth))[left]
+    np.testing.assert_allclose(both.half_step, 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0))
 
 
 def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: World) -> None:

@@ -210,6 +210,34 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     assert 0.70 < np.mean([one for some in hits.values() for one in some]) < 0.97
 
 
+def test_a_slice_that_happened_to_be_judged_whole_is_known(world: World) -> None:
+    """Nothing of it is left to chance, with whatever probability it was asked: no interval from 0 to
+    50 beside one claim of which one is judged.
+    """
+    world.answer(world.sample(world.system("whole", lambda one: True)))
+    data, rng = read_data(world.track), np.random.default_rng(7)
+    every = {cut.key: np.flatnonzero(cut.inside) for cut in cuts(world.track, data)}
+    true = {
+        (one.slice, one.score.criterion): one.score.value
+        for one in slice_scores(world.track, data)
+        if one.score.quantity == data.mean
+    }
+    whole = 0
+    for _ in range(30):
+        half = half_asked(data, rng, chance=0.9)
+        for one in slice_scores(world.track, half):
+            score = one.score
+            if score.quantity != data.mean:
+                continue
+            is_whole = bool(half.inclusion.counts[data.pool.target[every[one.slice]]].all())
+            assert is_whole == (score.low95 == score.high95), one
+            if is_whole:
+                whole += 1
+                assert score.variance == 0
+                assert score.value == pytest.approx(true[one.slice, score.criterion])
+    assert whole > 10
+
+
 def test_a_rule_reads_back_as_it_was_said() -> None:
     raw = {
         "predicate": [WORKS],
