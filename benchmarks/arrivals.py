@@ -68,18 +68,18 @@ Path = list[Arrival]
 def worlds() -> dict[str, World]:
     """Return the runs under each distribution."""
     pool = redocred.read(redocred.names())
-    stated = slice(0, pool.n_stated)
-    subject, object_ = redocred.entities(pool.keys[stated])
+    predicted = slice(0, pool.n_predicted)
+    subject, object_ = redocred.entities(pool.keys[predicted])
     one = World(
-        P=pool.p["instance"][stated],
-        member=pool.member[stated],
-        true=pool.true[stated],
-        target=np.unique(pool.target[stated], return_inverse=True)[1],
+        P=pool.p["instance"][predicted],
+        member=pool.member[predicted],
+        true=pool.true[predicted],
+        target=np.unique(pool.target[predicted], return_inverse=True)[1],
         team=np.unique(pool.teams, return_inverse=True)[1],
-        confidence=pool.confidence[stated],
-        predicate=pool.predicate[stated],
-        types=np.unique(pool.types[stated], axis=0, return_inverse=True)[1].ravel(),
+        confidence=pool.confidence[predicted],
+        predicate=pool.predicate[predicted],
+        types=np.unique(pool.types[predicted], axis=0, return_inverse=True)[1].ravel(),
         subject=subject,
         object=object_,
     )
-    return {kind: replace(one, P=pool.p[kind][stated]) for kind in KINDS}
+    return {kind: replace(one, P=pool.p[kind][predicted]) for kind in KINDS}

@@ -4,7 +4,7 @@ precision or recall?
 usage: python benchmarks/as_told.py [REPEATS] [DOCUMENTS] [SEED]     (default: 400 repeats, 60 documents, seed 1)
 
 The newspaper of the demo and its ten systems. Whatever anybody may be asked is asked once: every
-document is read in full, and every pair that a system states is judged, in a document that was read
+document is read in full, and every pair that a system predicts is judged, in a document that was read
 and in one that was not; by three people each, on what the pages show (the payloads of the track and
 the parsers of the interfaces, without HTTP). They mark only the kinds of names that they were told
 of; where what the text says is not to be chosen they flag the question or take what stands nearest,
@@ -164,7 +164,7 @@ class Newspaper:
         return values, {pair: some for pair, some in chosen.items() if some}
 
     def say(self, key: str, pages: str, *, read: bool) -> tuple[Said, set]:
-        """What people say of all that systems state in a document, and its relations as it was
+        """What people say of all that systems predict in a document, and its relations as it was
         read.
         """
         values, known = self.read(key, pages) if read else ({}, {})
@@ -261,7 +261,7 @@ def form_of(payload, pages: str) -> Form:
 
 
 class Answers:
-    """What people say on some pages, as arrays: of each prediction and of each stated fact, in a
+    """What people say on some pages, as arrays: of each prediction and of each predicted fact, in a
     document that was not read and in one that was; and the facts that reading finds.
     """
 
@@ -295,7 +295,7 @@ class Answers:
                 self.truth.append(true)
         self.target = np.array([row[0] for row in rows])
         self.said = np.array([row[1:] for row in rows])  # rows, read or not, criterion
-        self.of_fact = np.array([of_fact[fact] for fact in world.stated]).T
+        self.of_fact = np.array([of_fact[fact] for fact in world.predicted]).T
         self.system, self.document = np.array(self.system), np.array(self.document)
         self.truth, self.n_targets = np.array(self.truth), len(targets)
 

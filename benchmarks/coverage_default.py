@@ -72,11 +72,11 @@ class Setting(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some of the runs: the pool of the instances that they state, and what the model is told."""
+    """Some of the runs: the pool of the instances that they predict, and what the model is told."""
 
     pool: ServicePool
-    stated: Array
-    """Rows of the whole pool that one of them states"""
+    predicted: Array
+    """Rows of the whole pool that one of them predicts"""
     features: Features
     fold: Array
 
@@ -107,10 +107,10 @@ class Runs:
                 p={kind: sparse.csr_array(p[:, at]) for kind, p in whole.p.items()},
                 confidence=sparse.csr_array(whole.confidence[:, at]),
             )
-            stated = np.flatnonzero(np.asarray(pool.member.sum(axis=1)).ravel() > 0)
-            told = guesses.claims(pool, stated, pool.member, pool.confidence).features()
-            fold = self.fold[pool.target[stated]]
-            self._columns[columns] = Columns(pool, stated, told, fold)
+            predicted = np.flatnonzero(np.asarray(pool.member.sum(axis=1)).ravel() > 0)
+            told = guesses.claims(pool, predicted, pool.member, pool.confidence).features()
+            fold = self.fold[pool.target[predicted]]
+            self._columns[columns] = Columns(pool, predicted, told, fold)
         return self._columns[columns]
 
 
@@ -162,12 +162,14 @@ class Board:
         """The service's guess of every instance, and how errors of a target go together."""
         some, whole = self.runs.of(columns), self.runs.whole
         g = np.full(whole.instance.size, 0.5)
-        known = np.where(self.counts[whole.target[some.stated]], self.label[some.stated], np.nan)
+        known = np.where(
+            self.counts[whole.target[some.predicted]], self.label[some.predicted], np.nan
+        )
         if np.count_nonzero(~np.isnan(known)) < guesses.LEAST:
             return g, 1.0
         self.fitted = model.fit(some.features, known, some.fold, start=self.fitted)
-        g[some.stated] = self.fitted.g
-        judged = some.stated[~np.isnan(known)]
+        g[some.predicted] = self.fitted.g
+        judged = some.predicted[~np.isnan(known)]
         member = some.pool.member[judged]
         rho = model.correlation(self.label[judged], g[judged], whole.target[judged], member)
         return g, rho
@@ -230,7 +232,7 @@ class Board:
         self, columns: tuple[int, ...], mine: Array, p: Array, row: Array, g: Array, rho: float
     ) -> float:
         """The variance that the model expects of a run's number, as the service reckons it."""
-        whole, stated = self.runs.whole, self.runs.of(columns).stated
+        whole, predicted = self.runs.whole, self.runs.of(columns).predicted
         counts, names = self.counts, whole.target[mine]
         known = counts[names]
         if not known.any():
@@ -256,7 +258,7 @@ class Board:
             n_targets=at.size,
             design=design,
         )
-        judged = stated[counts[whole.target[stated]]]
+        judged = predicted[counts[whole.target[predicted]]]
         return float(
             horvitz_thompson.anticipated_variance(
                 p,

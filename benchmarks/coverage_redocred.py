@@ -96,7 +96,7 @@ def data_of(
     pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any], label: Any, documents: Any
 ) -> Data:
     """What the service would have read from its database, had it drawn and judged this."""
-    m, stated = len(pool.names), whole.instance.size
+    m, predicted = len(pool.names), whole.instance.size
     targets = np.unique(whole.target[np.unique(np.concatenate([one for one, _ in drawn.values()]))])
     missed = np.ones(whole.target_id.size)
     for kind, (_, owner) in drawn.items():
@@ -122,7 +122,7 @@ def data_of(
     )
     judged = np.flatnonzero(chance.counts[whole.target])
     f = np.tile(label[judged][:, None], (1, m))
-    known = np.full(stated, np.nan)
+    known = np.full(predicted, np.nan)
     known[judged] = label[judged]
     found = Lesson(whole, "coverage", {}).guess(known)
     return Data(
@@ -146,23 +146,23 @@ def data_of(
 
 def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int]) -> Facts:
     """What recall needs where some runs are on the board and some documents were read."""
-    stated = whole.instance.size
+    predicted = whole.instance.size
     true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
     found = pool.member[true][:, columns].any(axis=1)
     code = np.searchsorted(documents, pool.document[true])
     return Facts(
-        fact=np.arange(stated),
-        in_scope=np.ones(stated, dtype=np.bool_),
-        pool_weight=np.ones(stated),
-        stated=pool.member[:stated][:, columns],
+        fact=np.arange(predicted),
+        in_scope=np.ones(predicted, dtype=np.bool_),
+        pool_weight=np.ones(predicted),
+        predicted=pool.member[:predicted][:, columns],
         document=code,
         predicate=pool.predicate[true],
         found=found,
         n_annotated=documents.size,
         n_documents=pool.n_documents,
-        inside=np.full(stated, -1, dtype=np.int64),
-        marked=np.zeros(stated, dtype=np.bool_),
-        code=np.where(true < stated, true, -1),
+        inside=np.full(predicted, -1, dtype=np.int64),
+        marked=np.zeros(predicted, dtype=np.bool_),
+        code=np.where(true < predicted, true, -1),
         links=np.zeros((true.size, 2), dtype=np.str_),
         missed=np.bincount(code[~found], minlength=documents.size),
     )
@@ -184,7 +184,7 @@ def folding(documents: Any) -> KnownDocuments:
 
 def truths(pool: Pool) -> dict[tuple[str, str], Any]:
     """(quantity, distribution) -> the true number of every system."""
-    recall = pool.recall()  # each fact is stated once here
+    recall = pool.recall()  # each fact is predicted once here
     truth: dict[tuple[str, str], Any] = {("recall", "instance"): recall}
     truth["instance_recall", "instance"] = recall
     for kind in KINDS:
@@ -195,25 +195,25 @@ def truths(pool: Pool) -> dict[tuple[str, str], Any]:
 
 
 def service_pool(pool: Pool) -> ServicePool:
-    """The pool as the service holds it: stated instances only."""
-    stated, m = pool.n_stated, len(pool.names)
-    target_id, code = np.unique(pool.target[:stated], return_inverse=True)
-    member = pool.member[:stated]
-    subject, object_ = redocred.entities(pool.keys[:stated])
-    confidence = np.where(member, np.nan_to_num(pool.confidence[:stated], nan=1.0), 0.0)
+    """The pool as the service holds it: predicted instances only."""
+    predicted, m = pool.n_predicted, len(pool.names)
+    target_id, code = np.unique(pool.target[:predicted], return_inverse=True)
+    member = pool.member[:predicted]
+    subject, object_ = redocred.entities(pool.keys[:predicted])
+    confidence = np.where(member, np.nan_to_num(pool.confidence[:predicted], nan=1.0), 0.0)
     return ServicePool(
         systems=list(range(m)),
         teams=[sorted(set(pool.teams)).index(team) for team in pool.teams],
-        instance=np.arange(stated),
+        instance=np.arange(predicted),
         target=code.astype(np.int64),
         target_id=target_id,
         u=np.zeros(target_id.size),
-        document=pool.document[:stated],
-        predicate=pool.predicate[:stated],
-        types=np.array([f"{a}|{b}" for a, b in pool.types[:stated]], dtype=np.str_),
+        document=pool.document[:predicted],
+        predicate=pool.predicate[:predicted],
+        types=np.array([f"{a}|{b}" for a, b in pool.types[:predicted]], dtype=np.str_),
         subject=subject,
         object=object_,
-        p={kind: sparse.csr_array(pool.p[kind][:stated]) for kind in KINDS},
+        p={kind: sparse.csr_array(pool.p[kind][:predicted]) for kind in KINDS},
         confidence=sparse.csr_array(confidence),
     )
 

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import arrivals, stated, tables
+from benchmarks import arrivals, predicted, tables
 from estimators import recall as recalls
 from estimators.design import Design
 
@@ -123,7 +123,7 @@ def together(pool, g):
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     rng = np.random.default_rng(20)
-    pool = stated.load()
+    pool = predicted.load()
     g = pool.model(rng)
     table = [
         row for n in DOCUMENTS for q in QUESTIONS for row in measure(pool, g, n, q, repeats, rng)

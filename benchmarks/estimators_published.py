@@ -54,7 +54,7 @@ class Population:
     """The runs under one distribution: P and membership (N, m), truth (N,), Σ p_i p_j, and the gold
     standard's rows.
 
-    `gold` holds, for every true instance, its row among the N, or −1 where no run states it.
+    `gold` holds, for every true instance, its row among the N, or −1 where no run predicts it.
     """
 
     P: np.ndarray
@@ -84,16 +84,16 @@ class Population:
 def populations() -> dict[str, Population]:
     """Return the runs under each distribution."""
     pool = redocred.read(redocred.names())
-    stated = slice(0, pool.n_stated)
-    true = pool.true[stated]
+    predicted = slice(0, pool.n_predicted)
+    true = pool.true[predicted]
     gold = np.concatenate([np.flatnonzero(true), np.full(int(pool.true.sum() - true.sum()), -1)])
     team = np.unique(pool.teams, return_inverse=True)[1]
     found = {}
     for kind in KINDS:
-        P = pool.p[kind][stated]
+        P = pool.p[kind][predicted]
         overlap = distributions.overlap(P)
         found[kind] = Population(
-            P, pool.member[stated], true, overlap, np.cumsum(P, axis=0), gold, team
+            P, pool.member[predicted], true, overlap, np.cumsum(P, axis=0), gold, team
         )
     return found
 

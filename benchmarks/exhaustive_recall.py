@@ -52,7 +52,7 @@ ANNOTATORS = {"perfect": 1.0, "3 × 0.8": MENTION_RECALL}
 
 class World:
     """The truth as arrays: mentions, gold relations between them, facts, and what each system
-    states.
+    predicts.
     """
 
     def __init__(self, n_documents: int, seed: int) -> None:
@@ -74,18 +74,18 @@ class World:
         self._read_names(documents, mention)
 
     def _read_runs(self, runs, gold, facts, place) -> None:
-        """The facts that systems state: one row each, with its document, its truth, and who states
+        """The facts that systems predict: one row each, with its document, its truth, and who predicts
         it.
         """
         rows: dict[object, int] = {}
-        stated = []
+        predicted = []
         for column, run in enumerate(runs):
             for one in run.predictions:
                 fact = gold.fact(one.document, one.subject, one.predicate, one.object)
-                stated.append((rows.setdefault(fact, len(rows)), column))
+                predicted.append((rows.setdefault(fact, len(rows)), column))
         self.members = np.zeros((len(rows), len(runs)))
-        self.members[tuple(np.array(stated).T)] = 1
-        self.facts, self.stated = list(facts), list(rows)
+        self.members[tuple(np.array(predicted).T)] = 1
+        self.facts, self.predicted = list(facts), list(rows)
         self.true = np.array([float(fact in facts) for fact in rows])
         self.row_document = np.array([place[fact[0]] for fact in rows])
         self.row_fact = np.array([facts.get(fact, -1) for fact in rows])
@@ -152,7 +152,7 @@ def draw(world: World, design: str, n: int, settled, rng: np.random.Generator):
 
 def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator, said=None):
     """Recall as annotation finds it, the share that it finds, and recall with what it misses put
-    right. `said` is what people say of each stated fact (NaN: they gave it up); the truth if it is
+    right. `said` is what people say of each predicted fact (NaN: they gave it up); the truth if it is
     not told.
     """
     said = world.true if said is None else said

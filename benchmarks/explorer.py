@@ -4,7 +4,7 @@ kind of request.
 usage: python -m benchmarks.explorer [--predictions 1000000] [--documents 100000] [--judged 5000]
                                      [--repeats 20]
 
-The run, a second one that states a tenth of it, and their judgments are made up in a database of
+The run, a second one that predicts a tenth of it, and their judgments are made up in a database of
 their own, on the server that the settings name (our own one if none). Requests go through Django's
 client, so that what is timed is the server's work alone: access, queries, page. The first request
 is told apart: it is the one that finds nothing kept. Words of the texts are as frequent as words are

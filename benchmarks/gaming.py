@@ -105,7 +105,9 @@ def apart(upload: Upload) -> tuple[Estimate, int]:
     fresh, sampled = label[~exact], p[rows][~exact] / chance[~exact]
     g = (sampled @ fresh + 0.5 * p[0]) / (sampled.sum() + p[0]) if fresh.size else 0.5
     guess = np.full(rows.size, g)
-    found = horvitz_thompson.centred(p[rows], chance, label, guess, g, target=target, exact=exact)
+    found = horvitz_thompson.centred(
+        p[rows], chance, label, guess, g, target=target, certainty=exact
+    )
     code = np.unique(upload.target[unseen], return_inverse=True)[1]
     constant = np.full(unseen.size, g)
     floor = horvitz_thompson.anticipated_variance(

@@ -95,7 +95,7 @@ def compare(demo: Demo, pool: redocred.Pool) -> None:
 
 
 def _tell_documents(demo: Demo, pool: redocred.Pool) -> None:
-    """Prints what the documents drawn hold of what no system states: all recalls rest on this one
+    """Prints what the documents drawn hold of what no system predicts: all recalls rest on this one
     draw.
     """
     keys = list(
@@ -113,7 +113,7 @@ def _tell_documents(demo: Demo, pool: redocred.Pool) -> None:
     error = math.sqrt((1 - inside.size / missed.size) * inside.var(ddof=1) / inside.size)
     z = (inside.mean() - missed.mean()) / error
     print(
-        f"Facts that no system states: {missed.mean():.1f} a document, {inside.mean():.1f} in the"
+        f"Facts that no system predicts: {missed.mean():.1f} a document, {inside.mean():.1f} in the"
         f" {inside.size} that were drawn, {abs(z):.1f} standard errors"
         f" {'more' if z > 0 else 'fewer'}; all recalls move with this draw together"
     )

@@ -184,7 +184,7 @@ def through_documents(
 def tested_by_documents(
     world: World, i: int, run: np.ndarray, of_target: np.ndarray, read: np.ndarray
 ) -> float:
-    """Return the p-value of a run against the documents in which run i states something."""
+    """Return the p-value of a run against the documents in which run i predicts something."""
     states, base = world.member[:, i] > 0, nearest(world, run)
     count, both, near = (
         np.bincount(world.target[some], minlength=of_target.size)
@@ -242,7 +242,7 @@ def treated(board: Board, i: int, half_width: float) -> tuple[float, bool]:
     target = np.unique(names[known], return_inverse=True)[1]
     found = horvitz_thompson.centred(
         p[known], chance[known], world.true[own][known], g[known], float(p @ g),
-        target=target, exact=exact[known],
+        target=target, certainty=exact[known],
     )  # fmt: skip
     fresh = known & ~exact
     if fresh.any():
@@ -320,7 +320,7 @@ def main(repeats: int) -> None:
     tables.show(
         "leaked_answers_documents",
         ["made by", "documents", *(f"{used:.0%} used" for used in USED), "honest", "p ≤ 0.001"],
-        through_documents(world, pool.document[: pool.n_stated], 4 * repeats, rng),
+        through_documents(world, pool.document[: pool.n_predicted], 4 * repeats, rng),
     )
     print("\nErrors in points, ±5 at 80 %, instance")
     tables.show(

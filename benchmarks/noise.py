@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import stated, tables
+from benchmarks import predicted, tables
 from estimators.horvitz_thompson import centred
 from estimators.noise import expert_probabilities, ppi
 from estimators.votes import dawid_skene
@@ -149,7 +149,7 @@ def measure(setting, kind, repeats, rng):
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     rng = np.random.default_rng(22)
-    setting = Setting(stated.load(), rng)
+    setting = Setting(predicted.load(), rng)
     table = [row for kind in ("even", "plausible") for row in measure(setting, kind, repeats, rng)]
     print(f"28 runs, about {QUESTIONS} targets asked, {repeats} repeats, nominal {LEVEL}\n")
     header = [

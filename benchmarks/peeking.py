@@ -178,9 +178,9 @@ def of_real_runs(pool):
     for n in (100, 200, 300, 500, 1000):
         told = []
         for column in range(pool.member.shape[1]):
-            stated = pool.member[:, column]
-            if stated.sum() > 1.1 * n:
-                size, right = int(stated.sum()), int(pool.true[stated].sum())
+            predicted = pool.member[:, column]
+            if predicted.sum() > 1.1 * n:
+                size, right = int(predicted.sum()), int(pool.true[predicted].sum())
                 told.append(ever_wrong(size, right, watched(n, size)))
         if told:
             yield [f"{n}, real", len(told), *summary(told)]

@@ -11,7 +11,7 @@ direct            true facts of the run over true facts, in the annotated docume
 θν per system     with a mixture for each run (3.4.3); what its draws cannot reach counts as nothing
 totals            T_i / (T + M): difference estimates with g from the labels, M from the documents
 … regression      M by regression on the document's length and its Σ g
-… document route  the documents' own labels of what was stated count too, as clusters
+… document route  the documents' own labels of what was predicted count too, as clusters
 
 `error` is the root mean square error over runs and repeats, in points; `documents` how many
 documents the direct ratio would need for the same error; coverage is that of nominal 80 %
@@ -55,7 +55,7 @@ WAYS = (
 
 @dataclass(frozen=True)
 class World:
-    """Statements of the pool, one row each, and the documents: true facts that nobody states, and
+    """Statements of the pool, one row each, and the documents: true facts that nobody predicts, and
     length.
     """
 
@@ -88,7 +88,7 @@ class Labels:
 def load() -> World:
     """Return the world of all runs."""
     pool = redocred.read(redocred.names())
-    n = pool.n_stated
+    n = pool.n_predicted
     P, member = pool.p["instance"][:n], pool.member[:n].astype(float)
     target = np.unique(pool.target[:n], return_inverse=True)[1]
     return World(

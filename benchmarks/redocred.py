@@ -31,8 +31,8 @@ class Pool:
     names: list[str]
     teams: list[str]
     keys: list[tuple[str, ...]]
-    """(u + missed) instances: first those that a system states, then gold instances that none
-    states"""
+    """(u + missed) instances: first those that a system predicts, then gold instances that none
+    predicts"""
     true: NDArray[np.float64]
     member: NDArray[np.bool_]
     """(u + missed, m)"""
@@ -43,14 +43,14 @@ class Pool:
     """Code of the unordered pair of mentions"""
     predicate: NDArray[np.int64]
     confidence: NDArray[np.float64]
-    """(u + missed, m), NaN where not stated"""
+    """(u + missed, m), NaN where not predicted"""
     n_documents: int
     types: NDArray[np.int64]
     """(u + missed, 2) codes of subject and object type"""
 
     @property
-    def n_stated(self) -> int:
-        """Instances that some system states."""
+    def n_predicted(self) -> int:
+        """Instances that some system predicts."""
         return int(self.member.any(axis=1).sum())
 
     def precision(self, kind: str) -> NDArray[np.float64]:
@@ -89,8 +89,8 @@ def read(chosen: list[str]) -> Pool:
     """The pool of some systems."""
     gold = {tuple(row[:COLUMNS]) for row in rows(DATA / "gold.tsv.gz")}
     claims = {name: rows(DATA / "systems" / f"{name}.instances.tsv.gz") for name in chosen}
-    stated = sorted({tuple(row[:COLUMNS]) for claim in claims.values() for row in claim})
-    keys = stated + sorted(gold - set(stated))
+    predicted = sorted({tuple(row[:COLUMNS]) for claim in claims.values() for row in claim})
+    keys = predicted + sorted(gold - set(predicted))
     at = {key: i for i, key in enumerate(keys)}
     kind_of_mention, documents = _mentions()
     member = np.zeros((len(keys), len(chosen)), dtype=np.bool_)

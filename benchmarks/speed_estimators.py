@@ -75,7 +75,7 @@ class Spent:
 
 
 def simulate(m: int, n: int, rng: np.random.Generator) -> Predictions:
-    """Return predictions of m systems, n in all; an instance is the more often stated the more
+    """Return predictions of m systems, n in all; an instance is the more often predicted the more
     popular it is.
     """
     size = n // m
@@ -92,7 +92,7 @@ def simulate(m: int, n: int, rng: np.random.Generator) -> Predictions:
 
 
 class Arrays:
-    """The side of `estimators/`: sparse P over the instances that anybody states."""
+    """The side of `estimators/`: sparse P over the instances that anybody predicts."""
 
     def __init__(self, given: Predictions) -> None:
         self.given, self.m = given, len(given.of)

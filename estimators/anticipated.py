@@ -2,7 +2,7 @@
 from collapsing.
 
 :func:`estimators.horvitz_thompson.anticipated_variance` is the same for precision, whose terms all
-have one sign and one criterion. A term of recall is the prediction as its system states it, less
+have one sign and one criterion. A term of recall is the prediction as its system predicts it, less
 its share of all true facts.
 """
 
@@ -63,7 +63,7 @@ class Belief:
         ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} d_i]² + (1 − ρ) Σ_{x∈τ} d_i²}`` with d_i² the variance
         that g and g° give the bracket: ``u² g(1−g) + (s v)² g°(1−g°) − 2 u s v g(1−g°)``, f never
         above f°. Predictions of a target are taken to err together to the extent ρ whatever the
-        signs of their terms: those that others state exclude rather than support each other, and
+        signs of their terms: those that others predict exclude rather than support each other, and
         count with the other sign.
 
         Parameters

@@ -37,7 +37,7 @@ def weights(
 
     |rel(x)| counts the system's predictions with x's predicate, |subj(x)| those about x's subject
     entity, and
-    |subj-relns(x)| the distinct (predicate, object entity) pairs that it states of that subject
+    |subj-relns(x)| the distinct (predicate, object entity) pairs that it predicts of that subject
     entity.
 
     Parameters
@@ -65,7 +65,7 @@ def weights(
 
     Examples
     --------
-    Entity 0 has two predictions, entity 1 one; predicate 0 is stated twice, predicate 1 once.
+    Entity 0 has two predictions, entity 1 one; predicate 0 is predicted twice, predicate 1 once.
 
     >>> facts = dict(subject=[0, 0, 1], predicate=[0, 1, 0], object=[5, 6, 7])
     >>> weights("relation", **facts).tolist()
@@ -191,7 +191,7 @@ def _group_sizes(group: IntArray) -> FloatArray:
 
 
 def _distinct_facts(subject: IntArray, predicate: IntArray, object: IntArray) -> FloatArray:
-    """Return, for every row, how many distinct (predicate, object) pairs are stated of its
+    """Return, for every row, how many distinct (predicate, object) pairs are predicted of its
     subject.
     """
     if not len(subject):

@@ -51,7 +51,7 @@ def unseen(
     features: ArrayLike | None = None,
     feature_totals: ArrayLike | None = None,
 ) -> Estimate:
-    """Return M, the number of true facts in all documents that no submission states.
+    """Return M, the number of true facts in all documents that no submission predicts.
 
     ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus what
     a weighted regression of M_d on them expects of the documents not drawn (the generalised

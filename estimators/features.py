@@ -1,4 +1,4 @@
-"""Features of predictions for the model g, from what is free: who states them, how sure of it, and
+"""Features of predictions for the model g, from what is free: who predicts them, how sure of it, and
 what else.
 """
 
@@ -136,7 +136,7 @@ def features(
     Parameters
     ----------
     membership : (n, m) array or scipy.sparse
-        Which systems state each of the n predictions of the pool; every row is stated by one at
+        Which systems predict each of the n predictions of the pool; every row is predicted by one at
         least.
     target : (n,) integer array
         Target of each row.
@@ -170,18 +170,18 @@ def features(
     >>> found.names[:3], found.matrix.toarray()[:, :3].tolist()
     (('1', 'system 0', 'system 1'), [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
     """
-    stated = _stated(membership)
-    n, m = stated.shape
+    predicted = _predicted(membership)
+    n, m = predicted.shape
     code = checks.codes("target", target, n)
     teams = np.arange(m) if team is None else checks.codes("team", team, m)
     parts = [
         _Columns("1", [""], sparse.csr_array(np.ones((n, 1)))),
-        _Columns("system", [f" {j}" for j in range(m)], stated),
-        _votes(stated, teams),
-        _crowd(stated, code, predicate, subject, object),
+        _Columns("system", [f" {j}" for j in range(m)], predicted),
+        _votes(predicted, teams),
+        _crowd(predicted, code, predicate, subject, object),
     ]
     if confidence is not None:
-        parts.append(_standing(stated, confidence))
+        parts.append(_standing(predicted, confidence))
     for family, codes in (("predicate", predicate), ("types", types)):
         if codes is not None:
             parts.append(_indicators(family, checks.codes(family, codes, n)))
@@ -198,30 +198,33 @@ def features(
     )
 
 
-def _stated(membership: Matrix) -> sparse.csr_array:
-    stated = sparse.csr_array(
+def _predicted(membership: Matrix) -> sparse.csr_array:
+    predicted = sparse.csr_array(
         membership, dtype=np.float64, copy=True
     )  # what follows changes it in place
-    checks.non_negative("membership", stated.data)
-    stated.eliminate_zeros()
-    stated.sum_duplicates()
-    for row in np.flatnonzero(np.diff(stated.indptr) == 0):
+    checks.non_negative("membership", predicted.data)
+    predicted.eliminate_zeros()
+    predicted.sum_duplicates()
+    for row in np.flatnonzero(np.diff(predicted.indptr) == 0):
         raise ValueError(f"membership must have a system in every row; row {row} has none")
-    stated.data[:] = 1.0
-    return stated
+    predicted.data[:] = 1.0
+    return predicted
 
 
-def _votes(stated: sparse.csr_array, team: IntArray) -> _Columns:
+def _votes(predicted: sparse.csr_array, team: IntArray) -> _Columns:
     """Return the logarithms of how many systems, and of how many teams, state each row."""
     chooser = sparse.csr_array((np.ones(team.size), (np.arange(team.size), team)))
-    systems, teams = np.diff(stated.indptr), np.diff(sparse.csr_array(stated @ chooser).indptr)
+    systems, teams = (
+        np.diff(predicted.indptr),
+        np.diff(sparse.csr_array(predicted @ chooser).indptr),
+    )
     return _Columns(
         "votes", [" systems", " teams"], sparse.csr_array(np.log(np.column_stack([systems, teams])))
     )
 
 
 def _crowd(
-    stated: sparse.csr_array,
+    predicted: sparse.csr_array,
     target: IntArray,
     predicate: ArrayLike | None,
     subject: ArrayLike | None,
@@ -231,7 +234,7 @@ def _crowd(
     of its object.
     """
     n = target.size
-    votes = np.diff(stated.indptr).astype(np.float64)
+    votes = np.diff(predicted.indptr).astype(np.float64)
     on_target = np.bincount(target, weights=votes)[target]
     columns = {
         " rows of target": np.log(np.bincount(target)[target]),
@@ -254,17 +257,17 @@ def _crowd(
     return _Columns("crowd", list(columns), sparse.csr_array(table))
 
 
-def _standing(stated: sparse.csr_array, confidence: Matrix) -> _Columns:
+def _standing(predicted: sparse.csr_array, confidence: Matrix) -> _Columns:
     """Return where each confidence stands among its system's: from −1 (least) to 1 (most), 0 in the
     middle.
     """
-    place = stated.tocsc()
+    place = predicted.tocsc()
     place.sort_indices()
     sure = _confidences(place, confidence)
-    for j in range(stated.shape[1]):
+    for j in range(predicted.shape[1]):
         span = slice(place.indptr[j], place.indptr[j + 1])
         place.data[span] = _middle_ranks(sure[span])
-    return _Columns("standing", [f" {j}" for j in range(stated.shape[1])], place.tocsr())
+    return _Columns("standing", [f" {j}" for j in range(predicted.shape[1])], place.tocsr())
 
 
 def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:

@@ -102,7 +102,7 @@ def difference(
     *,
     target: ArrayLike | None = None,
     n_targets: int | None = None,
-    exact: ArrayLike | None = None,
+    certainty: ArrayLike | None = None,
     design: Design | None = None,
     anticipated: ArrayLike = 0.0,
 ) -> Estimate:
@@ -116,7 +116,7 @@ def difference(
     Parameters
     ----------
     p : (n,) or (n, m) array
-        Weight of each labelled prediction under each system, 0 where the system does not state it.
+        Weight of each labelled prediction under each system, 0 where the system does not predict it.
     pi : (n,) array
         Inclusion probability of the row's target, in (0, 1].
     label : (n,) or (n, m) array
@@ -130,7 +130,7 @@ def difference(
         Target codes; left out, every row is its own target.
     n_targets : int, optional
         Rows of the influence; the highest code + 1 if left out.
-    exact : (n,) boolean array, optional
+    certainty : (n,) boolean array, optional
         Rows whose label the team could see when it uploaded: they count for themselves, p f, and
         for nothing else. One without a label (it was given up) has the mean error of the other
         rows; that it may differ from them is a term of its own in the variance, unless its ``pi``
@@ -160,8 +160,8 @@ def difference(
     >>> estimate.value, estimate.variance
     (0.5, 0.0625)
     """
-    rows = gather(p, pi, label, g, target, n_targets, exact, design)
-    a = np.where(rows.exact, 0.0, rows.a)
+    rows = gather(p, pi, label, g, target, n_targets, certainty, design)
+    a = np.where(rows.certainty, 0.0, rows.a)
     z, missing = a * rows.residual, rows.absent.sum(axis=0)
     mean = _ratio(z.sum(axis=0), a.sum(axis=0), empty=0.0)
     value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + missing * mean + exactly(rows)
@@ -184,7 +184,7 @@ def centred(
     *,
     target: ArrayLike | None = None,
     n_targets: int | None = None,
-    exact: ArrayLike | None = None,
+    certainty: ArrayLike | None = None,
     design: Design | None = None,
     total_p: ArrayLike = 1.0,
     anticipated: ArrayLike = 0.0,
@@ -200,7 +200,7 @@ def centred(
     ----------
     p, pi, label, g, total_g, target, n_targets, exact, design, anticipated
         As for :func:`difference`. Exact rows add p (f − g); μ is taken from the other rows, and
-        applied to them and to exact rows without a label.
+        applied to them and to certainty units without a label.
     total_p : float or (m,) array
         Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
 
@@ -221,12 +221,12 @@ def centred(
     >>> round(centred(p, np.full(3, 0.5), np.array([1, 1, 0]), np.full(3, 0.5), 0.5).value, 4)
     0.6667
     """
-    rows = gather(p, pi, label, g, target, n_targets, exact, design)
+    rows = gather(p, pi, label, g, target, n_targets, certainty, design)
     model = over_systems(total_g, rows.a.shape[1])
-    a = np.where(rows.exact, 0.0, rows.a)
+    a = np.where(rows.certainty, 0.0, rows.a)
     mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
     missing = rows.absent.sum(axis=0)
-    inexact = over_systems(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
+    inexact = over_systems(total_p, a.shape[1]) - np.where(rows.certainty, rows.p, 0.0).sum(axis=0)
     z = np.where(rows.known, a * (rows.residual - mean), 0.0) * _stretch(inexact, missing)
     if missing.any():
         z = z + _of_absent(rows, a, mean)
@@ -240,7 +240,7 @@ def centred(
 
 
 def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return terms (n, m) of exact rows without a label, for which the other rows stand.
+    """Return terms (n, m) of certainty units without a label, for which the other rows stand.
 
     What is true of them may differ by chance from what is true of the others: were both drawn from
     one population with the spread σ² of the residuals, their totals differ with the variance ``σ²
@@ -263,7 +263,7 @@ def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _stretch(inexact: FloatArray, missing: FloatArray) -> FloatArray:
-    """Return by how much more than themselves the rows that were sampled stand for: exact rows
+    """Return by how much more than themselves the rows that were sampled stand for: certainty units
     without a label too.
     """
     sampled = inexact - missing

@@ -22,10 +22,10 @@ class Rows(NamedTuple):
     a: FloatArray
     residual: FloatArray
     known: BoolArray
-    exact: BoolArray
+    certainty: BoolArray
     p: FloatArray
     absent: FloatArray
-    """(n, m) weight of exact rows without a label: the rows that are not exact have to stand for
+    """(n, m) weight of certainty units without a label: the rows that are no certainty units have to stand for
     them"""
     target: IntArray
     design: Design
@@ -39,7 +39,7 @@ def gather(
     g: ArrayLike,
     target: ArrayLike | None,
     n_targets: int | None,
-    exact: ArrayLike | None,
+    certainty: ArrayLike | None,
     design: Design | None,
 ) -> Rows:
     """Return the checked rows; the arguments are those of
@@ -58,9 +58,11 @@ def gather(
             )
     code = np.arange(n) if target is None else checks.codes("target", target, n)
     known = ~np.isnan(f) & (weight > 0)
-    certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
+    certain = (
+        np.zeros(n, dtype=np.bool_) if certainty is None else np.asarray(certainty, dtype=np.bool_)
+    )
     if certain.shape != (n,):
-        raise ValueError(f"exact must have shape ({n},); got {certain.shape}")
+        raise ValueError(f"certainty must have shape ({n},); got {certain.shape}")
     if design is None:
         design = Design(target_probabilities(chance, code, n_targets=n_targets))
     a = np.where(known, weight / chance[:, None], 0.0)
@@ -85,7 +87,7 @@ def over_systems(values: ArrayLike, m: int) -> FloatArray:
 
 def exactly(rows: Rows) -> FloatArray:
     """Return Σ p (f − g) of the rows that stand for themselves alone."""
-    total: FloatArray = np.where(rows.exact, rows.p * rows.residual, 0.0).sum(axis=0)
+    total: FloatArray = np.where(rows.certainty, rows.p * rows.residual, 0.0).sum(axis=0)
     return total
 
 

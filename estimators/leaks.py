@@ -2,7 +2,7 @@
 
 Accounts are not people: a second account can upload the first one's run without what was judged
 wrong. But everything except who was drawn is known. A run that was made without the answers is
-independent of the draw; so, given its size, the judged sample must hold what the run states as
+independent of the draw; so, given its size, the judged sample must hold what the run predicts as
 often as chance would have it. What was deleted because it was judged is found among the judged.
 """
 
@@ -27,16 +27,16 @@ NOTHING = 1e-20
 
 @dataclass(frozen=True)
 class ShareTest:
-    """How many of a judged sample a run states, against chance.
+    """How many of a judged sample a run predicts, against chance.
 
     Attributes
     ----------
     size : int
-        Targets (and draws) of the sample that the run might or might not have stated.
-    stated : int
-        Those of them that it states.
+        Targets (and draws) of the sample that the run might or might not have predicted.
+    predicted : int
+        Those of them that it predicts.
     expected : float
-        How many it would state on average, had it been made without the answers.
+        How many it would predict on average, had it been made without the answers.
     p_value : float
         Two-sided: the chance to be at least as far out on the side where it is, twice.
     of_unlikely : bool
@@ -49,7 +49,7 @@ class ShareTest:
     """
 
     size: int
-    stated: int
+    predicted: int
     expected: float
     p_value: float
     of_unlikely: bool = False
@@ -58,23 +58,23 @@ class ShareTest:
 def share_test(
     probability: ArrayLike,
     drawn: ArrayLike,
-    stated: ArrayLike,
+    predicted: ArrayLike,
     *,
     draw_probability: ArrayLike = (),
-    draw_stated: ArrayLike = (),
+    draw_predicted: ArrayLike = (),
     stratum: ArrayLike | None = None,
 ) -> ShareTest:
     """Return the exact randomisation test of a run against an earlier judged sample.
 
     Redrawing the sample with its stored π while the run stays as it is, the number of drawn targets
-    that the run states, given how many are drawn, is N₁ | N₁ + N₀ = n with N₁ and N₀ independent
-    sums of Bernoulli(π) over what it states and what it does not (Fisher's exact test for unequal
+    that the run predicts, given how many are drawn, is N₁ | N₁ + N₀ = n with N₁ and N₀ independent
+    sums of Bernoulli(π) over what it predicts and what it does not (Fisher's exact test for unequal
     probabilities). Its law is computed, not simulated. Somebody who deletes what was judged (wrong,
     or right) lowers it; somebody who adds what was judged raises it.
 
     The verdicts of what was not drawn are unknown, so the test does not use them. Where some were
     judged *later*, the same test tells verdicts apart: ``probability`` is then π_then / π_now of
-    what is judged by now, ``drawn`` whether it was judged then, ``stated`` whether it is right.
+    what is judged by now, ``drawn`` whether it was judged then, ``predicted`` whether it is right.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def share_test(
         π of each target that could have been drawn, as stored.
     drawn : (n,) boolean array
         Whether it was.
-    stated : (n,) boolean array
-        Whether the new run states it.
+    predicted : (n,) boolean array
+        Whether the new run predicts it.
     draw_probability : (k,) array, optional
         Of each draw with replacement the probability that it falls on something that the run
-        states.
-    draw_stated : (k,) boolean array, optional
+        predicts.
+    draw_predicted : (k,) boolean array, optional
         Whether it did.
     stratum : (n,) integer array, optional
         Codes, made without looking at who was drawn: each stratum is tested by itself, and the
@@ -111,28 +111,32 @@ def share_test(
     >>> import numpy as np
     >>> drawn = np.arange(10) < 5
     >>> found = share_test(np.full(10, 0.5), drawn, ~drawn)
-    >>> found.size, found.stated, round(found.p_value, 4)
+    >>> found.size, found.predicted, round(found.p_value, 4)
     (5, 0, 0.0079)
     """
-    pi, is_drawn, is_stated = _checked(probability, drawn, stated)
+    pi, is_drawn, is_predicted = _checked(probability, drawn, predicted)
     code = np.zeros(pi.size, dtype=np.int64) if stratum is None else np.asarray(stratum)
     if code.shape != pi.shape:
         raise ValueError(f"stratum must have {pi.size} entries; got shape {code.shape}")
-    p_draw, hit, _ = _checked(draw_probability, draw_stated, draw_stated)
-    size, n_stated, expected, p_values = 0, 0, 0.0, list[float]()
+    p_draw, hit, _ = _checked(draw_probability, draw_predicted, draw_predicted)
+    size, n_predicted, expected, p_values = 0, 0, 0.0, list[float]()
     for one in np.unique(code):
         at = (code == one) & (pi > 0) & (pi < 1)
-        law = _given_size(pi[at & is_stated], pi[at & ~is_stated], int(is_drawn[at].sum()))
-        observed = int((is_drawn & is_stated)[at].sum())
+        law = _given_size(pi[at & is_predicted], pi[at & ~is_predicted], int(is_drawn[at].sum()))
+        observed = int((is_drawn & is_predicted)[at].sum())
         size += int(is_drawn[at].sum())
-        n_stated, expected = n_stated + observed, expected + _mean(law)
+        n_predicted, expected = n_predicted + observed, expected + _mean(law)
         p_values += _two_sided(law, observed)
     if p_draw.size:
         law, observed = number_law(p_draw, p_draw.size), int(hit.sum())
-        size, n_stated, expected = size + p_draw.size, n_stated + observed, expected + _mean(law)
+        size, n_predicted, expected = (
+            size + p_draw.size,
+            n_predicted + observed,
+            expected + _mean(law),
+        )
         p_values += _two_sided(law, observed)
     least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
-    return ShareTest(size, n_stated, expected, least)
+    return ShareTest(size, n_predicted, expected, least)
 
 
 def levels(likely: ArrayLike, probability: ArrayLike) -> checks.IntArray:
@@ -171,11 +175,11 @@ def levels(likely: ArrayLike, probability: ArrayLike) -> checks.IntArray:
 def contrast_test(
     probability: ArrayLike,
     drawn: ArrayLike,
-    stated: ArrayLike,
+    predicted: ArrayLike,
     level: ArrayLike,
     *,
     draw_probability: ArrayLike = (),
-    draw_stated: ArrayLike = (),
+    draw_predicted: ArrayLike = (),
     draw_level: ArrayLike = (),
 ) -> ShareTest:
     """Return the exact randomisation test whether a run tells right from wrong better among what was
@@ -184,12 +188,12 @@ def contrast_test(
     Who deletes as much of what was not judged as of what was, blindly, leaves `share_test` nothing
     to see. But what he deletes among the judged is wrong, and so mostly of a low level; elsewhere it
     is of any. So Σ (2ℓ + 1 − k) N_ℓ over the k levels ℓ = 0 … k − 1 that there are is too large,
-    where N_ℓ of the drawn targets of level ℓ are stated: given how many are drawn of each level,
+    where N_ℓ of the drawn targets of level ℓ are predicted: given how many are drawn of each level,
     the N_ℓ are independent, and each has the law that `share_test` has.
 
     Parameters
     ----------
-    probability, drawn, stated, draw_probability, draw_stated
+    probability, drawn, predicted, draw_probability, draw_predicted
         As of `share_test`.
     level : (n,) integer array
         Of each target, 0 to 3, made without looking at who was drawn (`levels`).
@@ -199,7 +203,7 @@ def contrast_test(
     Returns
     -------
     ShareTest
-        ``size``, ``stated`` and ``expected`` are those of the lower half of the levels; p = 1 where
+        ``size``, ``predicted`` and ``expected`` are those of the lower half of the levels; p = 1 where
         the sample can tell nothing.
 
     Raises
@@ -217,11 +221,11 @@ def contrast_test(
     >>> at = np.arange(10)
     >>> found = contrast_test(np.full(10, 0.5), at < 5, ~np.isin(at, [0, 1, 5, 6]),
     ...                       np.where(np.isin(at, [0, 1, 7, 8, 9]), 0, 3))
-    >>> found.size, found.stated, round(found.p_value, 4)
+    >>> found.size, found.predicted, round(found.p_value, 4)
     (2, 0, 0.02)
     """
-    pi, is_drawn, is_stated = _checked(probability, drawn, stated)
-    p_draw, is_hit, _ = _checked(draw_probability, draw_stated, draw_stated)
+    pi, is_drawn, is_predicted = _checked(probability, drawn, predicted)
+    p_draw, is_hit, _ = _checked(draw_probability, draw_predicted, draw_predicted)
     of_target, of_draw = np.asarray(level), np.asarray(draw_level, dtype=np.int64)
     if of_target.shape != pi.shape or of_draw.shape != p_draw.shape:
         raise ValueError("each target and each draw must have a level")
@@ -230,28 +234,37 @@ def contrast_test(
     can = (pi > 0) & (pi < 1)
     names = np.unique(np.concatenate([of_target[can], of_draw]))
     law, observed = np.ones(1), 0
-    size, n_stated, expected = 0, 0, 0.0
+    size, n_predicted, expected = 0, 0, 0.0
     for name, weight in zip(names, range(1 - names.size, names.size, 2), strict=True):
         at, here = can & (of_target == name), of_draw == name
-        of_targets = _given_size(pi[at & is_stated], pi[at & ~is_stated], int(is_drawn[at].sum()))
+        of_targets = _given_size(
+            pi[at & is_predicted], pi[at & ~is_predicted], int(is_drawn[at].sum())
+        )
         own_law = np.convolve(of_targets, number_law(p_draw[here], int(here.sum())))
-        count, most = int((is_drawn & is_stated)[at].sum() + is_hit[here].sum()), own_law.size - 1
+        count, most = (
+            int((is_drawn & is_predicted)[at].sum() + is_hit[here].sum()),
+            own_law.size - 1,
+        )
         law = np.convolve(law, _times(weight, own_law))
         # The law of a sum with negative parts begins at its least value, not at 0.
         observed += weight * count if weight > 0 else -weight * (most - count)
         if weight < 0:
-            size, n_stated, expected = size + most, n_stated + count, expected + _mean(own_law)
+            size, n_predicted, expected = (
+                size + most,
+                n_predicted + count,
+                expected + _mean(own_law),
+            )
     p_value = min(_two_sided(law, observed), default=1.0)
-    return ShareTest(size, n_stated, expected, p_value, of_unlikely=True)
+    return ShareTest(size, n_predicted, expected, p_value, of_unlikely=True)
 
 
 def document_test(
-    document: ArrayLike, drawn: ArrayLike, stated: ArrayLike, *, stratum: ArrayLike | None = None
+    document: ArrayLike, drawn: ArrayLike, predicted: ArrayLike, *, stratum: ArrayLike | None = None
 ) -> ShareTest:
     """Return the same test of a run against documents that were drawn uniformly and read whole.
 
     Redrawing the documents while the run stays as it is, the number of targets in them that the run
-    states (or lacks: whichever are fewer in all, for these tell more) has a law that depends on how
+    predicts (or lacks: whichever are fewer in all, for these tell more) has a law that depends on how
     many there are in each document alone. It is computed, given how many of the documents in which
     there is any such target are drawn.
 
@@ -261,8 +274,8 @@ def document_test(
         The document of each target, as a code.
     drawn : (n,) boolean array
         Whether it was drawn; the same for all targets of a document.
-    stated : (n,) boolean array
-        Whether the new run states the target.
+    predicted : (n,) boolean array
+        Whether the new run predicts the target.
     stratum : (n,) integer array, optional
         As of `share_test`.
 
@@ -283,15 +296,15 @@ def document_test(
     >>> import numpy as np
     >>> read = np.arange(10) < 5
     >>> found = document_test(np.arange(10), read, ~read)
-    >>> found.size, found.stated, found.expected, round(found.p_value, 4)
+    >>> found.size, found.predicted, found.expected, round(found.p_value, 4)
     (5, 0, 2.5, 0.0079)
     """
     names, is_drawn = np.asarray(document), np.asarray(drawn, dtype=np.bool_)
-    is_stated = np.asarray(stated, dtype=np.bool_)
+    is_predicted = np.asarray(predicted, dtype=np.bool_)
     code = np.zeros(names.shape, dtype=np.int64) if stratum is None else np.asarray(stratum)
-    if not names.shape == is_drawn.shape == is_stated.shape == code.shape:
-        raise ValueError("document, drawn, stated and stratum must have as many entries")
-    size, n_stated, expected, p_values = 0, 0, 0.0, list[float]()
+    if not names.shape == is_drawn.shape == is_predicted.shape == code.shape:
+        raise ValueError("document, drawn, predicted and stratum must have as many entries")
+    size, n_predicted, expected, p_values = 0, 0, 0.0, list[float]()
     for one in np.unique(code):
         at = code == one
         row = np.unique(names[at], return_inverse=True)[1]
@@ -300,14 +313,14 @@ def document_test(
         if np.any((read > 0) & (read < targets)):
             raise ValueError("a document is drawn for all of its targets or for none")
         chosen = read > 0
-        held = np.bincount(row, weights=is_stated[at]).astype(np.int64)
+        held = np.bincount(row, weights=is_predicted[at]).astype(np.int64)
         fewer = min(held, targets - held, key=lambda some: int(some.sum()))
         n = int(chosen.sum())
-        size, n_stated = size + int(targets[chosen].sum()), n_stated + int(held[chosen].sum())
+        size, n_predicted = size + int(targets[chosen].sum()), n_predicted + int(held[chosen].sum())
         expected += n / targets.size * float(held.sum())
         p_values += _two_sided(_sum_law(fewer, n), int(fewer[chosen].sum()))
     least = min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
-    return ShareTest(size, n_stated, expected, least)
+    return ShareTest(size, n_predicted, expected, least)
 
 
 def either(*tests: ShareTest) -> ShareTest:
@@ -400,25 +413,25 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 
 def _checked(
-    probability: ArrayLike, drawn: ArrayLike, stated: ArrayLike
+    probability: ArrayLike, drawn: ArrayLike, predicted: ArrayLike
 ) -> tuple[FloatArray, checks.BoolArray, checks.BoolArray]:
     pi = checks.probabilities("probability", probability)
-    one, other = np.asarray(drawn, dtype=np.bool_), np.asarray(stated, dtype=np.bool_)
+    one, other = np.asarray(drawn, dtype=np.bool_), np.asarray(predicted, dtype=np.bool_)
     if not one.shape == other.shape == pi.shape:
         raise ValueError(
-            "probability, drawn and stated must have as many entries; got"
+            "probability, drawn and predicted must have as many entries; got"
             f" {pi.shape}, {one.shape}, {other.shape}"
         )
     return pi, one, other
 
 
-def _given_size(stated: FloatArray, other: FloatArray, size: int) -> FloatArray:
-    """The law of how many of the drawn are stated, given how many are drawn."""
-    both = number_law(stated, size) * number_law(other, size)[::-1]
+def _given_size(predicted: FloatArray, other: FloatArray, size: int) -> FloatArray:
+    """The law of how many of the drawn are predicted, given how many are drawn."""
+    both = number_law(predicted, size) * number_law(other, size)[::-1]
     total = both.sum()
     if not total > 0:
         raise ValueError(
-            f"{size} targets cannot have been drawn of {stated.size + other.size} with these"
+            f"{size} targets cannot have been drawn of {predicted.size + other.size} with these"
             " probabilities"
         )
     return np.asarray(both / total)

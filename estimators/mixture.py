@@ -126,7 +126,7 @@ def proposal(P: ArrayLike, W: ArrayLike) -> FloatArray:
 class Draws:
     """Checked draws of m systems: n rows of P, system and label, and the systems' overlap.
 
-    `label` is (n, m): column i says whether the drawn prediction is right as system i states it;
+    `label` is (n, m): column i says whether the drawn prediction is right as system i predicts it;
     NaN is missing.
     """
 

@@ -100,7 +100,7 @@ def guess(
 
     Examples
     --------
-    Two systems; what both state is right, what only the second states is wrong.
+    Two systems; what both predict is right, what only the second predicts is wrong.
 
     >>> import numpy as np
     >>> both, label = np.repeat([1, 0], 30), np.repeat([1.0, 0.0], 30)
@@ -199,7 +199,7 @@ def correlation(
 
     ``ρ = Σ [(Σ_{x∈τ} r)² − Σ r²] / Σ [(Σ_{x∈τ} s)² − Σ s²]``, r = f − g and s² = g (1 − g), over
     the labelled predictions of each system and target; clipped to [0, 1]. Only what one system
-    states together counts: predicates that different systems state of a pair exclude each other,
+    predicts together counts: predicates that different systems predict of a pair exclude each other,
     those of one system rather agree.
 
     Parameters
@@ -207,14 +207,14 @@ def correlation(
     label, g, target : (n,) array
         Labels (NaN is missing), cross-fitted predictions and target codes.
     membership : (n, m) array or scipy.sparse
-        Which systems state each row.
+        Which systems predict each row.
     prior : (float, float)
         A correlation and how many pairs of predictions it counts for: with few labels, be careful.
 
     Returns
     -------
     float
-        ρ in [0, 1]; the prior's where no system states two labelled predictions of one target.
+        ρ in [0, 1]; the prior's where no system predicts two labelled predictions of one target.
 
     Raises
     ------
@@ -232,16 +232,16 @@ def correlation(
     """
     f, guess = checks.labels("label", label), checks.probabilities("g", g)
     code = checks.codes("target", target, f.size)
-    stated = sparse.csr_array(membership, dtype=np.float64, copy=True)
-    stated.eliminate_zeros()
-    if guess.shape != f.shape or stated.shape[0] != f.size:
+    predicted = sparse.csr_array(membership, dtype=np.float64, copy=True)
+    predicted.eliminate_zeros()
+    if guess.shape != f.shape or predicted.shape[0] != f.size:
         raise ValueError(
-            f"label, g and membership must agree; got {f.shape}, {guess.shape} and {stated.shape}"
+            f"label, g and membership must agree; got {f.shape}, {guess.shape} and {predicted.shape}"
         )
     known = np.flatnonzero(~np.isnan(f))
-    cells = stated[known].tocoo()
+    cells = predicted[known].tocoo()
     row, system = cells.coords
-    pair = np.unique(code[known][row] * stated.shape[1] + system, return_inverse=True)[1]
+    pair = np.unique(code[known][row] * predicted.shape[1] + system, return_inverse=True)[1]
     spread = np.sqrt(guess * (1 - guess))[known][row]
     shared = _products(spread, pair)
     agreeing = _products((f - guess)[known][row], pair)

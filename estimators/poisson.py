@@ -298,7 +298,7 @@ def multipliers_together(
 
     Examples
     --------
-    Two systems that state the same four things: half the square of λ each, and the thresholds of
+    Two systems that predict the same four things: half the square of λ each, and the thresholds of
     one.
 
     >>> import numpy as np

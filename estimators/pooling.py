@@ -80,9 +80,9 @@ def pooling_bias(
     """Return what each system's scores lose if its team had not been in the pool.
 
     An assessed instance is right if its label says so, and under `anydoc` if any assessed true
-    instance states the same relation, whatever its provenance. Precision is the share of a system's
+    instance says the same relation, whatever its provenance. Precision is the share of a system's
     instances that are right, the others and those that nobody assessed being wrong; recall the
-    share of the relations known to be true that its right instances state; F1 their harmonic mean.
+    share of the relations known to be true that its right instances predict; F1 their harmonic mean.
     Without a team, what its systems alone found leaves the pool; what another team or a human
     annotator found too stays.
 
@@ -93,7 +93,7 @@ def pooling_bias(
     label : array_like of float, shape (n,)
         1 true, 0 false, NaN not assessed (which counts as wrong).
     relation : array_like of int, shape (n,)
-        Code of the relation that the instance states: the fact, whatever its provenance.
+        Code of the relation that the instance says: the fact, whatever its provenance.
     team : array_like of int, shape (m,)
         Code of each system's team.
     human : array_like of bool, shape (n,)
@@ -186,12 +186,12 @@ def _scores(member: BoolArray, known: BoolArray, relation: IntArray, metric: str
     wrong.
     """
     n_relations = int(relation.max(initial=-1)) + 1
-    stated = np.bincount(relation[known], minlength=n_relations) > 0
-    right = member & (known if metric == "official" else stated[relation])[:, None]
+    predicted = np.bincount(relation[known], minlength=n_relations) > 0
+    right = member & (known if metric == "official" else predicted[relation])[:, None]
     found = np.array(
         [np.count_nonzero(np.bincount(relation[column])) for column in right.T], dtype=np.float64
     )
-    size, total = member.sum(axis=0), float(stated.sum())
+    size, total = member.sum(axis=0), float(predicted.sum())
     precision = np.divide(right.sum(axis=0), size, out=np.full(size.size, np.nan), where=size > 0)
     recall = found / total if total else np.full(size.size, np.nan)
     both = precision + recall

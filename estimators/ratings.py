@@ -90,7 +90,7 @@ def with_rating_noise(
     sigma_a2: ArrayLike,
     *,
     target: ArrayLike | None = None,
-    exact: ArrayLike | None = None,
+    certainty: ArrayLike | None = None,
     design: Design | None = None,
 ) -> Estimate:
     """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in its variance.
@@ -114,7 +114,7 @@ def with_rating_noise(
         one number a row; at least 0.
     target : (n,) integer array, optional
         Target codes, as for the estimate.
-    exact : (n,) boolean array, optional
+    certainty : (n,) boolean array, optional
         Rows that stand for themselves alone, whatever their π (their team had seen the label).
     design : Design, optional
         Of the t targets, where the estimate had one.
@@ -156,7 +156,9 @@ def with_rating_noise(
         raise ValueError(
             f"design must have {n_targets} rows, one a target; got {whole.pi.size // 2}"
         )
-    certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
+    certain = (
+        np.zeros(n, dtype=np.bool_) if certainty is None else np.asarray(certainty, dtype=np.bool_)
+    )
     asked = np.where(certain, 1.0, chance) * judged
     spread = np.divide(noise, asked, out=np.zeros(n), where=asked > 0)
     terms = by_code(weight.reshape(n, m) * np.sqrt(spread)[:, None], code, n_targets)

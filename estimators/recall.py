@@ -111,7 +111,7 @@ def totals(
     Parameters
     ----------
     membership : (n, m) array
-        1 where a system states the labelled fact, 0 where not. Where several instances of the pool
+        1 where a system predicts the labelled fact, 0 where not. Where several instances of the pool
         state one fact, each stands for its share: 1 over the number of them (of the system's own,
         of the pool's in ``pool_weight``).
     pi : (n,) array
@@ -119,7 +119,7 @@ def totals(
     label, g : (n,) or (n, m) array
         Labels (NaN is missing) and cross-fitted guesses.
     total_g : (m,) array
-        Σ g over all facts that each system states.
+        Σ g over all facts that each system predicts.
     pool_total_g : float
         Σ g over all facts of the pool.
     target, n_targets
@@ -369,8 +369,8 @@ def with_anticipated(
     found : Recall
         From :func:`recall`.
     membership_all : (N, m) array or scipy.sparse
-        Which systems state each fact of the pool, labelled or not (its share, where several
-        instances state one).
+        Which systems predict each fact of the pool, labelled or not (its share, where several
+        instances predict one).
     pi_all, g_all, label, g, target, correlation
         As for :func:`estimators.horvitz_thompson.anticipated_variance`.
     pool_g, pool_weight : (N,) array, optional

@@ -303,7 +303,7 @@ class _MentionFacts:
     def reconcile(
         self, document: str, argument: _Argument, role: str, number: int, line: str
     ) -> _Argument:
-        """The argument with the facts that an earlier line stated of the same mention."""
+        """The argument with the facts that an earlier line predicted of the same mention."""
         key = (self._checks.document_number(document), *argument.span)
         row = self._rows.add(key, len(self._lines))
         if row == -1:

@@ -56,7 +56,7 @@ class Report:
         self.lines = 0
         """How many lines the file has, once it was read to its end."""
         self.relation_lines = 0
-        """How many of them state relations, usable or not."""
+        """How many of them predict relations, usable or not."""
 
     def add(
         self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None

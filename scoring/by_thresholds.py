@@ -91,7 +91,7 @@ class ByThresholds:
         """Each system's own sample; the share that was answered is told by all that were asked."""
         found = {}
         for column in self.data.alone:
-            part, targets = _stated_by(self.arranged.data, column)
+            part, targets = _predicted_by(self.arranged.data, column)
             one = Centred(own_sample(part, column, part.alone[column]))
             for criterion in self.arranged.data.f:
                 of_all = self.arranged.under(criterion)
@@ -149,7 +149,7 @@ class ByThresholds:
 
 
 def _worth_of_pool(arranged: Centred, criterion: str) -> float:
-    """How many labels drawn with equal chances the facts that anybody states are worth, whatever
+    """How many labels drawn with equal chances the facts that anybody predicts are worth, whatever
     was drawn.
     """
     under = arranged.under(criterion)
@@ -208,20 +208,26 @@ def own_sample(data: Data, column: int, threshold: Floats) -> Data:
             threshold=threshold,
         )
 
-    seen = {column: data.seen[column]} if column in data.seen else {}
-    own = {column: only(data.own[column])} if column in data.seen else {}
-    return replace(data, inclusion=only(data.inclusion), seen=seen, seen_drawn=seen, own=own)
+    disclosed = {column: data.disclosed[column]} if column in data.disclosed else {}
+    own = {column: only(data.own[column])} if column in data.disclosed else {}
+    return replace(
+        data,
+        inclusion=only(data.inclusion),
+        disclosed=disclosed,
+        disclosed_drawn=disclosed,
+        own=own,
+    )
 
 
-def _stated_by(data: Data, column: int) -> tuple[Data, Ids]:
-    """The data of what one system states, and which of the pool's targets that is about."""
+def _predicted_by(data: Data, column: int) -> tuple[Data, Ids]:
+    """The data of what one system predicts, and which of the pool's targets that is about."""
     pool, m = data.pool, len(data.systems)
-    rows = pool.stated(column)
+    rows = pool.predicted(column)
     p = {}
     for kind in pool.p:
         weight = np.zeros(pool.instance.size)
-        stated, values = pool.of(kind, column)
-        weight[stated] = values
+        predicted, values = pool.of(kind, column)
+        weight[predicted] = values
         entries = (weight[rows], np.full(rows.size, column), np.arange(rows.size + 1))
         p[kind] = sparse.csr_array(entries, shape=(rows.size, m))
     alone = replace(data, alone={column: data.alone[column]})

@@ -117,7 +117,7 @@ class Data:
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
     """The annotated documents that count, in the order of the facts' codes"""
-    seen: dict[int, Disclosed] = field(default_factory=dict)
+    disclosed: dict[int, Disclosed] = field(default_factory=dict)
     """column -> what its team could see of the pool when it confirmed, where that is anything;
     what is judged now in documents that it could know of then is among what counts for itself"""
     own: dict[int, Inclusion] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Data:
     """What is judged in them whatever was drawn; None if no sweep covers them"""
     in_documents: InDocuments | None = None
     """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
-    seen_drawn: dict[int, Disclosed] = field(default_factory=dict)
+    disclosed_drawn: dict[int, Disclosed] = field(default_factory=dict)
     """`seen` if documents brought in nothing"""
     alone: dict[int, Floats] = field(default_factory=dict)
     """column -> (t,) below which u a target is in the system's own sample and judged; where that
@@ -169,8 +169,8 @@ class Data:
             self,
             inclusion=self.inclusion.of(targets),
             own={at: one.of(targets) for at, one in self.own.items()},
-            seen={at: one.of(targets) for at, one in self.seen.items()},
-            seen_drawn={at: one.of(targets) for at, one in self.seen_drawn.items()},
+            disclosed={at: one.of(targets) for at, one in self.disclosed.items()},
+            disclosed_drawn={at: one.of(targets) for at, one in self.disclosed_drawn.items()},
             alone={at: one[targets] for at, one in self.alone.items()},
             in_documents=None if inside is None else inside.of(targets),
         )
@@ -213,6 +213,6 @@ class Data:
             self,
             inclusion=self.inclusion.without_documents(),
             own=own,
-            seen=self.seen_drawn,
+            disclosed=self.disclosed_drawn,
             fold=KnownDocuments(),
         )

@@ -49,8 +49,8 @@ class Centred:
     def at(self) -> Ids:
         """(n,) positions in `data.judged` of the rows that count for anybody."""
         known = self.data.inclusion.counts.copy()
-        for column, seen in self.data.seen.items():
-            known |= seen.exact | self.data.own[column].counts
+        for column, disclosed in self.data.disclosed.items():
+            known |= disclosed.certainty | self.data.own[column].counts
         return np.flatnonzero(known[self.data.pool.target[self.data.judged]])
 
     @cached_property
@@ -159,13 +159,17 @@ class Centred:
         """(n,) the same of a system whose team had seen judgments: of those, which are no chance,
         none is left out.
         """
-        saw = self.data.seen_drawn.get(column, self.data.seen[column])
-        exact = saw.exact[self._row_target]
-        return np.where(self._lost & ~exact, np.nan, self.data.f[self.criterion][self.at, column])
+        saw = self.data.disclosed_drawn.get(column, self.data.disclosed[column])
+        certainty = saw.certainty[self._row_target]
+        return np.where(
+            self._lost & ~certainty, np.nan, self.data.f[self.criterion][self.at, column]
+        )
 
     def said_of(self, column: int) -> Floats:
         """(n,) f of each row for one system, whatever its team had seen."""
-        return self.verdicts_of(column) if column in self.data.seen else self.verdicts[:, column]
+        return (
+            self.verdicts_of(column) if column in self.data.disclosed else self.verdicts[:, column]
+        )
 
     @cached_property
     def _lost(self) -> NDArray[np.bool_]:
@@ -251,7 +255,7 @@ class Centred:
             design=self.design,
         )
         own = {}
-        for column in data.seen:
+        for column in data.disclosed:
             label = self.verdicts_of(column)
             alone = self._alone(
                 horvitz_thompson.centred, column, weight[:, column], label, g, total[column]
@@ -283,24 +287,24 @@ class Centred:
         found = self.precision(kind, criterion)
         if criterion in self.data.noise:
             return found  # ratings say more than what was drawn
-        exact = {}
+        certainty = {}
         for column in range(len(self.data.systems)):
             rows, p = self.data.pool.of(kind, column)
             judged = self.judged_of(column)
             if not p.any() or not np.isin(rows[p > 0], self.row[judged]).all():
                 continue
             weight = _spread(rows, p, self.row) * judged
-            exact[column] = Estimate(
+            certainty[column] = Estimate(
                 value=float(weight @ np.nan_to_num(self.said_of(column))),
                 variance=0.0,
                 n=int(np.asarray(found.n)[column]),
                 influence=np.zeros(found.influence.shape[0]),
             )
-        return with_columns(found, exact)
+        return with_columns(found, certainty)
 
     def judged_of(self, column: int) -> NDArray[np.bool_]:
         """(n,) rows that count for a system and have a verdict."""
-        used = self.own(column)[0] if column in self.data.seen else self.counts
+        used = self.own(column)[0] if column in self.data.disclosed else self.counts
         return np.asarray(used & ~np.isnan(self.said_of(column)))
 
     def _half_step(self, kind: str, column: int) -> float:
@@ -339,11 +343,11 @@ class Centred:
         Of what it had seen given up nothing is known: others stand for it, and what that may err by
         is one term of variance p² f (1 − f), as if it were known with one half.
         """
-        seen, now = self.data.seen[column], self.data.own[column]
-        own = combine(seen.given(now.chances), self.response, seen.exact)
+        disclosed, now = self.data.disclosed[column], self.data.own[column]
+        own = combine(disclosed.given(now.chances), self.response, disclosed.certainty)
         found = own[self.data.pool.target]
-        stated = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
-        lost = stated & seen.exact[self._row_target] & np.isnan(self.said_of(column))
+        predicted = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
+        lost = predicted & disclosed.certainty[self._row_target] & np.isnan(self.said_of(column))
         found[np.isin(self.data.pool.target, self._row_target[lost])] = (
             0.5  # of a target all rows have one probability
         )
@@ -357,10 +361,10 @@ class Centred:
         at = _spread(rows, p, self.row)
         total = float(p @ self.data.g[self.criterion][rows])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
-        used, pi, exact = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
-        if column in self.data.seen:
+        used, pi, certainty = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
+        if column in self.data.disclosed:
             used, pi = self.own(column)
-            exact = self.data.seen[column].exact[self._row_target]
+            certainty = self.data.disclosed[column].certainty[self._row_target]
         return horvitz_thompson.centred(
             at * used,
             pi,
@@ -369,7 +373,7 @@ class Centred:
             total,
             target=self.targets[1],
             n_targets=self.targets[0].size,
-            exact=exact,
+            certainty=certainty,
         )
 
     def labels_of_one(self, kind: str, column: int) -> float:
@@ -380,13 +384,13 @@ class Centred:
         hardly ever to be asked are missed where none happened to be.
         """
         if (kind, column) not in self._worth:
-            seen = column in self.data.seen
-            used, pi = self.own(column) if seen else (self.counts, self.row_pi)
+            disclosed = column in self.data.disclosed
+            used, pi = self.own(column) if disclosed else (self.counts, self.row_pi)
             rows, p = self.data.pool.of(kind, column)
             weight = _spread(rows, p, self.row)
             a = np.where(used & ~np.isnan(self.said_of(column)), weight / pi, 0.0)
             together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
-            whole = self.pi_of(column) if seen else self.pi
+            whole = self.pi_of(column) if disclosed else self.pi
             most = worth_of_all(p, whole[rows], self.data.pool.target[rows])
             self._worth[kind, column] = min(effective(together, self.by_target(pi)), most)
         return self._worth[kind, column]
@@ -409,7 +413,7 @@ class Centred:
         alone, the rest with its own probabilities; its influence is that on the design of all.
         """
         used, pi = self.own(column)
-        exact = self.data.seen[column].exact[self.data.pool.target[self.row]]
+        certainty = self.data.disclosed[column].certainty[self.data.pool.target[self.row]]
         found = estimator(
             weight * used,
             pi,
@@ -418,7 +422,7 @@ class Centred:
             total,
             target=self.targets[1],
             n_targets=self.targets[0].size,
-            exact=exact,
+            certainty=certainty,
         )
         influence = on_common_design(found.influence, self.by_target(pi), self.design.pi)
         return replace(found, influence=influence, variance=self.design.variance(influence))
@@ -429,9 +433,9 @@ class Centred:
         """
         target = self.data.pool.target[self.row]
         own = self.pi_of(column)[self.row]
-        seen, now = self.data.seen[column], self.data.own[column]
-        came_in = now.drawn | (now.counts & ~seen.inside)
-        used = seen.exact[target] | (came_in[target] & (own > 0))
+        disclosed, now = self.data.disclosed[column], self.data.own[column]
+        came_in = now.drawn | (now.counts & ~disclosed.inside)
+        used = disclosed.certainty[target] | (came_in[target] & (own > 0))
         return used, np.where(used, own, 1.0)
 
     def by_target(self, values: Floats) -> Floats:
@@ -441,7 +445,7 @@ class Centred:
         return found
 
     def one_verdict(self, f: Floats) -> Floats:
-        """One verdict a row: the mean over the systems that state it."""
+        """One verdict a row: the mean over the systems that predict it."""
         member = self.data.pool.member[self.row].toarray() > 0
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
@@ -470,7 +474,7 @@ class Centred:
                 own_g,
                 total[column],
             )
-            for column in data.seen
+            for column in data.disclosed
         }
         missed = (
             np.bincount(facts.document[~facts.found], minlength=facts.n_annotated)
@@ -497,7 +501,7 @@ class Centred:
             own=alone,
             answered=self.given_document[data.pool.target[row]],
         )
-        # What states nothing in the scope finds nothing, without a guess and without a judgment.
+        # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
         known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
         return replace(found, recall=where_known(found.recall, known))
 
@@ -518,7 +522,7 @@ class Centred:
         """The share of true predictions in annotated documents that annotation had found, on the
         design of `found`.
 
-        Where a sweep covers the documents, of all that systems state in them; else of what was
+        Where a sweep covers the documents, of all that systems predict in them; else of what was
         drawn. What was marked is taken for true, what was not was asked. None where what is not
         marked is false: there nobody misses anything.
         """
@@ -574,7 +578,7 @@ class Centred:
         size = np.bincount(
             facts.fact[facts.in_scope], minlength=int(facts.fact.max(initial=-1)) + 1
         )
-        # Most facts are stated once; of the others it is counted how often each system states them.
+        # Most facts are predicted once; of the others it is counted how often each system predicts them.
         rows = np.flatnonzero((size[facts.fact] > 1) & facts.in_scope)
         if rows.size:
             part, several = own[rows], np.zeros(facts.fact.size, dtype=np.bool_)
@@ -594,7 +598,7 @@ class Centred:
 
 
 def _rows_alone(member: Matrix, inside: NDArray[np.bool_]) -> sparse.csr_array:
-    """(u, m) ones where a submission states an instance, in some of the rows alone."""
+    """(u, m) ones where a submission predicts an instance, in some of the rows alone."""
     counts = np.diff(member.indptr)
     indices = member.indices if inside.all() else member.indices[np.repeat(inside, counts)]
     indptr = np.concatenate([[0], np.cumsum(counts * inside)]).astype(member.indptr.dtype)
@@ -627,7 +631,7 @@ def _spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
-    """The estimate, its value NaN where nothing that a system states has been judged: the model's
+    """The estimate, its value NaN where nothing that a system predicts has been judged: the model's
     guess is no score.
 
     Its variance stays: it says how much is to be asked.

@@ -40,11 +40,11 @@ class KnownDocuments:
     answered: float = 1.0
     """The share of what follow-ups asked that got an answer"""
 
-    def stated(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
+    def predicted(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
         """(u,) the instances of a pool that were asked about wherever they lie in annotated
         documents: those that submissions of the follow-up state, of columns that are not `aware`.
         """
-        return stated_by(pool, self._columns(pool, aware, followed=True))
+        return predicted_by(pool, self._columns(pool, aware, followed=True))
 
     def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
         """The columns of submissions that the follow-up asked for, or of the others."""
@@ -56,36 +56,36 @@ class KnownDocuments:
         return found
 
     def unasked(self, pool: Pool, column: int) -> Bools:
-        """(t,) the targets of which a column states something that no submission of the
-        follow-up states.
+        """(t,) the targets of which a column predicts something that no submission of the
+        follow-up predicts.
         """
         found = np.zeros(pool.target_id.size, dtype=np.bool_)
         if not self.closed:
-            found[pool.target[stated_by(pool, [column]) & ~self.stated(pool)]] = True
+            found[pool.target[predicted_by(pool, [column]) & ~self.predicted(pool)]] = True
         return found
 
     def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
         """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
 
-        Everything that is stated of such a target was asked about: if a later submission states
+        Everything that is predicted of such a target was asked about: if a later submission predicts
         another relation of a pair, that is known just where readers marked no other, and so the
         target has no such route.
         `aware` are columns whose teams could know, when they decided, which documents were read:
-        what they state makes nothing eligible for others, and nothing ineligible, since it may
+        what they predict makes nothing eligible for others, and nothing ineligible, since it may
         depend on that.
         """
         if self.closed:
             return np.ones(pool.target_id.size, dtype=np.bool_)
-        asked = self.stated(pool, aware)
-        later = stated_by(pool, self._columns(pool, aware, followed=False))
+        asked = self.predicted(pool, aware)
+        later = predicted_by(pool, self._columns(pool, aware, followed=False))
         found = np.zeros(pool.target_id.size, dtype=np.bool_)
         found[pool.target[asked]] = True
         found[pool.target[later & ~asked]] = False
         return found & in_scope
 
 
-def stated_by(pool: Pool, columns: list[int]) -> Bools:
-    """(u,) whether one of some columns states each instance."""
+def predicted_by(pool: Pool, columns: list[int]) -> Bools:
+    """(u,) whether one of some columns predicts each instance."""
     chosen = np.zeros(len(pool.systems))
     chosen[columns] = 1
     return np.asarray(pool.member @ chosen > 0)
@@ -122,29 +122,29 @@ class Facts:
     """What recall needs besides the draws."""
 
     fact: NDArray[np.int64]
-    """(u,) code of the fact that the instance states"""
+    """(u,) code of the fact that the instance says"""
     in_scope: NDArray[np.bool_]
     """(u,) both mentions lie within the track's scope"""
     pool_weight: NDArray[np.float64]
-    """(u,) 1 / number of instances of the pool that state the same fact"""
-    stated: NDArray[np.bool_]
-    """(u, m) the submission states the fact"""
+    """(u,) 1 / number of instances of the pool that predict the same fact"""
+    predicted: NDArray[np.bool_]
+    """(u, m) the submission predicts the fact"""
     document: NDArray[np.int64]
     """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
     predicate: NDArray[np.int64]
     """(t,) id of its predicate"""
     found: NDArray[np.bool_]
-    """(t,) some submission states that fact"""
+    """(t,) some submission predicts that fact"""
     n_annotated: int
     n_documents: int
     inside: NDArray[np.int64]
     """(u,) code of the annotated document that the instance lies in; −1: in none"""
     marked: NDArray[np.bool_]
-    """(u,) annotation of its document found the fact that it states"""
+    """(u,) annotation of its document found the fact that it predicts"""
     code: NDArray[np.int64]
-    """(t,) its code in `fact`; -1 if no instance here states it"""
+    """(t,) its code in `fact`; -1 if no instance here predicts it"""
     links: NDArray[np.str_]
     """(t, 2) what people linked its subject and its object to; empty where they did not"""
     missed: NDArray[np.int64]
     """(n_annotated,) true instances of each annotated document that annotation found and no
-    submission states: a fact that is marked at three pairs of mentions is three instances"""
+    submission predicts: a fact that is marked at three pairs of mentions is three instances"""

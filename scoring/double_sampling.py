@@ -60,7 +60,7 @@ class Checks:
     """criterion -> (k, m) f* beside `Data.judged`, NaN where not checked or not answered"""
     since: Bools
     """(m,) whether each system's sample was judged, at least a stage of it, before the last round
-    was drawn: then everything that it states had a chance"""
+    was drawn: then everything that it predicts had a chance"""
 
 
 def chance_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
@@ -154,13 +154,13 @@ class Corrected:
         """(n, m) c, NaN where missing, and where a mark does not count."""
         arranged = self.arranged.under(criterion)
         verdicts = arranged.verdicts.copy()
-        for column in self.data.seen:
+        for column in self.data.disclosed:
             verdicts[:, column] = arranged.verdicts_of(column)
         return verdicts
 
     @cached_property
     def member(self) -> Bools:
-        """(n, m) whether the system states the row."""
+        """(n, m) whether the system predicts the row."""
         return np.asarray(self.data.pool.member[self.arranged.row].toarray() > 0)
 
     def answered(self, criterion: str) -> float:
@@ -176,7 +176,7 @@ class Corrected:
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
 
     def checked_of(self, column: int) -> int:
-        """How many targets that a system states an expert has checked."""
+        """How many targets that a system predicts an expert has checked."""
         return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
 
     def chance_of_check(self, criterion: str) -> Floats:
@@ -187,7 +187,7 @@ class Corrected:
         return np.asarray(e * self.answered(criterion))
 
     def late(self, column: int) -> bool:
-        """Whether a system states what no round could draw when it was judged."""
+        """Whether a system predicts what no round could draw when it was judged."""
         return (
             self._terms(column, np.ones(self.rows.size) * self.member[:, column], "relation")
             is None
@@ -276,11 +276,11 @@ class Corrected:
         return replace(found, influence=np.concatenate([found.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
-        """Whether every round of checks that counts could draw whatever all systems state together
+        """Whether every round of checks that counts could draw whatever all systems predict together
         in the scope.
 
-        What a system states whose sample was judged after the last round could not be drawn; what
-        only withdrawn ones state could be where they still took part, or where recall had a weight.
+        What a system predicts whose sample was judged after the last round could not be drawn; what
+        only withdrawn ones predict could be where they still took part, or where recall had a weight.
         """
         facts, pool = self.data.facts, self.data.pool
         if facts is None:
@@ -308,7 +308,7 @@ class Corrected:
         arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
             return None
-        if column not in self.data.seen:
+        if column not in self.data.disclosed:
             e = self.chance[target]
             used = arranged.counts & (e > 0)
             if not self.checks.since[column]:
@@ -334,7 +334,7 @@ class Corrected:
         """Counts of what was checked by what the crowd and the expert say, and what they estimate
         for all judgments.
 
-        A relation counts once, as the first system states it.
+        A relation counts once, as the first system predicts it.
         """
         first = self.member.argmax(axis=1)
         at = np.arange(first.size)

@@ -125,13 +125,13 @@ class Floors:
         """Of `own` (u, m), what a right prediction adds to each system's number, and `taken` (m,),
         what a true fact of the pool takes from it.
 
-        A system whose team had seen judgments has probabilities of its own for what it states. How
+        A system whose team had seen judgments has probabilities of its own for what it predicts. How
         that goes together with what the pool makes of the same targets would only make it less, and
         is left out.
         """
         believed = self._belief(criterion, unit)
         floor = believed.variance(own, taken)
-        for column in self.arranged.data.seen:
+        for column in self.arranged.data.disclosed:
             nothing = np.zeros_like(believed.pool_weight)
             alone = replace(
                 believed, pi=self.arranged.under(criterion).pi_of(column), pool_weight=nothing

@@ -60,15 +60,15 @@ class History:
 
     when: datetime
     known: Bools
-    """(t,) stated by an earlier submission of the team, or public"""
+    """(t,) predicted by an earlier submission of the team, or public"""
 
 
 @dataclass(frozen=True)
 class Disclosed:
     """What the team of one submission could see of a pool's targets when it decided, shape (t,)."""
 
-    exact: Bools
-    """Certainty units: judged (or given up) by then, and stated by the team before"""
+    certainty: Bools
+    """Certainty units: judged (or given up) by then, and predicted by the team before"""
     unjudged: Bools
     """Stated by the team before, and not judged by then"""
     threshold: Floats
@@ -82,23 +82,23 @@ class Disclosed:
     document: Floats
     """The probability with which its document had been annotated by then, if the team could know"""
     history: History | None = None
-    """When it decided, and the state of which targets it could see, whether or not it states them
+    """When it decided, and the state of which targets it could see, whether or not it predicts them
     still"""
     read: tuple[int, ...] = ()
     """The documents that had been annotated by then, if the team could know"""
     leaked: bool = False
-    """The run seems to be made from others' answers: whatever it states teaches the model
+    """The run seems to be made from others' answers: whatever it predicts teaches the model
     nothing"""
 
     @property
     def known(self) -> Bools:
         """Stated by the team before, or public: it could see whether they were judged."""
-        return self.exact | self.unjudged
+        return self.certainty | self.unjudged
 
     def of(self, targets: Ids) -> Disclosed:
         """Return the same of some of the targets."""
         return Disclosed(
-            self.exact[targets],
+            self.certainty[targets],
             self.unjudged[targets],
             self.threshold[targets],
             self.drawn[targets],
@@ -111,13 +111,13 @@ class Disclosed:
 
     def with_documents(self, by_document: Floats, unasked: Bools) -> Disclosed:
         """Return the same with what documents that were annotated by then bring in now: that is
-        certain too. Not so the targets of which the submission states something that nobody was
+        certain too. Not so the targets of which the submission predicts something that nobody was
         asked there.
 
         A plan must not be made with these: thresholds would depend on which documents were drawn.
         """
         certain = self.inside & (by_document > 0) & ~unasked
-        return replace(self, exact=self.exact | certain, unjudged=self.unjudged & ~certain)
+        return replace(self, certainty=self.certainty | certain, unjudged=self.unjudged & ~certain)
 
     def given(self, now: Chances) -> Chances:
         """Return the chances of targets that are not certain, each route given that it had not
@@ -146,4 +146,4 @@ class Disclosed:
         below what they are.
         """
         base = np.where(self.unjudged, self.threshold, 0.0)
-        return np.where(self.exact, thresholds, np.maximum(thresholds, raised(own, base)))
+        return np.where(self.certainty, thresholds, np.maximum(thresholds, raised(own, base)))

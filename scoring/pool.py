@@ -15,7 +15,7 @@ from scoring.arrays import Floats, Ids, Matrix
 
 @dataclass(frozen=True)
 class Pool:
-    """The union of what some submissions state: u instances on t targets, m submissions."""
+    """The union of what some submissions predict: u instances on t targets, m submissions."""
 
     systems: list[int]
     teams: list[int]
@@ -33,7 +33,7 @@ class Pool:
     predicate: Ids
     """(u,) the stratum of each: of relations the predicate's id"""
     types: NDArray[Any]
-    """(u,) code of the types of subject and object, as the first submission says that states it"""
+    """(u,) code of the types of subject and object, as the first submission says that predicts it"""
     subject: Ids
     """(u,) code of the subject's entity within its document: its canonical mention, as that
     submission says"""
@@ -65,7 +65,7 @@ class Pool:
 
     @cached_property
     def member(self) -> Matrix:
-        """(u, m): 1 where the submission states the instance: gives it any weight. A stored zero is
+        """(u, m): 1 where the submission predicts the instance: gives it any weight. A stored zero is
         none.
         """
         tables = list(self.p.values())
@@ -83,7 +83,7 @@ class Pool:
     def columns(self, kind: str) -> sparse.csc_array:
         """The probabilities of a distribution, system by system."""
         if kind not in self._columns:
-            self._columns.clear()  # one at a time: each is as large as all that is stated
+            self._columns.clear()  # one at a time: each is as large as all that is predicted
             table, by = self.p[kind], self._by_column
             alike = _at_same_places(table, next(iter(self.p.values())))
             self._columns[kind] = (
@@ -107,13 +107,13 @@ class Pool:
         )
 
     def of(self, kind: str, column: int) -> tuple[Ids, Floats]:
-        """The rows that one submission states, ascending, and their probabilities."""
+        """The rows that one submission predicts, ascending, and their probabilities."""
         table = self.columns(kind)
         mine = slice(table.indptr[column], table.indptr[column + 1])
         return table.indices[mine], table.data[mine]
 
-    def stated(self, column: int) -> Ids:
-        """The rows that one submission states, ascending."""
+    def predicted(self, column: int) -> Ids:
+        """The rows that one submission predicts, ascending."""
         rows, p = self.of(next(iter(self.p)), column)
         found = rows[p > 0]
         for kind in self.p:

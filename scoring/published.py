@@ -106,15 +106,15 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     source = np.concatenate([data.draws[kind].owner + at * m for at, kind in enumerate(kinds)])
     P = np.concatenate([data.pool.p[kind][row].toarray() for kind in kinds], axis=1)
     at = np.searchsorted(data.judged, row)
-    stated = facts.stated[row]
+    predicted = facts.predicted[row]
     if criterion == "correct":
-        stated = stated & (data.f["linking"][at] == 1)
+        predicted = predicted & (data.f["linking"][at] == 1)
     found = joint_recall(
         P,
         source,
         data.f["relation"][at, 0],
         np.zeros((P.shape[1], P.shape[1])),
-        np.tile(stated, (1, len(kinds))),
+        np.tile(predicted, (1, len(kinds))),
         facts.found[uniform],
         weight=facts.pool_weight[row],
         document=facts.document[uniform],
@@ -145,25 +145,25 @@ def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
 
 def simple_recall(data: Data, criterion: str) -> Estimate | None:
     """The recall of every system by itself: what share of the facts of the annotated documents it
-    states. None without two annotated documents.
+    predicts. None without two annotated documents.
 
     NaN where a mention's verdict is still open, and of systems whose teams could see judgments
-    before they decided: they may state what they read there.
+    before they decided: they may predict what they read there.
     """
     read = read_uniformly(data)
     if read is None:
         return None
     facts, uniform, n_annotated = read
-    stated, known = _stated(data, facts, uniform, criterion)
-    known[list(data.seen)] = False
+    predicted, known = _predicted(data, facts, uniform, criterion)
+    known[list(data.disclosed)] = False
     each = [
         pool_recall(
-            stated[:, column],
+            predicted[:, column],
             document=facts.document[uniform],
             n_annotated=n_annotated,
             n_documents=facts.n_documents,
         )
-        for column in range(stated.shape[1])
+        for column in range(predicted.shape[1])
     ]
     found = _floored(
         Estimate(
@@ -177,23 +177,23 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
     return where_known(found, known)
 
 
-def _stated(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
-    """(t, m) whether each system states each fact in use that annotation found, and (m,) whether
+def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
+    """(t, m) whether each system predicts each fact in use that annotation found, and (m,) whether
     that is known: under `correct` it has to link a mention right, and all of them need verdicts.
     """
     sought = facts.code[used]
     here = np.flatnonzero(np.isin(facts.fact, sought))
-    stated, known = facts.stated[here], np.ones(facts.stated.shape[1], dtype=np.bool_)
+    predicted, known = facts.predicted[here], np.ones(facts.predicted.shape[1], dtype=np.bool_)
     if criterion == "correct":
-        verdict = np.full(stated.shape, np.nan)
+        verdict = np.full(predicted.shape, np.nan)
         judged = np.isin(here, data.judged)
         verdict[judged] = data.f["linking"][np.searchsorted(data.judged, here[judged])]
         own = (data.pool.member[here].toarray() > 0) & facts.in_scope[here, None]
         known = ~(own & np.isnan(verdict)).any(axis=0)
-        stated = own & (verdict == 1)
+        predicted = own & (verdict == 1)
     codes, place = np.unique(facts.fact[here], return_inverse=True)
-    by_code = np.zeros((codes.size + 1, stated.shape[1]), dtype=np.bool_)  # the last: nobody
-    np.logical_or.at(by_code, place, stated)
+    by_code = np.zeros((codes.size + 1, predicted.shape[1]), dtype=np.bool_)  # the last: nobody
+    np.logical_or.at(by_code, place, predicted)
     row = np.searchsorted(codes, sought)
     found = row < codes.size
     found[found] = codes[row[found]] == sought[found]

@@ -46,7 +46,7 @@ def with_noise(
     estimate = replace(estimate, anticipated=np.asarray(estimate.anticipated) + expected)
     of_all = widened(estimate, p * under.counts[:, None], under.row_pi)
     of_own = {}
-    for column in arranged.data.seen:  # their probabilities are their own
+    for column in arranged.data.disclosed:  # their probabilities are their own
         used, pi = under.own(column)
         of_own[column] = widened(_column(estimate, column), p[:, column] * used, pi)
     return with_columns(of_all, of_own), rating_design(under.row_pi, target=target, design=design)
@@ -79,7 +79,7 @@ def with_judges_of(
         effect = judge_effect(residual, judge, row)
         crossed = with_judges(estimate, p, under.row_pi, judge, row, effect)
         telling = np.array(crossed.telling, dtype=np.bool_)
-        telling[list(data.seen)] = False
+        telling[list(data.disclosed)] = False
         if telling.any():
             value = np.where(telling, np.asarray(estimate.value), np.nan)
             yield (quantity, criterion, kind), replace(crossed.estimate, value=value)

@@ -95,7 +95,7 @@ def about(data: Data, checks: Checks | None) -> Row:
         "has_marks": data.in_documents is not None,
         "own_samples": [data.systems[column] for column in data.alone],
         "disclosed": {
-            str(data.systems[column]): _inclusion(data.own[column]) for column in data.seen
+            str(data.systems[column]): _inclusion(data.own[column]) for column in data.disclosed
         },
         "checks": checks
         and {
@@ -198,7 +198,7 @@ def _instances(data: Data) -> Iterator[Row]:
         row = {"instance": instance, "target": int(pool.target_id[pool.target[at]])}
         row |= _at(columns, at)
         if facts is not None:
-            row["stated_by"] = [data.systems[one] for one in np.flatnonzero(facts.stated[at])]
+            row["stated_by"] = [data.systems[one] for one in np.flatnonzero(facts.predicted[at])]
         yield row
 
 
@@ -267,22 +267,22 @@ def _own_samples(data: Data) -> Iterator[Row]:
 
 
 def _disclosed(data: Data) -> Iterator[Row]:
-    for column, seen in data.seen.items():
-        then = data.seen_drawn[column]
+    for column, disclosed in data.disclosed.items():
+        then = data.disclosed_drawn[column]
         now = _arrived(data.own[column])
         columns = {f"own_{name}": values for name, values in now.items()}
         columns |= {
-            "exact": seen.exact,
-            "unjudged": seen.unjudged,
-            "exact_when_drawn": then.exact,
+            "exact": disclosed.certainty,
+            "unjudged": disclosed.unjudged,
+            "exact_when_drawn": then.certainty,
             "unjudged_when_drawn": then.unjudged,
-            "then_threshold": seen.threshold,
-            "then_drawn": seen.drawn,
-            "then_inside": seen.inside,
-            "then_document": seen.document,
+            "then_threshold": disclosed.threshold,
+            "then_drawn": disclosed.drawn,
+            "then_inside": disclosed.inside,
+            "then_document": disclosed.document,
         }
-        differs = seen.exact | seen.unjudged | then.exact | then.unjudged
-        differs |= seen.inside | (seen.document > 0)
+        differs = disclosed.certainty | disclosed.unjudged | then.certainty | then.unjudged
+        differs |= disclosed.inside | (disclosed.document > 0)
         for name, values in _arrived(data.inclusion).items():
             differs |= now[name] != values
         for at in np.flatnonzero(differs).tolist():
@@ -490,7 +490,7 @@ class _Reader:
         told, pool = self.told, self.pool()
         judged, f, noise = self.labels()
         everybody = self.inclusion(self.targets, told["everybody"])
-        seen, seen_drawn, own = self.disclosed(everybody)
+        disclosed, disclosed_drawn, own = self.disclosed(everybody)
         known = told["known_documents"]
         followed = None if known["followed"] is None else frozenset(known["followed"])
         documents, missed = self.documents()
@@ -506,12 +506,12 @@ class _Reader:
             rho=told["correlation"],
             facts=self.facts(missed),
             documents=documents,
-            seen=seen,
+            disclosed=disclosed,
             own=own,
             fold=KnownDocuments(known["documents"], known["closed"], followed, known["answered"]),
             swept=self.swept(),
             in_documents=self.in_documents(),
-            seen_drawn=seen_drawn,
+            disclosed_drawn=disclosed_drawn,
             alone=self.own_samples(),
             noise=noise,
             mean=told["mean"],
@@ -658,7 +658,7 @@ class _Reader:
         """Column -> what its team could see; the same if documents brought nothing in; and how
         targets came in for it.
         """
-        seen, seen_drawn, own = {}, {}, {}
+        disclosed, disclosed_drawn, own = {}, {}, {}
         by_system: dict[int, list[Row]] = {}
         for _, row in self.release.lines("disclosed"):
             by_system.setdefault(row["system"], []).append(row)
@@ -677,7 +677,7 @@ class _Reader:
             now = {key: spread(f"own_{key}", base) for key, base in _arrived(everybody).items()}
             column = self.column[system]
             own[column] = self.inclusion(now, once)
-            seen[column] = Disclosed(
+            disclosed[column] = Disclosed(
                 spread("exact", no),
                 spread("unjudged", no),
                 spread("then_threshold", zero),
@@ -685,12 +685,12 @@ class _Reader:
                 spread("then_inside", no),
                 spread("then_document", zero),
             )
-            seen_drawn[column] = replace(
-                seen[column],
-                exact=spread("exact_when_drawn", no),
+            disclosed_drawn[column] = replace(
+                disclosed[column],
+                certainty=spread("exact_when_drawn", no),
                 unjudged=spread("unjudged_when_drawn", no),
             )
-        return seen, seen_drawn, own
+        return disclosed, disclosed_drawn, own
 
     def documents(self) -> tuple[Annotated, Ids]:
         rows = [row for _, row in self.release.lines("documents")]
@@ -710,15 +710,15 @@ class _Reader:
         if once is None:
             return None
         told, instances = self.release.columns("facts"), self.instances
-        stated = np.zeros((self.instance.size, len(self.systems)), dtype=np.bool_)
+        predicted = np.zeros((self.instance.size, len(self.systems)), dtype=np.bool_)
         for at, systems in enumerate(instances["stated_by"]):
-            stated[at, [self.column[system] for system in systems]] = True
+            predicted[at, [self.column[system] for system in systems]] = True
         links = list(zip(told.get("subject_link", []), told.get("object_link", []), strict=True))
         return Facts(
             fact=_ids(instances["fact"]),
             in_scope=_bools(instances["in_scope"]),
             pool_weight=_floats(instances["pool_weight"]),
-            stated=stated,
+            predicted=predicted,
             document=_ids(told.get("document", [])),
             predicate=_ids(told.get("predicate", [])),
             found=_bools(told.get("found", [])),

@@ -168,7 +168,7 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
         mine = np.flatnonzero(np.asarray(pool.p[kind][:, [column]].toarray()).ravel())
         score, drawn = pool.scores[mine, metric], mine[counted[mine] & ~np.isnan(rating[mine])]
         even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
-        if column in data.seen or not even or drawn.size < 3 or np.isnan(score).any():
+        if column in data.disclosed or not even or drawn.size < 3 or np.isnan(score).any():
             continue
         found = control_variate_mean(
             rating[drawn], pool.scores[drawn, metric], score, power_tune=False

@@ -23,7 +23,7 @@ PUBLISHED = ("simple", "joint")
 CORRECTED = "recall_corrected"
 """Recall with the facts put in that annotators are reckoned to have missed"""
 OF_INSTANCES = "instance_recall"
-"""Recall that counts a fact once for every pair of mentions that states it"""
+"""Recall that counts a fact once for every pair of mentions that predicts it"""
 ENOUGH_TRUE = 5
 """Fewer true predictions than this in annotated documents do not say what share annotation
 finds."""
@@ -212,7 +212,7 @@ def rows(
     own: bool = False,
 ) -> Iterator[Score]:
     """The numbers of one estimate, a system each; where the value is undefined all of them are.
-    Labels are all of what the system states; `own`: those that the estimate rests on.
+    Labels are all of what the system predicts; `own`: those that the estimate rests on.
     """
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
@@ -243,14 +243,14 @@ def rows(
 
 
 def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
-    """Targets that each system states: with a judgment, and drawn for anybody but without one."""
+    """Targets that each system predicts: with a judgment, and drawn for anybody but without one."""
     known = ~np.isnan(data.f[criterion])
     member = data.pool.member[data.judged].toarray() > 0
     codes, code = np.unique(data.pool.target[data.judged], return_inverse=True)
     found = []
     for mask in (member & known, member & ~known):
-        stated = np.zeros((codes.size, mask.shape[1]), dtype=np.bool_)
+        predicted = np.zeros((codes.size, mask.shape[1]), dtype=np.bool_)
         row, column = np.nonzero(mask)
-        stated[code[row], column] = True
-        found.append(stated.sum(axis=0))
+        predicted[code[row], column] = True
+        found.append(predicted.sum(axis=0))
     return found[0], found[1]

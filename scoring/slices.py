@@ -144,7 +144,7 @@ def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
         fact=facts.fact[inside],
         in_scope=facts.in_scope[inside],
         pool_weight=facts.pool_weight[inside],
-        stated=facts.stated[inside],
+        predicted=facts.predicted[inside],
         document=facts.document[true],
         predicate=facts.predicate[true],
         found=facts.found[true],

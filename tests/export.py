@@ -69,7 +69,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Export:
-    """m systems, u instances on t targets. NaN: not stated by the system, or not judged."""
+    """m systems, u instances on t targets. NaN: not predicted by the system, or not judged."""
 
     systems: list[int]
     instance: Ids

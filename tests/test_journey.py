@@ -218,7 +218,7 @@ def test_published_precision_is_what_the_estimators_give(
         for criterion in CRITERIA:
             f = np.nan_to_num(
                 exported.f[criterion][draws.row]
-            )  # where it is not stated its probability is 0
+            )  # where it is not predicted its probability is 0
             own = f[np.arange(draws.row.size), draws.owner]
             simple = simple_precision(own, draws.owner, m, ddof=1)
             joint = joint_precision(P, draws.owner, f, exported.overlap(kind), ddof=1)
@@ -256,14 +256,14 @@ def _compare_by_thresholds(travel: Travel, exported: Export, stored: dict) -> No
 
 def _own_thresholds(travel: Travel, exported: Export) -> Floats:
     """(u, m) below which random number an instance's target is in a system's own sample; 0 if it
-    does not state it.
+    does not predict it.
     """
     last = dict(travel.rows(OWN))
     found = np.zeros((exported.instance.size, len(exported.systems)))
     for at, system in enumerate(exported.systems):
-        stated = np.flatnonzero(exported.p["instance"][:, at] > 0)
-        _, code = np.unique(exported.target[stated], return_inverse=True)
-        found[stated, at] = np.frombuffer(last[system], dtype="<f8")[code]
+        predicted = np.flatnonzero(exported.p["instance"][:, at] > 0)
+        _, code = np.unique(exported.target[predicted], return_inverse=True)
+        found[predicted, at] = np.frombuffer(last[system], dtype="<f8")[code]
     return found
 
 
@@ -276,7 +276,7 @@ def test_precision_is_what_the_estimators_give(
     rows = np.flatnonzero(_drawn(travel, exported))
     judged = ~np.isnan(exported.f["relation"][rows]).all(
         axis=1
-    )  # what nobody who pays states may not be shown
+    )  # what nobody who pays predicts may not be shown
     pi = _inclusion(exported) * judged.mean()
     targets, code = np.unique(exported.target[rows], return_inverse=True)
     design = Design(np.array([pi[exported.target == one][0] for one in targets]))
@@ -312,9 +312,9 @@ def test_published_recall_is_what_the_estimators_give(
     row = np.concatenate([exported.draws[kind].row for kind in KINDS])
     source = np.concatenate([exported.draws[kind].owner + at * m for at, kind in enumerate(KINDS)])
     P = np.concatenate([exported.p[kind][row] for kind in KINDS], axis=1)
-    relation = np.nanmax(exported.f["relation"][row], axis=1)  # the same for all who state it
+    relation = np.nanmax(exported.f["relation"][row], axis=1)  # the same for all who predict it
     for criterion in ("relation", "correct"):
-        counted = facts.stated[row]
+        counted = facts.predicted[row]
         if criterion == "correct":
             counted = counted & (exported.f["linking"][row] == 1)
         found = joint_recall(
@@ -348,11 +348,11 @@ def _compare_recall_by_thresholds(
         n_documents=facts.n_documents,
     )
     drawn, pi = _drawn(travel, exported), _inclusion(exported)
-    stated = (exported.p["instance"] > 0) & facts.in_scope[:, None]
+    predicted = (exported.p["instance"] > 0) & facts.in_scope[:, None]
     same = facts.fact[:, None] == facts.fact
     share, pool_share = (
         np.where(of, 1 / np.maximum(same @ of, 1), 0.0)
-        for of in (stated * 1.0, facts.in_scope * 1.0)
+        for of in (predicted * 1.0, facts.in_scope * 1.0)
     )
     pool = float(np.sum((pool_share * (exported.f["relation"] == 1).any(axis=1) / pi)[drawn]))
     for criterion in ("relation", "correct"):

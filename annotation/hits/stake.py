@@ -1,5 +1,5 @@
 """What the teams of a worker have at stake in a HIT: nobody judges what a team of theirs pays for
-or states.
+or predicts.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ STAKE = """
             WHERE s.team_id = ANY(%(teams)s) AND w.key = t.content->>'input'
               AND t.content->'texts' ? w.text))
 """
-"""What teams have at stake in a HIT: they pay for one of its questions, state its target or anything
+"""What teams have at stake in a HIT: they pay for one of its questions, predict its target or anything
 in the document that it is, or wrote one of two texts that are compared, be it in a pair of another
-team's private run that they do not state themselves."""
+team's private run that they do not predict themselves."""
 TEAMS = """
     SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
     WHERE w.id = %(worker)s

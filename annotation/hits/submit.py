@@ -34,7 +34,7 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     cannot be used.
 
     A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
-    minute. Whoever has joined a team meanwhile that pays for the question or states what it asks
+    minute. Whoever has joined a team meanwhile that pays for the question or predicts what it asks
     does not judge it: it goes back to be asked of others. Nobody is nudged: the next tick settles
     what came since the last one together, which costs a fraction of settling answer by answer.
     """

@@ -138,7 +138,7 @@ def _candidates(track: Track) -> list[Candidate]:
 
 def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
     """For each target the first sample whose submission needs an answer: nobody pays for what only
-    others state.
+    others predict.
     """
     of: dict[int, list[int]] = defaultdict(list)
     for candidate in candidates:

@@ -1,8 +1,8 @@
-"""Step 5b: asks directly about all that systems state in annotated documents and that nobody marked
+"""Step 5b: asks directly about all that systems predict in annotated documents and that nobody marked
 or judged.
 
 Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it:
-then everything that was stated in these documents when it was ordered has a label, and the
+then everything that was predicted in these documents when it was ordered has a label, and the
 documents are a route of their own (for what, is said in `kbpo.inclusion.documents`). Its money is
 set aside with the order; where a sweep is follows from its targets, their labels and their
 questions alone, so that this step may be killed anywhere and does each thing once.
@@ -105,7 +105,7 @@ def plan_sweep(track: Track) -> SweepPlan:
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     submissions = list(sampled.values_list("pk", flat=True))
     if not submissions:
-        raise CannotOrder("No system states anything yet: its sample must be drawn first.")
+        raise CannotOrder("No system predicts anything yet: its sample must be drawn first.")
     targets, predictions = _unjudged(track, reads.documents, submissions)
     last = covering(track, reads.documents)
     if (
@@ -113,7 +113,7 @@ def plan_sweep(track: Track) -> SweepPlan:
         and not targets
         and set(submissions) <= set(last.submissions.values_list("pk", flat=True))
     ):
-        raise CannotOrder("All that systems state in the documents that count is judged already.")
+        raise CannotOrder("All that systems predict in the documents that count is judged already.")
     price = terms_of(track, INTERFACE)
     return SweepPlan(
         reads.documents, submissions, targets, predictions, track.workers_per_question, price
@@ -121,8 +121,8 @@ def plan_sweep(track: Track) -> SweepPlan:
 
 
 def _unjudged(track: Track, documents: list[int], submissions: list[int]) -> tuple[list[int], int]:
-    """What these submissions state in the scope of these documents and no label answers: targets,
-    and how many relations are stated of them.
+    """What these submissions predict in the scope of these documents and no label answers: targets,
+    and how many relations are predicted of them.
     """
     rows = fetch(
         "SELECT p.submission_id, i.target_id, i.id FROM instances_instance i"

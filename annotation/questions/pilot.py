@@ -1,7 +1,7 @@
 """Pilot batches: many workers on the same few items, to learn how hard a track's questions are
 before much is spent.
 
-Relations: k workers on n pairs that systems state and nobody was asked about, drawn at random.
+Relations: k workers on n pairs that systems predict and nobody was asked about, drawn at random.
 Names: k workers who each mark all names of n documents that nobody has read, drawn at random; the
 marks are held against those of an expert (or an import), or else against what most of them marked.
 The labels that a pilot makes are labels like any others.
@@ -219,7 +219,7 @@ def launch_pilot(
 
 
 def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
-    """Questions about pairs that systems state and nobody was asked about, drawn at random. Raises
+    """Questions about pairs that systems predict and nobody was asked about, drawn at random. Raises
     CannotPilot.
     """
     submissions = list(
@@ -230,7 +230,7 @@ def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
     drafts = list(kind_of(track).questions(targets[:items], submissions)) if targets else []
     if not drafts:
         raise CannotPilot(
-            "There is nothing to ask about: a pilot takes pairs that confirmed submissions state"
+            "There is nothing to ask about: a pilot takes pairs that confirmed submissions predict"
             " and nobody was asked."
         )
     price = terms_of(track, drafts[0].interface)
@@ -289,7 +289,7 @@ def cost_of_as_many(track: Track) -> Decimal:
 
 
 def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
-    """Pairs that these submissions state and that no question was ever about, in the order of their
+    """Pairs that these submissions predict and that no question was ever about, in the order of their
     numbers.
     """
     rows = fetch(

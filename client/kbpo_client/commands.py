@@ -406,7 +406,7 @@ def errors(
 
 
 def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
-    """Prints what people found true and a run does not state."""
+    """Prints what people found true and a run does not predict."""
     if as_json:
         show_json(facts)
         return

@@ -1,7 +1,7 @@
 """Who belongs to a team, and who owns it: joining, roles, leaving.
 
 Whoever left is kept in `Team.former`: what somebody has seen is not forgotten, so a team that they
-join next has seen it too, and nobody judges what a team of theirs stated.
+join next has seen it too, and nobody judges what a team of theirs predicted.
 """
 
 from __future__ import annotations

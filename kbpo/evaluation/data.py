@@ -49,16 +49,16 @@ def read(track: Track) -> Data:
     routes = read_routes(track, pool, documents, facts, waiting)
     found, fold, chance = routes.disclosed, routes.known, routes.everybody
     own = {column: routes.own(column) for column in found}
-    seen = {}
+    disclosed = {}
     for column, one in found.items():
         by_document = own[column].chances.document
-        seen[column] = one.with_documents(by_document, fold.unasked(pool, column))
+        disclosed[column] = one.with_documents(by_document, fold.unasked(pool, column))
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
-    known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
+    known |= np.any([one.certainty for one in disclosed.values()], axis=0) if disclosed else False
     judged = np.flatnonzero(known[pool.target])
     swept = None
     if facts:
-        covered = routes.in_scope[pool.target] & fold.stated(pool, aware(found))
+        covered = routes.in_scope[pool.target] & fold.predicted(pool, aware(found))
         swept = _swept(kind, pool, facts, fold, covered)
     f = kind.judge(pool.instance[judged], systems)
     guesses, unaided = _guesses(track, pool, judged, f, found)
@@ -73,12 +73,12 @@ def read(track: Track) -> Data:
         rho={criterion: one.rho for criterion, one in guesses.items()},
         facts=facts,
         documents=documents,
-        seen=seen,
+        disclosed=disclosed,
         own=own,
         fold=fold,
         swept=swept,
         in_documents=in_documents(track, pool, routes.in_scope, routes.follow_ups),
-        seen_drawn=found,
+        disclosed_drawn=found,
         alone=own_thresholds(track, pool, waiting),
         noise=dict(kind.noise(pool.instance[judged])),
         mean=kind.mean,
@@ -109,12 +109,12 @@ def _swept(
 
 
 def _guesses(
-    track: Track, pool: Pool, judged: Ids, f: dict[str, Floats], seen: dict[int, Disclosed]
+    track: Track, pool: Pool, judged: Ids, f: dict[str, Floats], disclosed: dict[int, Disclosed]
 ) -> tuple[dict[str, Guess], dict[str, Guess]]:
     """The model's guess under each criterion; and without metrics and judges, where they help: where
     there are any, or single ratings count, for which the model also sees who writes alike.
     """
-    kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key, seen)
+    kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key, disclosed)
     aided, unaided = {}, {}
     for name, verdicts in f.items():
         label = np.full(pool.instance.size, np.nan)

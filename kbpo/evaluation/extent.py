@@ -29,7 +29,7 @@ class Extent:
     given_up: int
     """found no answer, and nobody is asked any more"""
     labels: int
-    """Judged in all, of whatever it states: for its own sample, for others', in documents"""
+    """Judged in all, of whatever it predicts: for its own sample, for others', in documents"""
     half_width: float | None
     """Half of the interval that is printed of its guaranteed number; None where it has none"""
 

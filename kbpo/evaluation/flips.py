@@ -25,8 +25,8 @@ AFFECTED = """
         SELECT 1 FROM instances_label earlier WHERE earlier.target_id = l.target_id
         AND earlier.id <= %s AND earlier.value <> '{}'::jsonb)
 """
-"""What is stated of targets that got a label in between and had one before; of a mention or a
-document, all that is stated in the document"""
+"""What is predicted of targets that got a label in between and had one before; of a mention or a
+document, all that is predicted in the document"""
 
 
 def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -> int:
@@ -40,14 +40,14 @@ def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -
     kind = kind_of(track)
     was = kind.judge(instances, submissions, until=before)
     is_now = kind.judge(instances, submissions, until=now)
-    stated = fetch(
+    predicted = fetch(
         "SELECT instance_id, submission_id FROM submissions_prediction"
         " WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
         [affected, list(submissions)],
     )
     column = {submission: at for at, submission in enumerate(submissions)}
     flips = []
-    for instance, submission in sorted(stated):
+    for instance, submission in sorted(predicted):
         at = int(np.searchsorted(instances, instance)), column[submission]
         for criterion in kind.criterion_names():
             old, new = float(was[criterion][at]), float(is_now[criterion][at])

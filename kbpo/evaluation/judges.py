@@ -64,15 +64,15 @@ def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[st
     pool = data.pool
     code, row = np.unique(pool.target[data.judged], return_inverse=True)
     known = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
-    stated = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
-    np.logical_or.at(stated, row, known)
+    predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
+    np.logical_or.at(predicted, row, known)
     answers, against = answers_about(pool.target_id[code])
     told = {
-        str(system): _share(answers, against, stated[:, column])
+        str(system): _share(answers, against, predicted[:, column])
         for column, system in enumerate(data.systems)
     }
     columns = [at for at, system in enumerate(data.systems) if system in standing]
-    told[ALL] = _share(answers, against, np.asarray(stated[:, columns].any(axis=1)))
+    told[ALL] = _share(answers, against, np.asarray(predicted[:, columns].any(axis=1)))
     return {name: share for name, share in told.items() if share}
 
 

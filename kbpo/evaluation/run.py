@@ -83,9 +83,9 @@ NEWEST = 10_000
 LONGEST_REST = 60.0
 """Seconds after which everything is counted again, whether or not anything seems to have come."""
 
-NO_LABEL = "Nothing that this system states has a label yet."
+NO_LABEL = "Nothing that this system predicts has a label yet."
 COUNTS_NOT = (
-    "Labels of what this system states exist, but none counts yet: questions that come before them"
+    "Labels of what this system predicts exist, but none counts yet: questions that come before them"
     " still wait."
 )
 TOO_FEW = (

@@ -43,7 +43,7 @@ class Rated:
     rows: Ids
     """(k,) rows of the pool that are rated, ascending"""
     owner: Ids
-    """(k,) column of the first system that states each"""
+    """(k,) column of the first system that predicts each"""
     mean: Floats
     """(k,)"""
     values: Floats
@@ -97,8 +97,8 @@ def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | Non
     member = data.pool.member[data.judged].toarray() > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(member, verdict, 0.0).sum(axis=1) / member.sum(axis=1)
-    stated = member.any(axis=1)
-    kept = np.flatnonzero(stated & ~np.isnan(mean))
+    predicted = member.any(axis=1)
+    kept = np.flatnonzero(predicted & ~np.isnan(mean))
     said = (
         [[value] for value in mean[kept].tolist()]
         if opinions is None

@@ -27,7 +27,7 @@ class Outcome(Enum):
     STORED = "stored"
     ALREADY = "already"  # answered before: the first answer counts
     LOST = "lost"  # somebody else has it now
-    NOT_YOURS = "not yours"  # they raised, judged or state what is asked
+    NOT_YOURS = "not yours"  # they raised, judged or predict what is asked
 
 
 def waiting(track: Track) -> QuerySet[ExpertCheck]:
@@ -38,7 +38,7 @@ def waiting(track: Track) -> QuerySet[ExpertCheck]:
 def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCheck]:
     """Return what an expert may answer, be it in another's hands: nothing about which they raised a
     dispute, nothing that they judged as one of the crowd (`judged`), nothing that a team of theirs
-    states, and to correct scores nothing that they answered for another reason.
+    predicts, and to correct scores nothing that they answered for another reason.
     """
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))

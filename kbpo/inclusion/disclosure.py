@@ -2,18 +2,18 @@
 what that leaves to chance.
 
 A team that deletes what it was shown to be wrong and uploads the rest would be scored on its own
-key. So a target that an earlier submission of the team states is split by its state at that moment:
+key. So a target that an earlier submission of the team predicts is split by its state at that moment:
 with a judgment it is a certainty unit, and counts for the team alone; without one it is known that
 no route had brought it in, so that each route has the chance that it did so since. That holds for
 every route by itself, for they are independent.
 
 Documents say more than their single judgments do: from what a team sees marked in one it knows that
 all of it was read. So for a team that could see any judgment of its own, the documents that were
-read by then are no chance, whatever it states in them: what is judged there now counts for itself
+read by then are no chance, whatever it predicts in them: what is judged there now counts for itself
 alone, and other targets come in with documents that were read since, or not with documents at all.
 
-Accounts are not people: a run that was tested and states of an earlier sample what only somebody
-who read its judgments would state (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if its
+Accounts are not people: a run that was tested and predicts of an earlier sample what only somebody
+who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if its
 team had submitted that earlier run itself.
 
 All of these follow from conditioning on the state at that moment, which is right whatever the team
@@ -40,7 +40,7 @@ from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Ids
-from scoring.documents import stated_by
+from scoring.documents import predicted_by
 from scoring.inclusion import Disclosed, History
 from scoring.pool import Pool
 
@@ -122,7 +122,7 @@ def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
 
 def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]:
     """Return column of the pool -> what its team could see, for every submission whose team could
-    see anything of what it states, or of the documents.
+    see anything of what it predicts, or of the documents.
 
     `documents` are those that are a route.
     """
@@ -136,7 +136,7 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
     read: dict[int, list[int]] = {}
     for column, pk in enumerate(pool.systems):
         could_see = shown_to(pool, rows[pk])
-        targets = could_see & _stated(pool, rows[pk])
+        targets = could_see & _predicted(pool, rows[pk])
         could_know = _could_know(rows[pk], documents, targets)
         if targets.any() or could_know:
             shown[column], known[column], read[column] = could_see, targets, could_know
@@ -153,7 +153,7 @@ def _could_know(submission: Submission, documents: Sequence[int], known: Bools) 
     """Those of the documents that were annotated when the team decided, if it could see any
     judgment by then.
 
-    Or what a plan tells of them: a draft that states things of one document alone is told how many
+    Or what a plan tells of them: a draft that predicts things of one document alone is told how many
     are judged there.
     """
     when = decided(submission)
@@ -164,8 +164,8 @@ def _could_know(submission: Submission, documents: Sequence[int], known: Bools) 
 
 def shown_to(pool: Pool, submission: Submission) -> Bools:
     """(t,) the targets whose state its team could see when it decided on a submission."""
-    stated_before = np.isin(pool.target_id, _targets(earlier(submission)))
-    return stated_before | _public(pool, decided(submission))
+    predicted_before = np.isin(pool.target_id, _targets(earlier(submission)))
+    return predicted_before | _public(pool, decided(submission))
 
 
 def _disclosed(
@@ -177,11 +177,11 @@ def _disclosed(
     hidden: Private,
 ) -> Disclosed:
     track, when = submission.track, decided(submission)
-    moment = moment_of(pool, track, when, _stated_by(pool, submission, when))
+    moment = moment_of(pool, track, when, _predicted_by(pool, submission, when))
     others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
     nothing = np.zeros(pool.target_id.size, dtype=np.bool_)
     return Disclosed(
-        exact=known & moment.judged,
+        certainty=known & moment.judged,
         unjudged=known & ~moment.judged,
         threshold=Thresholds(track, pool, nothing, others).at(moment),
         drawn=Draws(track, pool, nothing, others).at(moment),
@@ -208,16 +208,16 @@ def private(pool: Pool, found: Mapping[int, Disclosed], *, but: int | None = Non
     return {pool.systems[at]: pool.target_id[one.known] for at, one in found.items() if at != but}
 
 
-def _stated(pool: Pool, submission: Submission) -> Bools:
-    """Whether the submission states something on each target."""
-    rows = pool.stated(pool.systems.index(submission.pk))
+def _predicted(pool: Pool, submission: Submission) -> Bools:
+    """Whether the submission predicts something on each target."""
+    rows = pool.predicted(pool.systems.index(submission.pk))
     found = np.zeros(pool.target_id.size, dtype=np.bool_)
     found[pool.target[rows]] = True
     return found
 
 
 def _targets(submissions: Sequence[int]) -> Ids:
-    """The targets on which some submissions state anything."""
+    """The targets on which some submissions predict anything."""
     if not submissions:
         return np.zeros(0, dtype=np.int64)
     rows = fetch(
@@ -228,7 +228,7 @@ def _targets(submissions: Sequence[int]) -> Ids:
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def _stated_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
+def _predicted_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
     """The targets of the pool when a submission was decided on: what came since must not change
     what was known.
     """
@@ -236,7 +236,7 @@ def _stated_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
         Q(sampled_at__lte=when) | Q(pk=submission.pk)
     )
     columns = [pool.systems.index(pk) for pk in sampled.values_list("pk", flat=True)]
-    rows = stated_by(pool, columns)
+    rows = predicted_by(pool, columns)
     found = np.zeros(pool.target_id.size, dtype=np.bool_)
     found[pool.target[rows]] = True
     return found

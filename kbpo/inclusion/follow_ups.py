@@ -19,7 +19,7 @@ from kbpo.sampling.models import Sweep
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.combine import any_of
-from scoring.documents import stated_by
+from scoring.documents import predicted_by
 from scoring.pool import Pool
 
 
@@ -37,11 +37,13 @@ class FollowUps:
 
     @cached_property
     def covered(self) -> Bools:
-        """(t,) What one that nobody stopped covers: what its submissions state, in its documents."""
+        """(t,) What one that nobody stopped covers: what its submissions predict, in its documents."""
         found = np.zeros(self.pool.target_id.size, dtype=np.bool_)
-        for row, stated, documents in zip(self.rows, self._stated, self._documents, strict=True):
+        for row, predicted, documents in zip(
+            self.rows, self._predicted, self._documents, strict=True
+        ):
             if row.stopped_at is None:
-                found |= stated & inside(self.pool, documents)
+                found |= predicted & inside(self.pool, documents)
         return found
 
     def labelled_before(self, but: Collection[int] = ()) -> Floats:
@@ -50,7 +52,7 @@ class FollowUps:
         asks only about the others, and what is drawn of those later is not asked.
 
         Which follow-up that is depends on the document, drawn from those that each was the first to
-        cover, and on when the target was first stated: none before that asked about it. `but` are
+        cover, and on when the target was first predicted: none before that asked about it. `but` are
         documents that are left out.
         """
         known = set(but)
@@ -65,9 +67,9 @@ class FollowUps:
         """(t,) `labelled_before` in a document that this follow-up was the first to cover."""
         found = self._labelled[-1].copy()
         left = np.ones(self.pool.target_id.size, dtype=np.bool_)
-        for stated, chance in zip(self._stated[at:], self._labelled[at:], strict=True):
-            found = np.where(left & stated, chance, found)
-            left &= ~stated
+        for predicted, chance in zip(self._predicted[at:], self._labelled[at:], strict=True):
+            found = np.where(left & predicted, chance, found)
+            left &= ~predicted
         return found
 
     @cached_property
@@ -75,18 +77,18 @@ class FollowUps:
         return [set(row.documents.values_list("document", flat=True)) for row in self.rows]
 
     @cached_property
-    def _stated(self) -> list[Bools]:
-        """(t,) for each the targets on which its submissions state anything."""
+    def _predicted(self) -> list[Bools]:
+        """(t,) for each the targets on which its submissions predict anything."""
         found = []
         for row in self.rows:
             submissions = set(row.submissions.values_list("pk", flat=True))
             columns = [
                 column for column, system in enumerate(self.pool.systems) if system in submissions
             ]
-            rows = stated_by(self.pool, columns)
-            stated = np.zeros(self.pool.target_id.size, dtype=np.bool_)
-            stated[self.pool.target[rows]] = True
-            found.append(stated)
+            rows = predicted_by(self.pool, columns)
+            predicted = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+            predicted[self.pool.target[rows]] = True
+            found.append(predicted)
         return found
 
     @cached_property
@@ -100,7 +102,7 @@ class FollowUps:
         thresholds = Thresholds(self.track, self.pool, nothing, NOTHING)
         draws = Draws(self.track, self.pool, nothing, NOTHING)
         found = []
-        for row, stated in zip(self.rows, self._stated, strict=True):
-            moment = moment_of(self.pool, self.track, row.ordered_at, stated).without_marks()
+        for row, predicted in zip(self.rows, self._predicted, strict=True):
+            moment = moment_of(self.pool, self.track, row.ordered_at, predicted).without_marks()
             found.append(any_of(thresholds.at(moment), draws.at(moment)))
         return found

@@ -18,7 +18,7 @@ from scoring.pool import Pool
 
 def moment_of(pool: Pool, track: Track, when: datetime, then: Bools) -> Moment:
     """Return what had been judged by a moment; `then` (t,) are the targets of the pool that some
-    system stated already.
+    system predicted already.
     """
     judged, marked = _judged(pool, track, when, then)
     return Moment(when, judged, marked, inside(pool, _read_by(track, when)), then)

@@ -36,7 +36,7 @@ def keep(batch: SampleBatch, own: Floats) -> None:
 
 def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[int, Floats]:
     """Column -> (t,) below which number a target of the pool is in the submission's own sample and
-    judged by now (or given up); 0 for what it does not state. Submissions of which nothing was kept
+    judged by now (or given up); 0 for what it does not predict. Submissions of which nothing was kept
     have no entry.
 
     `waiting` are drawn targets without a judgment. As with all thresholds, of an open batch counts
@@ -58,13 +58,13 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
     for column, owner in enumerate(pool.systems):
         if owner not in last:
             continue
-        stated = np.unique(pool.target[pool.stated(column)])
+        predicted = np.unique(pool.target[pool.predicted(column)])
         now = _read(last[owner])
-        if now.size != stated.size:  # kept of another reading of the file: of no use
+        if now.size != predicted.size:  # kept of another reading of the file: of no use
             continue
         done = _read(settled[owner]) if owner in settled else np.zeros(now.size)
         found[column] = np.zeros(pool.target_id.size)
-        found[column][stated] = _answered(now, done, pool.u[stated], still[stated])
+        found[column][predicted] = _answered(now, done, pool.u[predicted], still[predicted])
     return found
 
 

@@ -26,11 +26,11 @@ class Moment:
     judged: Bools
     """It had a label, or was given up"""
     marked: Bools
-    """Only readers of its document had judged it, and not all that is stated there was judged"""
+    """Only readers of its document had judged it, and not all that is predicted there was judged"""
     inside: Bools
     """In documents that had been annotated whole: for their sake people may have been asked"""
     then: Bools
-    """Some system stated it by then"""
+    """Some system predicted it by then"""
 
     def without_marks(self) -> Moment:
         """Return the same as if readers had marked nothing."""

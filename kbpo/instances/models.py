@@ -200,7 +200,7 @@ class Label(models.Model):
         max_length=64, help_text="What it came from, for people; once a target"
     )
     created_at = models.DateTimeField(
-        default=clock.now, help_text="Visible to teams that state the target from here on"
+        default=clock.now, help_text="Visible to teams that predict the target from here on"
     )
     public_at = models.DateTimeField(null=True, help_text="Visible to everybody from here on")
 

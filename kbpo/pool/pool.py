@@ -29,18 +29,18 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     columns = _columns(kind, names)
     state = state_of(submissions)
     fixed = () if state is None else (track.pk, *state, *columns.items())
-    stated = kept(
+    predicted = kept(
         f"pool-{track.pk}",
         fixed or None,
-        lambda: _stated(kind, names, submissions),
+        lambda: _predicted(kind, names, submissions),
     )
     for name in ("column", "begin"):  # all tables have them together: nobody may sort one in place
-        stated[name].flags.writeable = False
-    instance = stated["instance_id"]
+        predicted[name].flags.writeable = False
+    instance = predicted["instance_id"]
     shape = (instance.size, len(submissions))
 
     def table(name: str) -> Matrix:
-        parts = (stated[name], stated["column"], stated["begin"])
+        parts = (predicted[name], predicted["column"], predicted["begin"])
         return sparse.csr_array(parts, shape=shape)
 
     teams = dict(
@@ -53,27 +53,27 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         systems=list(submissions),
         teams=[teams[one] for one in submissions],
         instance=instance,
-        target=stated["target"],
-        target_id=stated["target_id"],
-        u=stated["u"],
-        document=stated["document"],
-        predicate=stated["stratum"],
-        types=stated["types"],
-        subject=stated["subject"],
-        object=stated["object"],
+        target=predicted["target"],
+        target_id=predicted["target_id"],
+        u=predicted["u"],
+        document=predicted["document"],
+        predicate=predicted["stratum"],
+        types=predicted["types"],
+        subject=predicted["subject"],
+        object=predicted["object"],
         p={name: table(f"p {name}") for name in names},
         confidence=table("confidence"),
         features=kind.features(instance),
         scorers=scores.scorers,
         scores=scores.value,
-        input=stated["input"],
+        input=predicted["input"],
         text=kind.words_in(instance),
         fixed=fixed,
     )
 
 
-def _stated(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
-    """What follows from what some submissions state alone: a row an instance, and by `begin` and
+def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:
+    """What follows from what some submissions predict alone: a row an instance, and by `begin` and
     `column` the entries of the sparse tables.
     """
     column, rows = _rows(kind, names, submissions)
@@ -113,13 +113,13 @@ def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
     """
     _, sample, code = np.unique(hashed, return_index=True, return_inverse=True)
     rows = fetch(
-        f"SELECT stated.place, {kind.pool.types}"
+        f"SELECT predicted.place, {kind.pool.types}"
         " FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY"
-        " AS stated(submission, instance, place)"
-        " JOIN submissions_prediction p ON p.submission_id = stated.submission"
-        " AND p.instance_id = stated.instance"
+        " AS predicted(submission, instance, place)"
+        " JOIN submissions_prediction p ON p.submission_id = predicted.submission"
+        " AND p.instance_id = predicted.instance"
         " JOIN instances_instance i ON i.id = p.instance_id"
-        " JOIN instances_target t ON t.id = i.target_id ORDER BY stated.place",
+        " JOIN instances_target t ON t.id = i.target_id ORDER BY predicted.place",
         [submission[sample].tolist(), instance[sample].tolist()],
     )
     ranks = np.argsort(np.argsort(np.array([name for _, name in rows], dtype=np.str_)))

@@ -35,14 +35,14 @@ def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
 
 def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
     """P (n, m): the probability of each instance under each submission's distribution; 0 where it
-    is not stated.
+    is not predicted.
 
     Only rows that exist are read; `instances` may repeat.
     """
     unique, position = np.unique(instances, return_inverse=True)
     table = np.zeros((unique.size, len(submissions)))
     column = {submission: j for j, submission in enumerate(submissions)}
-    for instance, submission, p in _stated(track, kind, unique.tolist(), list(submissions)):
+    for instance, submission, p in _predicted(track, kind, unique.tolist(), list(submissions)):
         table[np.searchsorted(unique, instance), column[submission]] = p
     return np.asarray(table[position], dtype=np.float64)
 
@@ -68,7 +68,7 @@ def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int])
     return table
 
 
-def _stated(
+def _predicted(
     track: Track, kind: str, instances: list[int], submissions: list[int]
 ) -> Iterable[tuple[int, int, float]]:
     weight = kind_of(track).weights(kind)

@@ -1,7 +1,7 @@
 """Who may see a judgment, and since when.
 
 Everybody, from its settling on, if a track that it was made for is closed by then. A team, of what
-its submission states: what was asked for the submission as it is answered, and what was asked for
+its submission predicts: what was asked for the submission as it is answered, and what was asked for
 others once the submission's own sample is answered. Before that it would read for nothing what
 others paid for, and take the submission back.
 """
@@ -44,7 +44,7 @@ ASKED_FOR = """
 
 def is_answered(submission: Submission) -> bool:
     """Whether the submission's own sample was answered: from then on its team sees what was judged
-    for others, too, of what it states.
+    for others, too, of what it predicts.
     """
     return submission.scored_at is not None or submission.status == "scored"
 
@@ -61,7 +61,7 @@ def seen_by_everybody(asked: Collection[tuple[int, int]]) -> set[tuple[int, int]
     that is made now.
 
     A closed track's own, and what one still waits for to be judged through another's question. What
-    an open track asks for itself is not: its teams would be told of what others state.
+    an open track asks for itself is not: its teams would be told of what others predict.
     """
     closed = _closed({track for track, _ in asked}) if asked else set()
     if not closed:

@@ -58,9 +58,9 @@ def make_distributions(submission: Submission) -> None:
 
 
 def distribute_anew(submissions: Sequence[int]) -> None:
-    """Nothing; the normalisers and the tally of submissions that state more than before are those of
-    all that they state now. What was drawn of them stays, with its chances; only their own
-    thresholds go, a number a target that they stated before.
+    """Nothing; the normalisers and the tally of submissions that predict more than before are those of
+    all that they predict now. What was drawn of them stays, with its chances; only their own
+    thresholds go, a number a target that they predicted before.
     """
     rows = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
     for submission in rows.order_by("pk"):
@@ -73,7 +73,7 @@ def make_overlaps(submission: Submission) -> None:
     """Stores Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
     each distribution.
 
-    One join over the instances that both state; computed once, when the newer of the two arrives.
+    One join over the instances that both predict; computed once, when the newer of the two arrives.
     """
     kinds = submission.track.distributions
     track = kind_of(submission.track)

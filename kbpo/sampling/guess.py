@@ -44,20 +44,22 @@ def guess_of(
         nothing = lesson.pool.instance.size
         return Guess(np.full(nothing, 0.5), 0.0, 0, np.full(nothing, MOST_ERROR))
     if kind.criterion(criterion).single == "mean":
-        return guess_ratings(lesson.pool, label, key=lesson.key, seen=lesson.seen, aided=aided)
+        return guess_ratings(
+            lesson.pool, label, key=lesson.key, disclosed=lesson.disclosed, aided=aided
+        )
     return (lesson if aided else lesson.unaided).guess(label)
 
 
 def guess_ratings(
-    pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Disclosed], aided: bool = True
+    pool: Pool, label: Floats, *, key: str, disclosed: Mapping[int, Disclosed], aided: bool = True
 ) -> Guess:
     """The guess of every instance's mean rating, cross-fitted in folds by target.
 
-    An instance is a row of the first system that states it and whose team had not `seen` it: what
+    An instance is a row of the first system that predicts it and whose team had not `seen` it: what
     all had seen teaches nothing, as in `guess`, and has the guess ½. Without aid every guess is ½,
     which the centred estimate makes the mean of the ratings.
     """
-    member = _unseen(pool, pool.member, seen)
+    member = _unseen(pool, pool.member, disclosed)
     at = np.flatnonzero(np.diff(member.indptr) > 0)
     member.sort_indices()
     owner = member.indices[member.indptr[at]].astype(np.int64)
@@ -98,26 +100,28 @@ class Lesson:
     """What the model is told of a pool, the same for every criterion: made once, and only if there
     are labels enough to learn from.
 
-    What a system states of targets that its team had `seen` teaches nothing: a judgment that it was
+    What a system predicts of targets that its team had `seen` teaches nothing: a judgment that it was
     shown to be wrong and left out would predict itself, and every estimate would believe that what
-    it states is right. What a run states that seems to be made from others' answers teaches nothing
+    it predicts is right. What a run predicts that seems to be made from others' answers teaches nothing
     at all.
     """
 
     pool: Pool
     key: str
     """Keys the folds"""
-    seen: Mapping[int, Disclosed]
+    disclosed: Mapping[int, Disclosed]
 
     @cached_property
     def unaided(self) -> Lesson:
         """The same if no metric and no judge had said anything."""
-        return Lesson(replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key, self.seen)
+        return Lesson(
+            replace(self.pool, scorers=[], scores=np.zeros((0, 0))), self.key, self.disclosed
+        )
 
     @cached_property
     def member(self) -> Matrix:
         """(u, m) the statements that teach."""
-        return _unseen(self.pool, self.pool.member, self.seen)
+        return _unseen(self.pool, self.pool.member, self.disclosed)
 
     @cached_property
     def _made(self) -> Arrays:
@@ -128,14 +132,14 @@ class Lesson:
         if not fixed or self.pool.scorers:
             return self._make()
         known = hashlib.sha256(self.key.encode())
-        for column, one in sorted(self.seen.items()):
+        for column, one in sorted(self.disclosed.items()):
             known.update(repr(column).encode() + np.packbits(one.known | one.leaked).tobytes())
         state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, known.hexdigest())
         return kept(f"features-{fixed[0]}", state, self._make)
 
     def _make(self) -> Arrays:
         at = np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
-        confidence = _unseen(self.pool, self.pool.confidence, self.seen)
+        confidence = _unseen(self.pool, self.pool.confidence, self.disclosed)
         found = claims(self.pool, at, self.member, confidence).features()
         names = (int(one) for one in self.pool.target_id)
         return {
@@ -152,7 +156,7 @@ class Lesson:
         """The model's guess of every instance: cross-fitted in folds by target, so that no label
         predicts itself.
 
-        `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where
+        `label` (u,) is the mean verdict on an instance over the systems that predict it; NaN where
         there is none.
         """
         g = np.full(self.pool.instance.size, 0.5)
@@ -193,12 +197,12 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
     )
 
 
-def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Disclosed]) -> Matrix:
+def _unseen(pool: Pool, entries: Matrix, disclosed: Mapping[int, Disclosed]) -> Matrix:
     """(u, m) entries without those of systems whose team had seen the target, or others' answers."""
-    if not seen:
+    if not disclosed:
         return entries
     known = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
-    for column, one in seen.items():
+    for column, one in disclosed.items():
         known[:, column] = one.known | one.leaked
     table = sparse.coo_array(entries)
     row, column = table.coords
@@ -212,10 +216,10 @@ def _codes(values: NDArray[np.generic]) -> Ids:
 
 
 def one_verdict(verdicts: Floats, member: sparse.csr_array) -> Floats:
-    """(u,) the mean of f_i(x) over the systems that state x; NaN where it is not known for one of
+    """(u,) the mean of f_i(x) over the systems that predict x; NaN where it is not known for one of
     them.
     """
-    stated = member.toarray() > 0
+    predicted = member.toarray() > 0
     return np.asarray(
-        np.where(stated, verdicts, 0.0).sum(axis=1) / np.maximum(stated.sum(axis=1), 1)
+        np.where(predicted, verdicts, 0.0).sum(axis=1) / np.maximum(predicted.sum(axis=1), 1)
     )

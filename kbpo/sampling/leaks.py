@@ -2,7 +2,7 @@
 was it made by somebody who had read the answers?
 
 Given which targets could be drawn, and with which probability, a run that was made without the
-answers states of the drawn ones what chance would have it (`estimators.leaks`). The test is made
+answers predicts of the drawn ones what chance would have it (`estimators.leaks`). The test is made
 once, and kept; what follows from it is up to `kbpo.inclusion.disclosure` and the model.
 """
 
@@ -57,7 +57,7 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
             submission=submission,
             earlier_id=other,
             size=one.size,
-            stated=one.stated,
+            predicted=one.predicted,
             expected=one.expected,
             p_value=one.p_value,
             adjusted=float(p),
@@ -81,9 +81,9 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
 
 def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
-    which = " to what few other runs state" if row.of_unlikely else ""
+    which = " to what few other runs predict" if row.of_unlikely else ""
     return (
-        f"Of {row.size} judged answers{which} it states {row.stated}, where {row.expected:.0f} were"
+        f"Of {row.size} judged answers{which} it predicts {row.predicted}, where {row.expected:.0f} were"
         f" to be expected of a run that was made without them: {odds(row.adjusted)}."
     )
 
@@ -147,38 +147,38 @@ class _Judged:
         return cls(track, pool, decided(submission), hidden, unseen, frozenset(found))
 
     def against(self, column: int) -> ShareTest:
-        """Return the test against what was drawn of all that an earlier run states: its team could
+        """Return the test against what was drawn of all that an earlier run predicts: its team could
         see that.
         """
-        states = self._stated(column)
-        both = self._count(states & self._stated(-1))
+        states = self._predicted(column)
+        both = self._count(states & self._predicted(-1))
         mine = self._count(states)
         domain = (mine > 0) & self.open
-        stated = both == mine
-        base = self._count(states & self._stated(self._nearest)) > 0
+        predicted = both == mine
+        base = self._count(states & self._predicted(self._nearest)) > 0
         stratum = base[domain].astype(np.int64)
-        sample = self._pi[domain], (self.pool.u < self._pi)[domain], stated[domain]
+        sample = self._pi[domain], (self.pool.u < self._pi)[domain], predicted[domain]
         level = self._levels(states, mine, domain)
-        draws = self._draws(domain, stated, np.zeros_like(level))
+        draws = self._draws(domain, predicted, np.zeros_like(level))
         of_samples = share_test(
-            *sample, draw_probability=draws.chance, draw_stated=draws.hit, stratum=stratum
+            *sample, draw_probability=draws.chance, draw_predicted=draws.hit, stratum=stratum
         )
-        by_level = self._draws(domain, stated, level)
+        by_level = self._draws(domain, predicted, level)
         of_verdicts = contrast_test(
             *sample,
             level[domain],
             draw_probability=by_level.chance,
-            draw_stated=by_level.hit,
+            draw_predicted=by_level.hit,
             draw_level=by_level.level,
         )
         document, read = self._documents
         of_documents = document_test(
-            document[domain], read[domain], stated[domain], stratum=stratum
+            document[domain], read[domain], predicted[domain], stratum=stratum
         )
         return either(of_samples, of_verdicts, of_documents)
 
-    def _stated(self, column: int) -> Bools:
-        """(u,) whether a run states each instance."""
+    def _predicted(self, column: int) -> Bools:
+        """(u,) whether a run predicts each instance."""
         return np.asarray(self._member[:, column] > 0)
 
     @cached_property
@@ -221,7 +221,7 @@ class _Judged:
         return document, np.isin(document, list(drawn.values_list("document_id", flat=True)))
 
     def _levels(self, states: Bools, mine: Ids, domain: Bools) -> Ids:
-        """(t,) how likely what an earlier run states is right, as a level: by how many other runs
+        """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs
         state it that depend on no judgment.
         """
         held = np.bincount(
@@ -234,7 +234,7 @@ class _Judged:
 
     @cached_property
     def _others(self) -> Ids:
-        """(u,) how many runs state each instance that depend on no judgment."""
+        """(u,) how many runs predict each instance that depend on no judgment."""
         free = np.ones(self._member.shape[1] - 1, dtype=np.bool_)
         free[[column for column in self.second if column < free.size]] = False
         return np.asarray((self._member[:, :-1][:, free] > 0).sum(axis=1))
@@ -261,16 +261,16 @@ class _Judged:
             batches.append((p, drawn))
         return batches
 
-    def _draws(self, domain: Bools, stated: Bools, level: Ids) -> _Draws:
+    def _draws(self, domain: Bools, predicted: Bools, level: Ids) -> _Draws:
         """Return the draws with replacement that fell into the domain, level by level."""
         chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
         for p, drawn in self._batches:
             for number in np.unique(level[domain & (drawn > 0)]):
                 here = domain & (level == number)
                 n = int(drawn[here].sum())
-                share = min(1.0, float(p[here & stated].sum() / p[here].sum()))
+                share = min(1.0, float(p[here & predicted].sum() / p[here].sum()))
                 chances.append(np.full(n, share))
-                hits.append(np.arange(n) < drawn[here & stated].sum())
+                hits.append(np.arange(n) < drawn[here & predicted].sum())
                 of_level.append(np.full(n, number))
         return _Draws(np.concatenate(chances), np.concatenate(hits), np.concatenate(of_level))
 
@@ -279,7 +279,7 @@ class _Draws(NamedTuple):
     """Draws with replacement from earlier runs."""
 
     chance: Floats
-    """(k,) the probability that a draw, among what has its level, falls on what the run states"""
+    """(k,) the probability that a draw, among what has its level, falls on what the run predicts"""
     hit: Bools
     """(k,) whether it did"""
     level: Ids

@@ -209,20 +209,20 @@ class OwnThresholds(models.Model):
 
 class LeakTest(models.Model):
     """A run against what was judged for an earlier one by the moment when it was confirmed: does it
-    state of that sample what chance would have it state, or had somebody read the answers?
+    predict of that sample what chance would have it, or had somebody read the answers?
 
     Made once, before the run's own sample is drawn. `seen`: it is scored as one that saw them, for
-    good, since its sample is drawn accordingly; lifted, what it states is believed again by the
+    good, since its sample is drawn accordingly; lifted, what it predicts is believed again by the
     model, and later runs of its team are free of it.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="leak_tests")
     earlier = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
     size = models.IntegerField(help_text="Judged targets that tell something")
-    stated = models.IntegerField(help_text="Those of them that the run states")
-    expected = models.FloatField(help_text="How many it would state on average by chance")
+    predicted = models.IntegerField(help_text="Those of them that the run predicts")
+    expected = models.FloatField(help_text="How many it would predict on average by chance")
     of_unlikely = models.BooleanField(
-        default=False, help_text="These three count only what few other runs state"
+        default=False, help_text="These three count only what few other runs predict"
     )
     p_value = models.FloatField()
     adjusted = models.FloatField(help_text="For the number of earlier runs (Holm 1979)")
@@ -369,12 +369,12 @@ class DocumentSample(models.Model):
 
 
 class Sweep(models.Model):
-    """An order to ask directly about all that systems state in annotated documents and that nobody
+    """An order to ask directly about all that systems predict in annotated documents and that nobody
     marked or judged.
 
     Once it is settled, everything that `submissions` state within the scope of `documents` has a
     label, whatever is true: these labels are a sample then, as the documents are. What other
-    submissions state is not part of it. One that was stopped leaves things without a label, which
+    submissions predict is not part of it. One that was stopped leaves things without a label, which
     others may ask: it brings nothing in.
     """
 

@@ -2,7 +2,7 @@
 or a file of scores, whole or not at all.
 
 A judge is a program that has read the text: a language model, an extractor. It is told what is to
-be judged, never who states it; and it must not have seen what people said, or its scores would
+be judged, never who predicts it; and it must not have seen what people said, or its scores would
 know of the judgments that they are calibrated by.
 """
 
@@ -111,7 +111,7 @@ def left(track: Track, scorer: Scorer | None) -> int:
     return int(number)
 
 
-def stated(track: Track) -> set[int]:
+def predicted(track: Track) -> set[int]:
     """All that the submissions of a track state that are stored."""
     rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
     return {instance for (instance,) in rows}
@@ -173,7 +173,7 @@ def _read(
     rest = chain([first], lines) if first else lines
     metric = named.name if named else None
     if first is None or names_ids(first[1]):
-        known, needed = stated(track), _needed(track)
+        known, needed = predicted(track), _needed(track)
         seen: dict[Name, set[int]] = {}
         for instance, record in read_scores_by_id(rest, known, report, metric=metric):
             scorer = _name(record.metric, record.version, record.prompt, named)
@@ -184,7 +184,7 @@ def _read(
         return
     outputs = systems(track)
     if not any(outputs.values()):
-        if not stated(track):
+        if not predicted(track):
             raise CannotTake(still_read(track) or f"No run of {track.name} has been read yet.")
         report.add("syntax.header", first[0], "This track names things by their `id` alone.")
         return
@@ -199,9 +199,9 @@ def _read(
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:
-    """What files of scores call each system -> the id of an input -> what it states for it: the
+    """What files of scores call each system -> the id of an input -> what it predicts for it: the
     name of the run, with that of its team before it where two runs have one name. One that is still
-    being read states nothing yet, but has a name: so no other is taken for it.
+    being read predicts nothing yet, but has a name: so no other is taken for it.
     """
     return {name: outputs for name, (_, outputs) in _named(track).items()}
 
@@ -224,10 +224,10 @@ def _named(track: Track) -> dict[str, tuple[int, Mapping[str, int]]]:
 
 
 def _needed(track: Track) -> set[int]:
-    """What a judge must have scored: all that the systems state that take part."""
+    """What a judge must have scored: all that the systems predict that take part."""
     taking_part = Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
     rows = fetch(f"{STATED} WHERE s.id = ANY(%s)", [list(taking_part)])
-    return {instance for (instance,) in rows} or stated(track)
+    return {instance for (instance,) in rows} or predicted(track)
 
 
 def _whole(scorer: Name, missing: Collection[int], n: int, report: Report) -> None:
@@ -277,7 +277,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
     if kind_of(track).opposes:
         return []
     here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
-    [(of,)] = fetch(f"SELECT count(*) FROM ({here}) AS stated", [track.pk, list(STORED)])
+    [(of,)] = fetch(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}
     rows = Scorer.objects.filter(corpus=track.corpus).order_by("pk")
     counts = dict(

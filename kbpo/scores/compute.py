@@ -1,4 +1,4 @@
-"""Step 2a: what a submission states is scored by the metrics of its kind of track, some of it at a
+"""Step 2a: what a submission predicts is scored by the metrics of its kind of track, some of it at a
 time; what is stored is never computed again.
 """
 

@@ -51,7 +51,7 @@ class Scorer(models.Model):
 
 
 class Score(models.Model):
-    """What a scorer says of one thing that systems state. The first score stays."""
+    """What a scorer says of one thing that systems predict. The first score stays."""
 
     scorer = models.ForeignKey(Scorer, on_delete=models.CASCADE, related_name="scores")
     instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+")
@@ -69,7 +69,7 @@ class Score(models.Model):
 
 
 class Computing(Moving):
-    """The metrics of one submission on their way: *wanted* until all that it states is scored."""
+    """The metrics of one submission on their way: *wanted* until all that it predicts is scored."""
 
     DEADLINES: ClassVar = {
         "wanted": (

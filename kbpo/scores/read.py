@@ -1,4 +1,4 @@
-"""Reads scores as arrays: a row a thing that is stated, a column a scorer."""
+"""Reads scores as arrays: a row a thing that is predicted, a column a scorer."""
 
 from __future__ import annotations
 

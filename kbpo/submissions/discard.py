@@ -29,7 +29,7 @@ def discard(submission: Submission) -> bool:
 
     False, and nothing is deleted, for a submission that was ever confirmed (it may have been
     sampled, and its team has seen judgments) or that has not ended. Instances and targets stay:
-    others may state them.
+    others may predict them.
     """
     submissions = Submission.objects.select_for_update(skip_locked=True, of=("self",))
     row = submissions.filter(pk=submission.pk, confirmed_at__isnull=True, status__in=ENDED).first()

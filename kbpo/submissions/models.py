@@ -309,7 +309,7 @@ class Submission(Moving):
 
     @property
     def n_items(self) -> int | None:
-        """How many of the things that its kind of track judges it states; None before it is
+        """How many of the things that its kind of track judges it predicts; None before it is
         read.
         """
         n: int | None = self.counts.get(kind_of(self.track).words.items)

@@ -213,7 +213,7 @@ def _earlier(user: User, key: str | None, track: Track) -> Submission | None:
 
 def still_read(track: Track) -> str:
     """A sentence that names the runs of a track whose files are still being read, for a file that
-    refers to what they state; empty if there are none.
+    refers to what they predict; empty if there are none.
     """
     names = Submission.objects.filter(track=track, status="received").values_list("name", flat=True)
     told = ", ".join(f"“{name}”" for name in names)

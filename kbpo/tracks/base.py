@@ -96,7 +96,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution p_i over what a system states."""
+    """A distribution p_i over what a system predicts."""
 
     label: str
     """What counts the same under it, for switches"""
@@ -413,7 +413,7 @@ class Track(ABC):
     """criterion -> what people, and things, differed by in other studies (σ_a², σ_f²): plans begin
     with it"""
     opposes: ClassVar[bool] = False
-    """Whether a target is stated by two systems, and what is good for one is bad for the other: then
+    """Whether a target is predicted by two systems, and what is good for one is bad for the other: then
     nothing is guessed of it, and a system that joins brings others more predictions (`joined`)"""
     published: ClassVar[tuple[str, ...]] = ()
     """Which of the published estimators (simple, joint) stand beside the default one"""
@@ -504,7 +504,7 @@ class Track(ABC):
         """
 
     def joined(self, submission_id: int) -> list[int]:
-        """The submissions that state more now, since this one is about to be sampled; itself may be
+        """The submissions that predict more now, since this one is about to be sampled; itself may be
         among them.
         """
         return []
@@ -546,7 +546,7 @@ class Track(ABC):
         until: int | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Verdicts in [0, 1], or missing (NaN), per criterion, shape (n, m): each instance as each
-        submission states it. Where a submission does not state it, missing or not is all that
+        submission predicts it. Where a submission does not predict it, missing or not is all that
         counts. By the labels up to number `until`, if that is given: what was known then.
         """
 
@@ -582,7 +582,7 @@ class Track(ABC):
 
     def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
         """(n, k) numbers from what is free to know of each instance, for the model g; the same for
-        all systems that state it. Without any, the model knows who states what, and the pool's
+        all systems that predict it. Without any, the model knows who predicts what, and the pool's
         columns.
         """
         return np.zeros((instances.size, 0))
@@ -606,7 +606,7 @@ class Track(ABC):
         return {}
 
     def by_input(self, submission_id: int) -> Mapping[str, int]:
-        """The id of each input -> the instance that a submission states for it; empty where files
+        """The id of each input -> the instance that a submission predicts for it; empty where files
         of scores cannot name things by inputs.
         """
         return {}
@@ -614,15 +614,15 @@ class Track(ABC):
     def traits(
         self, instances: NDArray[np.int64], submissions: Sequence[int]
     ) -> Mapping[str, Trait]:
-        """What instances (ascending, all that these submissions state) are cut by, by name. As
-        everywhere in the pool, an instance is what the first submission says that states it: a
+        """What instances (ascending, all that these submissions predict) are cut by, by name. As
+        everywhere in the pool, an instance is what the first submission says that predicts it: a
         slice is the same set for every system.
         """
         return {}
 
     def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
         """The shares that are counted (`counted`): name -> submission -> share. They tell of what
-        is stated alone, and are counted once.
+        is predicted alone, and are counted once.
         """
         return {}
 

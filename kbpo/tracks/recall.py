@@ -57,7 +57,7 @@ class TrackWithRecall(Track):
         self, documents: list[int], systems: list[int], *, public: bool
     ) -> list[tuple[Found, set[int]]]:
         """What is true in documents that were read in full, in the order of the texts, each with
-        the systems that state it; by what is public alone if asked.
+        the systems that predict it; by what is public alone if asked.
         """
 
     @abstractmethod

@@ -19,7 +19,7 @@ from kbpo.tracks.content.judgments import (
     Single,
     export_judgments,
     import_judgments,
-    stated_targets,
+    predicted_targets,
     text_kind,
 )
 from kbpo.tracks.models import Track
@@ -61,4 +61,4 @@ def bring(
 
 
 def _given_here(track: Track, *, public: bool = False) -> Iterator[Single]:
-    return (Single(*rating) for rating in single_ratings(stated_targets(track), public=public))
+    return (Single(*rating) for rating in single_ratings(predicted_targets(track), public=public))

@@ -1,5 +1,5 @@
 """Simulated workers err as their bias says: the confusion differs in the direction that is
-stated.
+predicted.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def stated(track: Track, targets: list[Target], monkeypatch: pytest.MonkeyPatch) -> Submission:
-    """A submission that states all six pairs; nobody was asked about them."""
+def predicted(track: Track, targets: list[Target], monkeypatch: pytest.MonkeyPatch) -> Submission:
+    """A submission that predicts all six pairs; nobody was asked about them."""
     monkeypatch.setattr("annotation.questions.pilot.kind_of", ToyTrack)
     row = make_submission(track, targets)
     for instance in Instance.objects.filter(target__in=targets):
@@ -144,7 +144,7 @@ def test_agreement_on_pairs_is_told_of_the_one_choice_that_is_published() -> Non
 
 
 def test_a_pilot_asks_reserves_and_gives_back(
-    stated: Submission, track: Track, root: User, clients: list[Client]
+    predicted: Submission, track: Track, root: User, clients: list[Client]
 ) -> None:
     made = pilot.launch_pilot(track, root, workers=3, items=4, seed=1, why="To learn.")
     assert Question.objects.filter(**made.payer.at("payer"), answers_wanted=3).count() == 4
@@ -162,7 +162,9 @@ def test_a_pilot_asks_reserves_and_gives_back(
     assert balance(purpose=made.payer).spent == Decimal("0.72")
 
 
-def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, root: User) -> None:
+def test_a_stopped_pilot_gives_its_money_back(
+    predicted: Submission, track: Track, root: User
+) -> None:
     from annotation.hits import batch
 
     made = pilot.launch_pilot(track, root, workers=2, items=6, why="To learn.")
@@ -173,7 +175,9 @@ def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, 
     assert balance(purpose=made.payer).open == 0
 
 
-def test_the_same_seed_draws_the_same_items(stated: Submission, track: Track, root: User) -> None:
+def test_the_same_seed_draws_the_same_items(
+    predicted: Submission, track: Track, root: User
+) -> None:
     first = pilot.launch_pilot(track, root, workers=2, items=3, seed=7, why="To learn.")
     chosen = set(
         Question.objects.filter(**first.payer.at("payer")).values_list("target", flat=True)
@@ -188,14 +192,14 @@ def test_the_same_seed_draws_the_same_items(stated: Submission, track: Track, ro
 
 @pytest.mark.parametrize(("workers", "items"), [(1, 10), (10, 10), (5, 0), (5, 2001)])
 def test_a_pilot_of_nonsense_is_refused(
-    workers: int, items: int, stated: Submission, track: Track
+    workers: int, items: int, predicted: Submission, track: Track
 ) -> None:
     with pytest.raises(pilot.CannotPilot, match="2 to 9 workers"):
         pilot.launch_pilot(track, None, workers=workers, items=items)
 
 
 def test_without_items_or_money_nothing_is_asked(
-    stated: Submission, track: Track, root: User
+    predicted: Submission, track: Track, root: User
 ) -> None:
     Budget.objects.create(track=track, scope="track", cap=Decimal("100.10"))
     with pytest.raises(OverBudget):
@@ -207,7 +211,7 @@ def test_without_items_or_money_nothing_is_asked(
 
 
 def test_a_form_that_is_sent_twice_launches_one_pilot(
-    stated: Submission, track: Track, root: User
+    predicted: Submission, track: Track, root: User
 ) -> None:
     first = pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32, why="To learn.")
     assert (
@@ -219,7 +223,7 @@ def test_a_form_that_is_sent_twice_launches_one_pilot(
 
 
 def test_a_track_without_a_price_pays_what_its_kind_plans_with(
-    stated: Submission, track: Track, toy_kind: type[ToyTrack], monkeypatch: pytest.MonkeyPatch
+    predicted: Submission, track: Track, toy_kind: type[ToyTrack], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Price.objects.all().delete()
     dearer = Asking("relation", Decimal("0.07"), 30)
@@ -227,14 +231,14 @@ def test_a_track_without_a_price_pays_what_its_kind_plans_with(
         monkeypatch.setattr(kind, "asking", (dearer,))
     terms = terms_of(track, "relation")
     answers = kind_of(track).answers
-    planned = price_of(stated, 1, 1)
+    planned = price_of(predicted, 1, 1)
     assert planned["each"] == str((terms.per_answer * answers).quantize(CENT, ROUND_CEILING))
     assert (terms.reward, terms.seconds) == (dearer.reward, dearer.seconds)
     assert terms_of(track, "entities").reward == Decimal("2.60"), "of this the kind says nothing"
 
 
 def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
-    stated: Submission, track: Track, root: User
+    predicted: Submission, track: Track, root: User
 ) -> None:
     said: dict[str, Any] = {
         "workers": 3,
@@ -258,7 +262,7 @@ def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
 
 
 def test_the_command_launches_and_reports(
-    stated: Submission, track: Track, clients: list[Client]
+    predicted: Submission, track: Track, clients: list[Client]
 ) -> None:
     out = StringIO()
     call_command("pilot", "toy", "--workers", "2", "--items", "6", stdout=out)

@@ -324,7 +324,7 @@ def test_money_that_was_released_too_early_does_not_lose_the_workers_pay(
     assert Assignment.objects.counts() == {"approved": 6}
 
 
-def test_the_report_counts_votes_states_and_agreement(
+def test_the_report_counts_votes_predicts_and_agreement(
     published: Submission, clients: list[Client]
 ) -> None:
     answer_all(clients[0])

@@ -39,7 +39,7 @@ def world(toy: Toy) -> World:
 
 
 def open_targets(world: World) -> set[int]:
-    """What the first system states in the two documents, and no label answers: by hand."""
+    """What the first system predicts in the two documents, and no label answers: by hand."""
     read = {one.pk for one in world.documents[:2]}
     marked: dict[int, bool] = {}
     for one in world.instances:
@@ -330,7 +330,7 @@ def test_where_nothing_can_be_asked_the_reason_is_a_sentence(toy: Toy) -> None:
         follow_up.plan_sweep(world.track)
     world.read_in_full(world.documents, lambda one: True)
     settle_documents(world.track, [one.pk for one in world.documents])
-    with pytest.raises(CannotOrder, match="No system states anything yet"):
+    with pytest.raises(CannotOrder, match="No system predicts anything yet"):
         follow_up.plan_sweep(world.track)
 
 

@@ -1,4 +1,4 @@
-"""Nobody judges what a team of theirs pays for or states."""
+"""Nobody judges what a team of theirs pays for or predicts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def state(submission: Submission, target: Target) -> None:
 
 @pytest.fixture
 def teams(track: Track, targets: list[Target]) -> tuple[Submission, Submission]:
-    """Ours pays for the questions about two targets, theirs for four; ours states one of these."""
+    """Ours pays for the questions about two targets, theirs for four; ours predicts one of these."""
     ours = make_submission(track, targets[:2], "Ours")
     theirs = make_submission(track, targets[2:], "Theirs")
     state(ours, targets[2])
@@ -116,12 +116,12 @@ def test_who_leaves_a_team_to_judge_its_questions_is_not_offered_them(
     assert lease.open_to(worker_of(member)) == 3
 
 
-def test_a_whole_document_is_not_read_by_who_states_something_in_it(
+def test_a_whole_document_is_not_read_by_who_predicts_something_in_it(
     teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
 ) -> None:
-    stated = Prediction.objects.get().instance.document
+    predicted = Prediction.objects.get().instance.document
     HIT.objects.update(status="closed")
-    for document in (stated, Target.objects.exclude(document=stated).first().document):
+    for document in (predicted, Target.objects.exclude(document=predicted).first().document):
         whole = Target.objects.create(
             corpus=track.corpus, document=document, kind="document", key=f"{document.pk:032}", u=0.5
         )
@@ -140,7 +140,7 @@ def test_a_whole_document_is_not_read_by_who_states_something_in_it(
 def test_who_wrote_one_of_two_texts_does_not_compare_them(
     teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
 ) -> None:
-    """Another team's private run states the pair; ours, whose text it shows, does not."""
+    """Another team's private run predicts the pair; ours, whose text it shows, does not."""
     ours, theirs = teams
     HIT.objects.update(status="closed")
     for key, text in (("d1", "what we wrote"), ("d2", "what people wrote")):
@@ -260,7 +260,7 @@ def test_an_answer_is_not_changed_by_who_joined_meanwhile(
     assert "What you answered before it was so stays as it is." in page
 
 
-def test_an_expert_does_not_decide_what_his_own_team_states(
+def test_an_expert_does_not_decide_what_his_own_team_predicts(
     teams: tuple[Submission, Submission], targets: list[Target], clients: list[Client]
 ) -> None:
     for client in clients:

@@ -302,12 +302,12 @@ def test_the_systems_spread_over_the_plane(demo: Path) -> None:
 
 
 def test_a_lower_threshold_only_adds_predictions(demo: Path) -> None:
-    def stated(run: str) -> set[tuple]:
+    def predicted(run: str) -> set[tuple]:
         return {
             (c.document, c.subject, c.predicate, c.object) for c in claims(demo, f"{run}.kb.tsv")[0]
         }
 
-    careful, bold = stated("LindqvistLab_1"), stated("LindqvistLab_2")
+    careful, bold = predicted("LindqvistLab_1"), predicted("LindqvistLab_2")
     assert careful < bold and len(bold) > 1.2 * len(careful)
 
 

@@ -14,7 +14,7 @@ from formats.schema import shipped_schema
 from rehearsal.newspaper.large import large
 
 
-def test_every_relation_is_readable_and_stated_once(tmp_path: Path) -> None:
+def test_every_relation_is_readable_and_predicted_once(tmp_path: Path) -> None:
     path = large(tmp_path, 5000, seed=2)
     limits, report = Limits(), Report()
     records = read_corpus(open_text(tmp_path / "corpus.jsonl", limits, report), limits, report)

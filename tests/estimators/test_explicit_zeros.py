@@ -51,7 +51,7 @@ def test_overlaps_are_the_same(stored):
     np.testing.assert_allclose(distributions.overlap(stored), distributions.overlap(PLAIN))
 
 
-def test_whoever_has_a_stored_zero_states_nothing(stored):
+def test_whoever_has_a_stored_zero_predicts_nothing(stored):
     found, expected = (
         features.features(one, target=[0, 0, 1, 2], team=[0, 1, 1], predicate=[0, 1, 0, 1])
         for one in (stored, PLAIN)

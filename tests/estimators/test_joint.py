@@ -234,14 +234,14 @@ def test_draws_that_cannot_be_are_refused():
 def test_over_all_samples_joint_precision_is_unbiased_and_so_is_its_variance(universe, method):
     P, truth = universe
     overlap = distributions.overlap(P)
-    mean, square, stated = np.zeros(2), np.zeros(2), np.zeros(2)
+    mean, square, predicted = np.zeros(2), np.zeros(2), np.zeros(2)
     for probability, rows, system in samples(P, (2, 2)):
         result = joint.joint_precision(P[rows], system, truth[rows], overlap, method=method, ddof=1)
         mean += probability * result.value
         square += probability * result.value**2
-        stated += probability * result.variance
+        predicted += probability * result.variance
     assert mean == pytest.approx(P.T @ truth, abs=1e-12)
-    assert stated == pytest.approx(square - mean**2, abs=1e-12)
+    assert predicted == pytest.approx(square - mean**2, abs=1e-12)
 
 
 @settings(max_examples=50, deadline=None)

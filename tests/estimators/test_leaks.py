@@ -43,11 +43,11 @@ def test_over_all_samples_no_p_value_is_too_small(stratum: np.ndarray | None) ->
 
 
 def test_over_all_draws_with_replacement_no_p_value_is_too_small() -> None:
-    p_stated = np.array([0.3, 0.3, 0.3, 0.6, 0.6])
+    p_predicted = np.array([0.3, 0.3, 0.3, 0.6, 0.6])
     outcomes = []
-    for hit in product([False, True], repeat=p_stated.size):
-        found = share_test([], [], [], draw_probability=p_stated, draw_stated=hit)
-        outcomes.append((float(np.where(hit, p_stated, 1 - p_stated).prod()), found.p_value))
+    for hit in product([False, True], repeat=p_predicted.size):
+        found = share_test([], [], [], draw_probability=p_predicted, draw_predicted=hit)
+        outcomes.append((float(np.where(hit, p_predicted, 1 - p_predicted).prod()), found.p_value))
     never_more_often(outcomes)
 
 
@@ -55,11 +55,11 @@ def test_given_the_size_it_is_fishers_test_where_all_are_alike() -> None:
     from scipy.stats import hypergeom
 
     drawn = np.arange(20) < 8
-    stated = np.isin(np.arange(20), [0, 1, 10, 11, 12, 13, 14, 15])
-    found = share_test(np.full(20, 0.4), drawn, stated)
+    predicted = np.isin(np.arange(20), [0, 1, 10, 11, 12, 13, 14, 15])
+    found = share_test(np.full(20, 0.4), drawn, predicted)
     lower, upper = hypergeom.cdf(2, 20, 8, 8), hypergeom.sf(1, 20, 8, 8)
     assert found.p_value == pytest.approx(2 * min(lower, upper))
-    assert (found.size, found.stated) == (8, 2)
+    assert (found.size, found.predicted) == (8, 2)
     assert found.expected == pytest.approx(8 * 8 / 20)
 
 
@@ -89,30 +89,30 @@ def test_later_verdicts_find_who_hides_what_was_deleted_among_more() -> None:
     assert share_test(then, drawn, kept).p_value > 0.01, "as much is deleted of what was not judged"
     judged = kept & (u < now)
     found = share_test((then / now)[judged], drawn[judged], true[judged])
-    assert found.p_value < 1e-9 and found.stated > found.expected
+    assert found.p_value < 1e-9 and found.predicted > found.expected
 
 
 def test_over_all_samples_no_p_value_of_a_contrast_is_too_small() -> None:
     pi = np.array([0.2, 0.3, 0.5, 0.4, 0.5, 0.3, 0.5, 0.5, 0.6, 1.0, 0.0])
-    stated = np.array([1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1], dtype=bool)
+    predicted = np.array([1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1], dtype=bool)
     level = np.array([0, 0, 0, 0, 3, 3, 3, 3, 2, 1, 0])
     outcomes = []
     for drawn in product([False, True], repeat=pi.size):
         chance = float(np.where(drawn, pi, 1 - pi).prod())
         if chance > 0:
-            outcomes.append((chance, contrast_test(pi, drawn, stated, level).p_value))
+            outcomes.append((chance, contrast_test(pi, drawn, predicted, level).p_value))
     never_more_often(outcomes)
     assert min(p for _, p in outcomes) < 0.2, "it can tell something"
 
 
 def test_over_all_draws_with_replacement_no_p_value_of_a_contrast_is_too_small() -> None:
-    p_stated, level = np.array([0.3, 0.3, 0.7, 0.7, 0.7, 0.5]), [0, 0, 3, 3, 3, 2]
+    p_predicted, level = np.array([0.3, 0.3, 0.7, 0.7, 0.7, 0.5]), [0, 0, 3, 3, 3, 2]
     outcomes = []
-    for hit in product([False, True], repeat=p_stated.size):
+    for hit in product([False, True], repeat=p_predicted.size):
         found = contrast_test(
-            [], [], [], [], draw_probability=p_stated, draw_stated=hit, draw_level=level
+            [], [], [], [], draw_probability=p_predicted, draw_predicted=hit, draw_level=level
         )
-        outcomes.append((float(np.where(hit, p_stated, 1 - p_stated).prod()), found.p_value))
+        outcomes.append((float(np.where(hit, p_predicted, 1 - p_predicted).prod()), found.p_value))
     never_more_often(outcomes)
     assert min(p for _, p in outcomes) < 0.1, "it can tell something"
 
@@ -127,7 +127,7 @@ def test_who_hides_what_was_deleted_among_more_is_found_by_what_others_state() -
     level = levels(others, pi)
     assert share_test(pi, drawn, hidden).p_value > 0.001, "as much is deleted elsewhere"
     found = contrast_test(pi, drawn, hidden, level)
-    assert found.p_value < 1e-5 and found.stated < found.expected
+    assert found.p_value < 1e-5 and found.predicted < found.expected
     better = rng.random(n) < 0.2 + 0.7 * true
     assert contrast_test(pi, drawn, better, level).p_value > 0.01, "an honest run that is better"
 
@@ -176,10 +176,10 @@ def test_over_all_draws_of_documents_no_p_value_is_too_small(
     stratum: np.ndarray | None, lacks: list[int]
 ) -> None:
     document = np.array([0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 4, 5, 6, 6])
-    stated = ~np.isin(np.arange(14), lacks)
+    predicted = ~np.isin(np.arange(14), lacks)
     outcomes = []
     for some in combinations(range(9), 4):  # in two of them there is nothing
-        found = document_test(document, np.isin(document, some), stated, stratum=stratum)
+        found = document_test(document, np.isin(document, some), predicted, stratum=stratum)
         outcomes.append((1 / 126, found.p_value))
     never_more_often(outcomes)
     assert min(p for _, p in outcomes) < 0.3, "it can tell something"

@@ -79,7 +79,9 @@ def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_varia
     rng, repeats, D, n_d, c, pi_1 = np.random.default_rng(5), 1500, 100, 40, 0.7, 0.2
     place = np.repeat(np.arange(D), 8)
     f = (rng.random(place.size) < 0.6).astype(float)
-    late = np.arange(place.size) % 4 == 0  # stated only after the documents were closed: no route
+    late = (
+        np.arange(place.size) % 4 == 0
+    )  # predicted only after the documents were closed: no route
     members = (rng.random((place.size, 1)) < 0.7).astype(float)
     marked = rng.random(place.size) < c
     there = rng.poisson(3, D)

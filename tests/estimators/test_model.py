@@ -238,7 +238,7 @@ def test_correlation_is_found_in_simulated_errors():
     assert abs(model.correlation(label, np.full(2 * n, 0.3), target, one) - rho) < 0.05
 
 
-def test_correlation_counts_only_what_one_system_states_together():
+def test_correlation_counts_only_what_one_system_predicts_together():
     label, g, target = [1.0, 0.0, 1.0, 0.0], np.full(4, 0.5), [0, 0, 1, 1]
     apart = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
     assert model.correlation(label, g, target, apart) == 1.0, "no pair: the careful prior"

@@ -291,10 +291,10 @@ def test_systems_that_are_planned_together_come_to_their_goals_with_the_fewest_q
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-10},
     )
-    stated = sizes.any(axis=0)
+    predicted = sizes.any(axis=0)
     assert best.success
-    assert raised(found)[stated].sum() == pytest.approx(best.x[stated].sum(), rel=2e-3)
+    assert raised(found)[predicted].sum() == pytest.approx(best.x[predicted].sum(), rel=2e-3)
     one_by_one = old
     for size, goal in zip(sizes, goals, strict=True):
         one_by_one = water_fill(size, one_by_one, 1.0, target_variance=goal)
-    assert raised(found)[stated].sum() < one_by_one[stated].sum()
+    assert raised(found)[predicted].sum() < one_by_one[predicted].sum()

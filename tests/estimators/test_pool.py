@@ -224,8 +224,8 @@ def test_recall_by_inclusion_and_its_f1_cover():
     size, documents, repeats = 400, 40, 400
     document, truth = rng.integers(0, documents, size), (rng.random(size) < 0.7) * 1.0
     member = rng.random((size, 2)) < (0.6, 0.3)
-    stated, p = member.any(axis=1), member / member.sum(axis=0)
-    pi = np.where(stated, np.where(member[:, 1], 0.6, 0.35), 0.0)
+    predicted, p = member.any(axis=1), member / member.sum(axis=0)
+    pi = np.where(predicted, np.where(member[:, 1], 0.6, 0.35), 0.0)
     recall, precision = (member * truth[:, None]).sum(axis=0) / truth.sum(), p.T @ truth
     wanted = [recall, 2 * precision * recall / (precision + recall)]
     inside, values = [], []
@@ -234,7 +234,7 @@ def test_recall_by_inclusion_and_its_f1_cover():
         seen = rng.choice(documents, 20, replace=False)
         found = np.flatnonzero(np.isin(document, seen) & (truth > 0))
         theta = joint.pool_recall(
-            stated[found], document=document[found], n_annotated=20, n_documents=documents
+            predicted[found], document=document[found], n_annotated=20, n_documents=documents
         )
         half = np.zeros(rows.size)
         counted = totals(member[rows] * 1.0, pi[rows], truth[rows], half, [0.0, 0.0], 0.0)

@@ -25,8 +25,8 @@ from estimators.recall import (
 
 
 def known(counts, n_documents, **more):
-    """Return recall of two systems over four facts that are all labelled: A states 0 and 1, B
-    states 1, 2 and 3.
+    """Return recall of two systems over four facts that are all labelled: A predicts 0 and 1, B
+    predicts 1, 2 and 3.
     """
     members = np.array([[1, 0], [1, 1], [0, 1], [0, 1]])
     return recall(

@@ -27,7 +27,7 @@ class World:
     row unless said.
     """
 
-    stated: np.ndarray
+    predicted: np.ndarray
     target: np.ndarray
     document: np.ndarray
     """Position in ``counts`` of the annotated document, −1: none"""
@@ -50,7 +50,7 @@ class World:
         old = np.argsort(documents)  # which old document stands where
         place = np.append(documents, -1)  # −1 stays
         return World(
-            stated=self.stated[rows][:, systems],
+            predicted=self.predicted[rows][:, systems],
             target=targets[self.target][rows],
             document=place[self.document][rows],
             pi=self.pi[rows],
@@ -70,7 +70,7 @@ class World:
                 self.document >= 0, with_document_route(self.pi, DOCUMENTS / CORPUS), self.pi
             )
         found = recall(
-            self.stated,
+            self.predicted,
             pi,
             self.label,
             self.g,
@@ -87,7 +87,7 @@ class World:
         )
         return with_anticipated(
             found,
-            self.stated,
+            self.predicted,
             pi,
             self.g,
             self.label,
@@ -104,7 +104,7 @@ class World:
         """
         checked = self.chance > 0.5
         expert = np.where(checked, np.round(self.other), np.nan)
-        p = self.stated * (0.1 + self.g[:, None])
+        p = self.predicted * (0.1 + self.g[:, None])
         estimate = ppi(
             p,
             self.pi,
@@ -130,7 +130,7 @@ def worlds(draw):
     )
     document = column(st.integers(-1, DOCUMENTS - 1), TARGETS)
     return World(
-        stated=column(st.tuples(*[st.integers(0, 1)] * SYSTEMS)),
+        predicted=column(st.tuples(*[st.integers(0, 1)] * SYSTEMS)),
         target=target,
         document=document[target],
         pi=column(chances, TARGETS)[target],
@@ -201,7 +201,9 @@ def test_names_and_orders_permute_corrected_precision_and_change_nothing_else(wo
 @given(worlds())
 @quick
 def test_two_systems_that_state_the_same_are_told_the_same(world):
-    twins = replace(world, stated=world.stated[:, [0, 0, 2]], total_g=world.total_g[[0, 0, 2]])
+    twins = replace(
+        world, predicted=world.predicted[:, [0, 0, 2]], total_g=world.total_g[[0, 0, 2]]
+    )
     found, (estimate, _) = twins.recall(document_route=True), twins.corrected()
     assert found.recall.value[0] == found.recall.value[1] or np.isnan(found.recall.value[:2]).all()
     assert estimate.value[0] == estimate.value[1] and estimate.variance[0] == estimate.variance[1]

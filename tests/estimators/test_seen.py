@@ -104,14 +104,14 @@ def test_what_was_seen_given_up_is_not_taken_for_known(estimator, pi, given_up):
     rng, n, seen, repeats = np.random.default_rng(1), 160, 100, 1500
     inside, plain, error, g = [], [], [], np.full(160, 0.4)
     for _ in range(repeats):
-        true, exact = (rng.random(n) < 0.5) * 1.0, np.arange(n) < seen
-        rows = exact | (rng.random(n) < pi)
+        true, certainty = (rng.random(n) < 0.5) * 1.0, np.arange(n) < seen
+        rows = certainty | (rng.random(n) < pi)
         known = rows & (rng.random(n) >= given_up)
         label, p = np.where(known, true, np.nan)[rows], np.full(n, 1 / n)[rows]
         own = pi * known[rows].sum() / rows.sum()
         for chance, held in ((0.5, inside), (1.0, plain)):
-            each = np.where(exact, np.where(known, 1.0, chance), own)[rows]
-            found = estimator(p, each, label, g[rows], 0.4, exact=exact[rows])
+            each = np.where(certainty, np.where(known, 1.0, chance), own)[rows]
+            found = estimator(p, each, label, g[rows], 0.4, certainty=certainty[rows])
             held.append(abs(found.value - true.mean()) <= 1.2816 * found.variance**0.5)
         error.append(found.value - true.mean())
     assert abs(np.mean(error)) < 4 * np.std(error) / repeats**0.5
@@ -127,12 +127,12 @@ def test_what_was_seen_given_up_is_not_taken_for_known(estimator, pi, given_up):
 def test_few_others_do_not_promise_too_much(estimator, unseen, given_up, right):
     """Little beside what the team had seen stands for what was given up of that."""
     rng, n, inside = np.random.default_rng(2), 160, []
-    exact, g, p = np.arange(n) < n - unseen, np.full(n, 0.6), np.full(n, 1 / n)
+    certainty, g, p = np.arange(n) < n - unseen, np.full(n, 0.6), np.full(n, 1 / n)
     for _ in range(1000):
         true = (rng.random(n) < right) * 1.0
         known = rng.random(n) >= given_up
-        chance = np.where(exact, np.where(known, 1.0, 0.5), max(known[~exact].mean(), 0.1))
-        found = estimator(p, chance, np.where(known, true, np.nan), g, 0.6, exact=exact)
+        chance = np.where(certainty, np.where(known, 1.0, 0.5), max(known[~certainty].mean(), 0.1))
+        found = estimator(p, chance, np.where(known, true, np.nan), g, 0.6, certainty=certainty)
         inside.append(abs(found.value - true.mean()) <= 1.2816 * found.variance**0.5)
     assert 0.72 < np.mean(inside) < 0.99
 
@@ -142,6 +142,8 @@ def test_where_nothing_but_what_was_seen_is_judged_the_model_speaks_for_the_rest
     estimator,
 ):
     p, g, label = np.full(4, 0.25), np.full(4, 0.6), np.array([1.0, 0.0, np.nan, np.nan])
-    found = estimator(p, np.array([1, 1, 0.5, 0.5]), label, g, 0.6, exact=np.ones(4, dtype=bool))
+    found = estimator(
+        p, np.array([1, 1, 0.5, 0.5]), label, g, 0.6, certainty=np.ones(4, dtype=bool)
+    )
     assert found.value == pytest.approx(0.25 + 0.5 * 0.6)
     assert found.variance == pytest.approx(0.5**2 / 4)

@@ -108,7 +108,7 @@ class Replay:
         return cls(toy, random.random(n) < share, rows, target, [one.pk for one in made])
 
     def upload(self, team: str, which: Iterable[int]) -> Submission:
-        """A planned submission of a team that states these relations."""
+        """A planned submission of a team that predicts these relations."""
         row = self.store(team, which, status="read")
         _analyse()
         distribution.tick()
@@ -117,7 +117,7 @@ class Replay:
         return row
 
     def store(self, team: str, which: Iterable[int], **fields: Any) -> Submission:
-        """A submission of a team that states these relations."""
+        """A submission of a team that predicts these relations."""
         row = Submission.objects.create(
             track=self.toy.track,
             team=self.toy.teams[team],
@@ -200,7 +200,7 @@ class Replay:
         return {at for at, pk in enumerate(self.target) if pk in judged}
 
     def truth(self, which: Iterable[int]) -> float:
-        """The precision of a run that states these relations."""
+        """The precision of a run that predicts these relations."""
         return float(self.true[list(which)].mean())
 
     def number(

@@ -28,12 +28,12 @@ def marked(one: Instance) -> bool:
 
 
 def early(one: Instance) -> bool:
-    """What the first system states."""
+    """What the first system predicts."""
     return one.pk % 5 != 0
 
 
 def late(one: Instance) -> bool:
-    """What the late system states: some of it nobody had stated."""
+    """What the late system predicts: some of it nobody had predicted."""
     return one.pk % 5 in (0, 1)
 
 

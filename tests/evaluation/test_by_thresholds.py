@@ -172,7 +172,7 @@ def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> 
             latest.get(submission=pk, quantity="precision", method=name).n_labels
             for name in ("simple", "joint")
         )
-        if column not in data.seen:
+        if column not in data.disclosed:
             assert (simple, joint) == (len(mine & below), len(mine & drawn))
         assert (
             0 < simple <= joint

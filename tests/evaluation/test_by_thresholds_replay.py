@@ -81,7 +81,7 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
         fact=number,
         in_scope=np.ones(N, dtype=bool),
         pool_weight=np.ones(N),
-        stated=member,
+        predicted=member,
         document=inside[found],
         predicate=np.zeros(found.size, dtype=np.int64),
         found=found < N,
@@ -206,7 +206,7 @@ def test_simple_recall_of_correct_is_not_printed_while_a_link_of_a_found_fact_is
     read = np.isin(np.arange(N) % DOCUMENTS, data.documents.documents)
     first = np.flatnonzero(read & true[:N])[0]
     elsewhere = np.flatnonzero(~read | ~true[:N])
-    assert first < STATED[1][0], "the first run alone states it"
+    assert first < STATED[1][0], "the first run alone predicts it"
 
     def is_known(data: Data, criterion: str = "correct") -> list[bool]:
         found = simple_recall(data, criterion)
@@ -235,7 +235,7 @@ def test_simple_recall_is_not_printed_of_a_run_whose_team_could_see_judgments() 
     nothing = np.zeros(N)
     no = np.zeros(N, dtype=bool)
     second = Disclosed(no, no, nothing, nothing, no, nothing, read=tuple(data.documents.documents))
-    found = simple_recall(replace(data, seen={1: second}), "relation")
+    found = simple_recall(replace(data, disclosed={1: second}), "relation")
     assert found is not None
     assert np.isnan(np.asarray(found.value)).tolist() == [False, True]
     low, high = found.confidence_interval(0.80, method="wilson")

@@ -27,7 +27,7 @@ URL = "/tracks/world/compare/"
 
 @pytest.fixture
 def pair(world: World) -> tuple[Submission, Submission]:
-    """Two systems that share most of what they state, on a board; nine in ten of their relations
+    """Two systems that share most of what they predict, on a board; nine in ten of their relations
     are judged.
     """
     rows = (
@@ -145,7 +145,7 @@ def test_examples_are_for_those_who_may_see_the_judgments(
     for page in (public, own):
         assert (
             "too few judgments to say" in page
-        )  # what only one states: a share of few would tell what they were
+        )  # what only one predicts: a share of few would tell what they were
 
 
 def test_what_cannot_be_compared_is_told_in_a_sentence(

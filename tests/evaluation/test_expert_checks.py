@@ -66,7 +66,7 @@ class Crowd:
         self.world = Replay.of(toy, N, 0.5, seed=seed, documents=documents)
         self.track, self.pi, self.admin = toy.track, pi, toy.users["Admin"]
         random = np.random.default_rng(1_000 + seed)
-        self.stated = sorted(set(states[0]) | set(states[1]))
+        self.predicted = sorted(set(states[0]) | set(states[1]))
         self.rows = [self._system("Patterns", states[0]), self._system("Neural", states[1])]
         self.says = np.where(self.world.true, random.random(N) < 0.98, random.random(N) < 0.28)
         self.judge()
@@ -103,7 +103,7 @@ class Crowd:
                 disagreement=0.33 * bool(at % 3 == 0),
             )
             for at, (pk, says) in enumerate(zip(self.world.target, self.says, strict=True))
-            if at in self.stated
+            if at in self.predicted
         )
 
     def draw(self, budget: int) -> ExpertRound:
@@ -211,7 +211,7 @@ def test_what_weighs_more_and_is_doubted_more_is_checked_more(crowd: Crowd) -> N
     chances = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
     shared, only = (
         crowd.world.target[at] for at in (0, 3)
-    )  # both are doubted; Patterns states the first as well
+    )  # both are doubted; Patterns predicts the first as well
     sure, unsure = (crowd.world.target[at] for at in (1, 3))
     assert chances[shared] > chances[only]
     assert chances[unsure] > chances[sure]

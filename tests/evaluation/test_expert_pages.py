@@ -206,7 +206,7 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
 
 
-def test_whoever_belongs_to_a_team_that_states_it_does_not_check_it(
+def test_whoever_belongs_to_a_team_that_predicts_it_does_not_check_it(
     crowd: Crowd, admin: Client, toy: Toy
 ) -> None:
     crowd.draw(25)
@@ -214,7 +214,7 @@ def test_whoever_belongs_to_a_team_that_states_it_does_not_check_it(
     toy.teams["Neural"].members.add(toy.users["Admin"])
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
     told = admin.post(address, ANSWER, follow=True).content.decode()
-    assert "your own team states something about it" in told
+    assert "your own team predicts something about it" in told
     assert not ExpertCheck.objects.exclude(answered_at=None).exists()
 
 

@@ -31,7 +31,7 @@ QUANTITIES = ("precision", "recall", "f1")
 
 
 def world(toy: Toy, pi: float = 1.0) -> Crowd:
-    """Two systems, and sixty relations that no system states; twelve documents of 24 are read in
+    """Two systems, and sixty relations that no system predicts; twelve documents of 24 are read in
     full.
     """
     crowd = Crowd(toy, pi=pi, states=STATED, documents=DOCUMENTS)
@@ -40,7 +40,7 @@ def world(toy: Toy, pi: float = 1.0) -> Crowd:
 
 
 def read_documents(crowd: Crowd, seed: int) -> None:
-    """Nothing; of some documents it is known what is true in them and no system states."""
+    """Nothing; of some documents it is known what is true in them and no system predicts."""
     rng = np.random.default_rng(seed)
     chosen = {crowd.world.documents[at].pk for at in rng.choice(DOCUMENTS, READ, replace=False)}
     DocumentSample.objects.all().delete()
@@ -99,7 +99,7 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
         "F1 of recall and precision, every prediction",
     )
     assert all(f">{name}, corrected<" in page for name in names)
-    assert "system states is not checked by experts" in page
+    assert "system predicts is not checked by experts" in page
     page = Client().get("/tracks/toy/?criterion=relation").content.decode()
     assert page.count('<small class="corrected">corrected ') == 2 * len(QUANTITIES)
     board = Client().get("/tracks/toy/board.json?criterion=relation").json()
@@ -121,7 +121,7 @@ def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
     assert set(crowd.numbers("expert", quantity="recall")) == {row.pk for row in crowd.rows}
     assert first.settings["not_corrected"] == {}
     late = crowd._system("Neural", range(170, 200))
-    crowd.stated += range(180, 200)
+    crowd.predicted += range(180, 200)
     crowd.judge()
     read_documents(crowd, 0)
     told = evaluate(crowd.track).settings["not_corrected"]
@@ -133,7 +133,7 @@ def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
 
 
 @pytest.mark.soak
-def test_what_only_a_withdrawn_system_states_is_checked_for_everybodys_recall(toy: Toy) -> None:
+def test_what_only_a_withdrawn_system_predicts_is_checked_for_everybodys_recall(toy: Toy) -> None:
     crowd = world(toy)
     crowd.rows[1].move("withdrawn")
     crowd.draw(5 * N)
@@ -167,7 +167,7 @@ def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: 
     repeats, plain, told, inside = 30, [], [], []
     expected, of = (
         truth(crowd),
-        {crowd.world.target[at]: crowd.value(crowd.world.target[at]) for at in crowd.stated},
+        {crowd.world.target[at]: crowd.value(crowd.world.target[at]) for at in crowd.predicted},
     )
     for seed in range(repeats):
         again(crowd, seed)

@@ -149,10 +149,16 @@ def test_a_team_that_had_seen_judgments_has_a_floor_of_its_own(world: World) -> 
     world.answer(world.sample(again, 0.8))
     data = read(world.track)
     column = data.systems.index(again.pk)
-    assert column in data.seen and data.seen[column].exact.any()
+    assert column in data.disclosed and data.disclosed[column].certainty.any()
     floor = Floors(Centred(data)).recall("relation").recall.anticipated  # type: ignore[union-attr]
     assert np.isfinite(floor).all() and (floor > 0).all()
-    # If all that it states had been seen judged, only what others state would be open.
-    seen = {column: replace(data.seen[column], exact=np.ones_like(data.seen[column].exact))}
-    certain = Floors(Centred(replace(data, seen=seen))).recall("relation").recall.anticipated  # type: ignore[union-attr]
+    # If all that it predicts had been seen judged, only what others predict would be open.
+    disclosed = {
+        column: replace(
+            data.disclosed[column], certainty=np.ones_like(data.disclosed[column].certainty)
+        )
+    }
+    certain = (
+        Floors(Centred(replace(data, disclosed=disclosed))).recall("relation").recall.anticipated
+    )  # type: ignore[union-attr]
     assert 0 < certain[column] < floor[column]

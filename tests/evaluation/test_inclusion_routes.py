@@ -45,20 +45,20 @@ class World:
     """The swept documents are a second inclusion route"""
 
     def happen(self, rng: np.random.Generator) -> tuple[Data, Array]:
-        """What the service would have read then, and the truth, of a system that states all and of
+        """What the service would have read then, and the truth, of a system that predicts all and of
         an early one.
         """
         kind, of = rng.integers(0, 2, N), np.arange(N) % DOCUMENTS
-        true, u, stated = (
+        true, u, predicted = (
             rng.random(N) < np.array(TRUE)[kind],
             rng.random(N),
             rng.random(N) < STATED_EARLY,
         )
-        before = np.where(stated, np.array(self.early)[kind], 0.0)
+        before = np.where(predicted, np.array(self.early)[kind], 0.0)
         now = np.maximum(before, np.array(self.late)[kind])
         documents = np.sort(rng.choice(DOCUMENTS, READ, replace=False))
         read = np.isin(of, documents)
-        drawn_before, covered = u < before, read & stated
+        drawn_before, covered = u < before, read & predicted
         marked = read & true & (rng.random(N) < MARKED)
         swept = covered & ~marked & ~drawn_before
         later = (
@@ -73,12 +73,12 @@ class World:
         judged = np.flatnonzero(counts)
         verdict = np.where(answered | marked, true, np.nan)[judged]
         data = Data(
-            pool=_pool(of, u, np.column_stack([np.full(N, 1 / N), stated / stated.sum()])),
+            pool=_pool(of, u, np.column_stack([np.full(N, 1 / N), predicted / predicted.sum()])),
             shown=np.ones(2, dtype=bool),
             judged=judged,
             f={"relation": np.tile(verdict[:, None], 2)},
             draws={},
-            inclusion=self._inclusion(now, before, stated, u < now, counts, cluster),
+            inclusion=self._inclusion(now, before, predicted, u < now, counts, cluster),
             g={"relation": np.full(N, 0.6)},
             rho={"relation": 0.0},
             facts=None,
@@ -86,7 +86,7 @@ class World:
             fold=KnownDocuments(documents.tolist() if self.fold else [], followed=frozenset({1})),
             in_documents=InDocuments(marked, mark, covered, swept),
         )
-        return data, np.array([true.mean(), true[stated].mean()])
+        return data, np.array([true.mean(), true[predicted].mean()])
 
     def _inclusion(
         self, pi: Array, before: Array, eligible: Array, drawn: Array, counts: Array, cluster: Array

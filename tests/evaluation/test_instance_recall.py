@@ -105,7 +105,7 @@ def known(toy: Toy) -> tuple[World, list[Submission]]:
     """Everything that two systems state is judged, and every document read."""
     world = World(toy, n_documents=8)
     first: dict[Fact, bool] = {}
-    for one in world.instances:  # a fact holds wherever it is stated
+    for one in world.instances:  # a fact holds wherever it is predicted
         world.truth[one.pk] = first.setdefault(fact(one), world.truth[one.pk])
     rows = [
         world.system(f"run {at}", said, team=team)

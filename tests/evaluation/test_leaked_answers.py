@@ -98,8 +98,8 @@ def test_who_hides_what_was_read_by_deleting_as_much_blindly_is_found(
     confirm(row, toy.users["Tim"])
     world.stage(row)
     found = row.leak_tests.get(earlier=first)
-    assert found.seen and found.of_unlikely and found.stated < found.expected
-    assert "what few other runs state" in in_words(found)
+    assert found.seen and found.of_unlikely and found.predicted < found.expected
+    assert "what few other runs predict" in in_words(found)
 
 
 @pytest.mark.statistical
@@ -159,7 +159,7 @@ def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) ->
     assert copy.leak_tests.get(earlier=first).p_value == 1, "a copy says nothing of what was read"
     found = leak.leak_tests.get(earlier=first)
     assert found.seen and found.adjusted <= LEVEL
-    assert found.size > found.expected > found.stated > 0
+    assert found.size > found.expected > found.predicted > 0
     assert first.pk in earlier(leak)
 
 
@@ -231,7 +231,7 @@ def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     assert "second run" not in client.get(reverse("submission", args=[row.pk])).content.decode()
     client.force_login(toy.users["Admin"])
     desk = client.get(reverse("desk")).content.decode()
-    assert "made from others’ answers" in desk and f"it states {test.stated}" in desk
+    assert "made from others’ answers" in desk and f"it predicts {test.predicted}" in desk
     address = reverse("desk-leak", args=[test.pk])
     client.post(address, {"verb": "lift", "why": " "})
     test.refresh_from_db()

@@ -33,7 +33,7 @@ ENDS = ("value", "low80", "high80", "low95", "high95")
 
 
 def last_sentence(one: Instance) -> bool:
-    """What only the newcomer states: what begins in the last sentence of each document."""
+    """What only the newcomer predicts: what begins in the last sentence of each document."""
     said = one.document.text[one.subject_begin : one.subject_end]
     return said.endswith(("x4", "y4"))
 

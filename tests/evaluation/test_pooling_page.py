@@ -47,7 +47,7 @@ def rosa(world: World) -> Client:
 
 @pytest.fixture
 def two(world: World) -> tuple[Submission, Submission]:
-    """Everything is true. One team states every second instance, the other the first half; all is
+    """Everything is true. One team predicts every second instance, the other the first half; all is
     judged.
     """
     world.truth = dict.fromkeys(world.truth, True)
@@ -150,8 +150,8 @@ def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> 
 
 
 def test_a_marked_fact_counts_for_recall_though_it_was_not_drawn(world: World) -> None:
-    """Readers marked three facts. One was drawn; one is stated and was not drawn; one only a
-    withdrawn run states.
+    """Readers marked three facts. One was drawn; one is predicted and was not drawn; one only a
+    withdrawn run predicts.
     """
     works = [one for one in world.instances if one.predicate.name == WORKS]
     of = [next(one for one in works if one.document_id == row.pk) for row in world.documents]
@@ -212,8 +212,8 @@ def linked(world: World, one: Instance, titles: tuple[str, str]) -> None:
 def test_what_people_linked_to_the_same_titles_is_one_relation_in_every_document(
     world: World,
 ) -> None:
-    """Nobody states it; people find it in three documents, in two of them with titles. Where a
-    system links what it states so, that is the same relation.
+    """Nobody predicts it; people find it in three documents, in two of them with titles. Where a
+    system links what it predicts so, that is the same relation.
     """
     world.truth = dict.fromkeys(world.truth, True)
     works = [one for one in world.instances if one.predicate.name == WORKS]

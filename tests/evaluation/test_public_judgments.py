@@ -56,4 +56,4 @@ def test_a_later_judgment_for_another_track_is_not_public(toy: Toy) -> None:
     assert [(one.relation, one.votes) for one in private] == [
         (False, "5 of 5"),
         (False, "5 of 8"),
-    ], "its team states both, and three had said before that the second is right"
+    ], "its team predicts both, and three had said before that the second is right"

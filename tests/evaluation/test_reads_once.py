@@ -57,7 +57,7 @@ def test_a_rescoring_after_new_labels_makes_nothing_anew(sampled: World, made: l
     assert {*made} >= {"pool", "thresholds"}
     made.clear()
     row = sampled.track.submissions.get(name="two")
-    sampled.answer(_stated(row))
+    sampled.answer(_predicted(row))
     evaluate(sampled.track)
     assert made == []
 
@@ -69,7 +69,7 @@ def test_a_batch_that_is_settled_is_seen_at_once(sampled: World) -> None:
     sampled.answer(targets)
     raised = read(sampled.track).inclusion.chances.threshold
     assert before.max() == pytest.approx(0.8)
-    assert np.count_nonzero(raised == 0.95) == len(_stated(row))
+    assert np.count_nonzero(raised == 0.95) == len(_predicted(row))
     SampleBatch.objects.filter(submission=row).update(settled_at=row.confirmed_at)
     assert (read(sampled.track).inclusion.chances.threshold == raised).all()
 
@@ -90,5 +90,5 @@ def test_nor_a_run_that_was_sampled_again(sampled: World) -> None:
     assert state_of(one) != before
 
 
-def _stated(row: Submission) -> list[Target]:
+def _predicted(row: Submission) -> list[Target]:
     return list(Target.objects.filter(instances__predictions__submission=row).distinct())

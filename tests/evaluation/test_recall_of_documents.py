@@ -24,8 +24,8 @@ def number(world: World, quantity: str = "recall") -> Estimate:
     )
 
 
-def stated(one: Instance) -> bool:
-    """What the only system states: all but the last sentence of each document."""
+def predicted(one: Instance) -> bool:
+    """What the only system predicts: all but the last sentence of each document."""
     return (
         "x4" not in one.document.text[one.subject_begin : one.subject_end]
         and "y4" not in (one.document.text[one.subject_begin : one.subject_end])
@@ -34,9 +34,9 @@ def stated(one: Instance) -> bool:
 
 @pytest.fixture
 def judged(toy: Toy) -> World:
-    """Sixteen documents, everything that the system states is judged."""
+    """Sixteen documents, everything that the system predicts is judged."""
     world = World(toy, n_documents=16)
-    world.answer(world.sample(world.system("one", stated)))
+    world.answer(world.sample(world.system("one", predicted)))
     return world
 
 
@@ -65,12 +65,12 @@ def test_documents_of_two_stages_count_with_their_probabilities(judged: World) -
         pk: sum(
             world.truth[one.pk]
             for one in world.instances
-            if one.document_id == pk and not stated(one)
+            if one.document_id == pk and not predicted(one)
         )
         for pk in (*first, *second)
     }
     M = sum(unseen[pk] for pk in first) + sum(unseen[pk] / chance[pk] for pk in second)
-    T = sum(world.truth[one.pk] for one in world.instances if stated(one))
+    T = sum(world.truth[one.pk] for one in world.instances if predicted(one))
     assert found.value == pytest.approx(T / (T + M)) and found.n_documents == 10
     assert found.low80 is not None and found.low80 < T / (T + M)
 
@@ -87,7 +87,7 @@ def test_a_settled_document_says_true_of_what_was_marked_and_nothing_of_the_rest
     unmarked = {
         one.target_id
         for one in world.instances
-        if not stated(one) and not (world.truth[one.pk] and one.pk % 2 == 0)
+        if not predicted(one) and not (world.truth[one.pk] and one.pk % 2 == 0)
     }
     assert waiting == unmarked  # none is taken to be false
 
@@ -98,7 +98,7 @@ def test_recall_is_printed_with_and_without_what_annotators_miss(judged: World) 
     settle_documents(world.track, [one.pk for one in world.documents])
     plain, corrected = number(world), number(world, "recall_corrected")
     true = [one for one in world.instances if world.truth[one.pk]]
-    pool, rest = ([one for one in true if stated(one) is side] for side in (True, False))
+    pool, rest = ([one for one in true if predicted(one) is side] for side in (True, False))
     share = sum(one.pk % 3 != 0 for one in pool) / len(pool)
     marked = sum(one.pk % 3 != 0 for one in rest)
     assert plain.value == pytest.approx(len(pool) / (len(pool) + marked))

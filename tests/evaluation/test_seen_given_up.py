@@ -27,18 +27,22 @@ def happen(
 ) -> tuple[Data, float]:
     """What the service would have read of a run of a team all of whose earlier run had been asked
     with `early`, and the truth; of what a question was given up nothing is ever known. Of several
-    rows a target the later run states one.
+    rows a target the later run predicts one.
     """
     number, t = np.arange(N), N // rows
     target = number // rows
-    true, u, stated = rng.random(N) < TRUE, rng.random(t), (number < STATED) & (number % rows == 0)
-    of_stated = np.arange(t) < STATED // rows
-    now = np.where(of_stated, late, early)
+    true, u, predicted = (
+        rng.random(N) < TRUE,
+        rng.random(t),
+        (number < STATED) & (number % rows == 0),
+    )
+    of_predicted = np.arange(t) < STATED // rows
+    now = np.where(of_predicted, late, early)
     drawn, known = u < now, rng.random(N) < answered
     judged = np.flatnonzero(drawn[target])
     verdict = np.where(known, true, np.nan)[judged]
     nothing, nowhere = np.zeros(t), np.full(t, -1)
-    p = sparse.csr_array(np.column_stack([np.full(N, 1 / N), stated / stated.sum()]))
+    p = sparse.csr_array(np.column_stack([np.full(N, 1 / N), predicted / predicted.sum()]))
     pool = Pool(
         systems=[1, 2],
         teams=[1, 1],
@@ -65,8 +69,8 @@ def happen(
         released=1.0,
     )
     seen = Disclosed(
-        exact=of_stated & (u < early),
-        unjudged=of_stated & (u >= early),
+        certainty=of_predicted & (u < early),
+        unjudged=of_predicted & (u >= early),
         threshold=np.full(t, early),
         drawn=nothing,
         inside=nothing > 0,
@@ -86,11 +90,11 @@ def happen(
         seen_drawn={1: seen},
         own={1: chance},
     )
-    return data, float(true[stated].mean())
+    return data, float(true[predicted].mean())
 
 
 def test_all_predictions_about_a_pair_have_one_probability() -> None:
-    """What is not known of another prediction about a pair, which the run does not state, does not
+    """What is not known of another prediction about a pair, which the run does not predict, does not
     matter to it.
     """
     rng: Any = np.random.default_rng(7)
@@ -98,8 +102,8 @@ def test_all_predictions_about_a_pair_have_one_probability() -> None:
     pi = Centred(data).pi_of(1)
     assert (pi[::2] == pi[1::2]).all()
     first = np.isnan(data.f["relation"][:, 0]) & (data.judged % 2 == 0)
-    lost = data.seen[1].exact & np.isin(np.arange(N // 2), data.judged[first] // 2)
-    assert (pi[::2][lost] == 0.5).all() and (pi[::2][data.seen[1].exact & ~lost] == 1).all()
+    lost = data.seen[1].certainty & np.isin(np.arange(N // 2), data.judged[first] // 2)
+    assert (pi[::2][lost] == 0.5).all() and (pi[::2][data.seen[1].certainty & ~lost] == 1).all()
     found = Centred(data).precision("instance", "relation")
     assert abs(found.value[1] - truth) < 4 * np.sqrt(found.variance[1])
 

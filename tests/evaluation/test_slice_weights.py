@@ -39,7 +39,7 @@ def sure(one: Instance) -> float:
 
 @pytest.fixture
 def whole(world: World) -> Submission:
-    """A system that states everything, all of it judged; documents of two years, and one without a
+    """A system that predicts everything, all of it judged; documents of two years, and one without a
     date.
     """
     row = world.system("whole", lambda one: True, confidence=sure)

@@ -49,7 +49,7 @@ def subject(one: Instance) -> str:
 
 @pytest.fixture
 def whole(world: World) -> Submission:
-    """A system that states everything, all of it judged, but no mention of what is left over."""
+    """A system that predicts everything, all of it judged, but no mention of what is left over."""
     row = world.system("whole", lambda one: True, confidence=lambda one: 0.9 if one.pk % 3 else 0.2)
     world.answer(world.sample(row))
     return row
@@ -157,12 +157,12 @@ def test_what_has_no_judgment_has_no_number(world: World) -> None:
 
 
 def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
-    """All documents are read in full, and hold one true WORKS that no system states."""
-    unstated = next(one for one in world.instances if one.predicate.name == WORKS)
-    world.truth[unstated.pk] = True
-    row = world.system("most", lambda one: one.pk != unstated.pk)
+    """All documents are read in full, and hold one true WORKS that no system predicts."""
+    unpredicted = next(one for one in world.instances if one.predicate.name == WORKS)
+    world.truth[unpredicted.pk] = True
+    row = world.system("most", lambda one: one.pk != unpredicted.pk)
     world.answer(world.sample(row), source="import")
-    world.answer([unstated.target], source="import")
+    world.answer([unpredicted.target], source="import")
     settle_documents(world.track, [one.pk for one in world.documents])
     for name, rule in (
         ("Works", {"predicate": [WORKS], "weight": "instance"}),

@@ -31,7 +31,7 @@ from tests.sampling.ways import pi_of
 pytestmark = pytest.mark.django_db
 
 
-def test_what_was_stated_has_two_routes_and_what_came_later_one(swept: Swept) -> None:
+def test_what_was_predicted_has_two_routes_and_what_came_later_one(swept: Swept) -> None:
     before = read(swept.world.track).inclusion
     assert before.n_clusters == 0 and (before.chances.document == 0).all()
     swept.follow_up()
@@ -56,7 +56,7 @@ def test_what_was_stated_has_two_routes_and_what_came_later_one(swept: Swept) ->
     )
 
 
-def test_what_a_withdrawn_submission_stated_stays_eligible(swept: Swept) -> None:
+def test_what_a_withdrawn_submission_predicted_stays_eligible(swept: Swept) -> None:
     """Else a team could choose by what it saw which targets have two inclusion routes."""
     swept.follow_up()
     swept.add_late()
@@ -110,11 +110,11 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
         arranged = Centred(data).precision("instance", "relation")
         at = data.systems.index(printed.submission_id)
         assert np.asarray(arranged.variance)[at] == pytest.approx(float(found.variance))
-    stated = [one for one in world.instances if early(one) or late(one)]
+    predicted = [one for one in world.instances if early(one) or late(one)]
     members = np.array([[early(one), late(one)] for one in rows], dtype=float)
     missed = np.zeros(READ, dtype=int)
     for one in world.instances:
-        if one not in stated and one.document_id in [row.pk for row in swept.documents]:
+        if one not in predicted and one.document_id in [row.pk for row in swept.documents]:
             missed[place[one.document_id]] += world.truth[one.pk] and marked(one)
     recall = totals.recall(
         members,
@@ -122,7 +122,7 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
         f,
         guess,
         [sum(g[one.pk] for one in some) for some in mine.values()],
-        sum(g[one.pk] for one in stated),
+        sum(g[one.pk] for one in predicted),
         missed,
         DOCUMENTS,
         target=target,

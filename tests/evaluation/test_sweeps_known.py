@@ -1,4 +1,4 @@
-"""Who knew which documents were read and swept, and what they state since then."""
+"""Who knew which documents were read and swept, and what they predict since then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> None:
-    """Its second run knows which documents were read: in them what it states is known, elsewhere it
+    """Its second run knows which documents were read: in them what it predicts is known, elsewhere it
     must be drawn.
     """
     swept.follow_up()
@@ -33,18 +33,19 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     other = world.system("other", lambda one: early(one) or late(one), team="Neural")
     data = read(world.track)
     at, there = (data.systems.index(row.pk) for row in (again, other))
-    assert at in data.seen and there not in data.seen
-    exact, own = (
-        of_targets(data, one) for one in (data.seen[at].exact, own_of(data.seen[at], data.own[at]))
+    assert at in data.disclosed and there not in data.disclosed
+    certainty, own = (
+        of_targets(data, one)
+        for one in (data.disclosed[at].certainty, own_of(data.disclosed[at], data.own[at]))
     )
     u = dict(Target.objects.values_list("pk", "u"))
     old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
     for target in old:
-        assert exact[target] == (target in swept.inside or u[target] < PI)
-        if not exact[target]:
+        assert certainty[target] == (target in swept.inside or u[target] < PI)
+        if not certainty[target]:
             assert own[target] == pytest.approx((0.7 - PI) / (1 - PI)), "no document brings it in"
     for target in new:
-        assert own[target] == pytest.approx(0.7) and not exact[target]
+        assert own[target] == pytest.approx(0.7) and not certainty[target]
     pi = of_targets(data, pi_of(data.inclusion.chances))
     assert {round(pi[target], 9) for target in old} == {
         round(1 - (1 - PI) * (1 - READ / DOCUMENTS), 9)
@@ -53,18 +54,20 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     swept.read_whole(world.documents[READ : READ + 3])
     swept.follow_up()
     data = read(world.track)
-    own = of_targets(data, own_of(data.seen[at], data.own[at]))
+    own = of_targets(data, own_of(data.disclosed[at], data.own[at]))
     later = 3 / (DOCUMENTS - READ)
     for target in new - swept.inside:
         assert own[target] == pytest.approx(1 - 0.3 * (1 - later)), "for itself it was swept"
     only = new - swept.targets(lambda one: False)
     pi = of_targets(data, pi_of(data.inclusion.chances))
     beta = (READ + 3) / DOCUMENTS
-    for target in only:  # the other team stated it too before the second sweep
+    for target in only:  # the other team predicted it too before the second sweep
         assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
 
 
-def test_what_only_a_team_that_knew_the_documents_states_has_no_second_route(swept: Swept) -> None:
+def test_what_only_a_team_that_knew_the_documents_predicts_has_no_second_route(
+    swept: Swept,
+) -> None:
     swept.follow_up()
     again = swept.world.system("again", lambda one: early(one) or late(one))
     swept.world.answer(swept.world.sample(again, 0.7))
@@ -121,18 +124,18 @@ def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> Non
         sampled_at=None, confirmed_at=None, status="planned"
     )
     data = read(swept.world.track)
-    assert data.systems.index(stranger.pk) not in data.seen_drawn, (
+    assert data.systems.index(stranger.pk) not in data.disclosed_drawn, (
         "what it uploaded besides was not read by then"
     )
     Submission.objects.filter(pk=draft.pk).update(read_at=stranger.confirmed_at)
     data = read(swept.world.track)
-    assert data.seen_drawn[data.systems.index(stranger.pk)].document[0] == pytest.approx(
+    assert data.disclosed_drawn[data.systems.index(stranger.pk)].document[0] == pytest.approx(
         READ / DOCUMENTS
     )
 
 
 def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> None:
-    """A document all of which was marked is judged; it stays so when somebody states more in it.
+    """A document all of which was marked is judged; it stays so when somebody predicts more in it.
     Else what was asked for nobody would have no probability, and the interval no end.
     """
     world = World(toy, n_documents=4)
@@ -152,8 +155,8 @@ def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> 
     def known(systems: list[int]) -> dict[int, bool]:
         pool = read_pool(world.track, systems)
         found = disclosed(pool)[systems.index(again.pk)]
-        exact = dict(zip(pool.target_id.tolist(), found.exact.tolist(), strict=True))
-        return {one.pk: exact[one.target_id] for one in world.instances if one.pk in states}
+        certainty = dict(zip(pool.target_id.tolist(), found.certainty.tolist(), strict=True))
+        return {one.pk: certainty[one.target_id] for one in world.instances if one.pk in states}
 
     before = known([again.pk - 1, again.pk])
     assert all(before[one.pk] for one in mine)
@@ -175,10 +178,10 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     follow_up.tick()
     data = read(world.track)
     at = data.systems.index(again.pk)
-    seen, own = data.seen[at], own_of(data.seen[at], data.own[at])
-    assert seen.unjudged.any() and not seen.inside.any()
+    disclosed, own = data.disclosed[at], own_of(data.disclosed[at], data.own[at])
+    assert disclosed.unjudged.any() and not disclosed.inside.any()
     np.testing.assert_allclose(
-        own[seen.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS)
+        own[disclosed.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS)
     )
 
 
@@ -196,8 +199,8 @@ def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) 
     follow_up.tick()
     again = world.system("again", early)
     data = read(world.track)
-    seen = data.seen_drawn[data.systems.index(again.pk)]
+    disclosed = data.disclosed_drawn[data.systems.index(again.pk)]
     outside = [[one for one in some if one.document_id not in inside] for some in (half, asked)]
     expected = 0.8 * len(outside[0]) / len(outside[1])
-    assert seen.unjudged.any() and 0.3 < expected < 0.5
-    np.testing.assert_allclose(seen.threshold[seen.unjudged], expected)
+    assert disclosed.unjudged.any() and 0.3 < expected < 0.5
+    np.testing.assert_allclose(disclosed.threshold[disclosed.unjudged], expected)

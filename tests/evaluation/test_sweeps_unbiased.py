@@ -35,9 +35,9 @@ N, SHARE, DOCUMENTS, READ = 240, 0.6, 24, 9
 REPEATS = 60
 EARLY, NEIGHBOUR, LATE = range(140), range(60, 170), range(90, 210)
 NOBODY = range(210, N)
-"""What no system ever states"""
+"""What no system ever predicts"""
 FOUND = 0.7
-"""How much readers mark of what is true and stated; of what nobody states all, so that plain
+"""How much readers mark of what is true and predicted; of what nobody predicts all, so that plain
 recall is not biased"""
 
 
@@ -58,7 +58,7 @@ class World:
             poor, self.random.random(N) < 0.35, self.random.random(N) < 0.85
         )
         self.truth: dict[int, float] = {}
-        self.stated: dict[int, list[int]] = {}
+        self.predicted: dict[int, list[int]] = {}
 
     def enter(self, team: str, which: Iterable[int], pi: float) -> Submission:
         """A submission whose targets were all drawn with π, and judged."""
@@ -85,7 +85,7 @@ class World:
             Sample(batch=batch, target_id=pk, probability=pi) for pk in asked
         )
         self.answer(asked)
-        self.truth[row.pk], self.stated[row.pk] = self.replay.truth(chosen), chosen
+        self.truth[row.pk], self.predicted[row.pk] = self.replay.truth(chosen), chosen
         return row
 
     @property
@@ -115,7 +115,7 @@ class World:
         )
 
     def read_whole(self) -> None:
-        """People read some documents, and overlook some of what systems state."""
+        """People read some documents, and overlook some of what systems predict."""
         chosen = self.random.choice(DOCUMENTS, READ, replace=False)
         self.read = set(chosen.tolist())
         documents = [self.replay.documents[at].pk for at in chosen]
@@ -177,12 +177,12 @@ def errors(toy: Toy, seed: int) -> np.ndarray:
     late = world.enter("Neural", LATE, 0.35)
     again = world.enter("Patterns", world.gamed(EARLY, range(140, 200)), 0.5)
     data = read(toy.track)
-    assert data.inclusion.n_clusters == READ and data.systems.index(again.pk) in data.seen
+    assert data.inclusion.n_clusters == READ and data.systems.index(again.pk) in data.disclosed
     found = default_estimates(data, ("relation",), ("relation",))
     precision, recall = (found[name, "relation", "instance"][0] for name in ("precision", "recall"))
-    stated = set().union(*world.stated.values())
+    predicted = set().union(*world.predicted.values())
     true = world.replay.true
-    all_true = sum(true[at] for at in (*stated, *NOBODY))
+    all_true = sum(true[at] for at in (*predicted, *NOBODY))
     rows = [(precision, row, world.truth[row.pk]) for row in (first, other, late, again)]
     rows.append((recall, first, sum(true[at] for at in EARLY) / all_true))
     out = []

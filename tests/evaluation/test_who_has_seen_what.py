@@ -77,7 +77,7 @@ def test_a_draft_that_waited_for_the_judgments_gains_nothing(toy: Toy) -> None:
     first = world.upload("Patterns", EVERYTHING)
     drafts = [world.upload("Patterns", range(at, N, 2)) for at in (0, 1)]
     world.judge(first)
-    assert all(seen_by(world, row).exact.any() for row in drafts)
+    assert all(seen_by(world, row).certainty.any() for row in drafts)
     half = [sum(1 for one in world.known_wrong() if one % 2 == at) for at in (0, 1)]
     better = int(half[1] < half[0])
     printed = world.number(world.judge(drafts[better]))
@@ -116,14 +116,14 @@ def test_what_was_seen_counts_for_itself_and_the_rest_is_asked_anew(toy: Toy) ->
     kept = cleaned(world)
     row = world.upload("Patterns", kept)
     found = seen_by(world, row)
-    shown = {world.target.index(pk) for pk in _target_ids(world, row)[found.exact]}
+    shown = {world.target.index(pk) for pk in _target_ids(world, row)[found.certainty]}
     assert shown and all(world.true[at] for at in shown)
-    assert found.exact.sum() + found.unjudged.sum() == len(kept)
+    assert found.certainty.sum() + found.unjudged.sum() == len(kept)
     rest = found.unjudged
     assert (found.threshold[rest] > 0).all()
     now = by_threshold(found.threshold)
     assert np.allclose(own_of(found, now)[rest], 0)
-    assert (own_of(found, now)[found.exact] == 1).all()
+    assert (own_of(found, now)[found.certainty] == 1).all()
     higher = found.threshold + 0.5 * (1 - found.threshold)
     assert np.allclose(own_of(found, by_threshold(higher))[rest], 0.5)
     assert np.allclose(
@@ -144,10 +144,11 @@ def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
     world.judge(world.upload("Patterns", cleaned(world)))
     data = read(toy.track)
     with_rule, without = (
-        Centred(one).precision("instance", "relation") for one in (data, replace(data, seen={}))
+        Centred(one).precision("instance", "relation")
+        for one in (data, replace(data, disclosed={}))
     )
     gamed = data.systems.index(Submission.objects.latest("pk").pk)
-    assert set(data.seen) == {gamed}
+    assert set(data.disclosed) == {gamed}
     others = [at for at in range(3) if at != gamed]
     for name in ("value", "variance", "n"):
         assert np.allclose(getattr(with_rule, name)[others], getattr(without, name)[others])
@@ -176,7 +177,7 @@ def test_a_draft_that_was_never_confirmed_shows_nothing(toy: Toy) -> None:
     assert earlier(row) == []
     assert seen_by(world, row) is None
     world.judge(row)
-    assert read(toy.track).seen == {}
+    assert read(toy.track).disclosed == {}
 
 
 def test_what_was_drawn_after_the_confirmation_was_not_seen(toy: Toy) -> None:
@@ -213,7 +214,7 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
 
 
 def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) -> None:
-    """Of a target that nobody on the closed track states: only that its judgment is public makes it
+    """Of a target that nobody on the closed track predicts: only that its judgment is public makes it
     known.
     """
     world = Replay.of(toy, N, SHARE)
@@ -247,7 +248,10 @@ def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) 
             moment == label.created_at
         )
     before, after = found.values()
-    assert after.exact.sum() == before.exact.sum() + 1 and (after.unjudged == before.unjudged).all()
+    assert (
+        after.certainty.sum() == before.certainty.sum() + 1
+        and (after.unjudged == before.unjudged).all()
+    )
 
 
 def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> None:
@@ -258,7 +262,7 @@ def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> N
     answered = world.answer(most=10)
     row = world.upload("Patterns", EVERYTHING)
     found = seen_by(world, row)
-    assert found.exact.sum() == answered == 10
+    assert found.certainty.sum() == answered == 10
     asked = first.batches.get().samples.count()
     threshold = first.batches.get().samples.first().probability
     assert np.allclose(found.threshold, threshold * 10 / asked)
@@ -288,13 +292,13 @@ def test_what_readers_marked_is_no_judgment_by_itself(toy: Toy) -> None:
     mark(world, [0, 1, 2, 3])
     row = world.upload("Patterns", EVERYTHING)
     found, targets = seen_by(world, row), _target_ids(world, row)
-    assert set(targets[found.exact].tolist()) == asked  # as before: by chance alone
+    assert set(targets[found.certainty].tolist()) == asked  # as before: by chance alone
     assert found.unjudged.sum() == N - len(asked)
     printed = world.number(world.judge(row))
     assert honest(printed, world.truth(EVERYTHING))
     data = read(toy.track)
     at = data.systems.index(row.pk)
-    unjudged = data.seen[at].unjudged
+    unjudged = data.disclosed[at].unjudged
     f = np.full(data.pool.target_id.size, np.nan)
     f[data.pool.target[data.judged]] = data.f["relation"][:, at]
     new = unjudged & data.own[at].counts
@@ -314,4 +318,4 @@ def test_where_every_target_of_a_document_has_a_label_marks_count(toy: Toy) -> N
     row = world.upload("Patterns", range(80))
     found, targets = seen_by(world, row), _target_ids(world, row)
     inside = np.isin(targets, [pk for at, pk in enumerate(world.target) if at % 8 == 0])
-    assert found.exact[inside].all()
+    assert found.certainty[inside].all()

@@ -32,7 +32,7 @@ SENTENCES = 5
 
 
 class World:
-    """A track (design poisson, relations alone are judged) whose systems state what `states`
+    """A track (design poisson, relations alone are judged) whose systems predict what `predicts`
     says.
     """
 
@@ -140,7 +140,7 @@ class World:
         team: str = "Patterns",
         confidence: Callable[[Instance], float | None] = lambda one: None,
     ) -> Submission:
-        """A submission that is being judged and states the instances for which `states` holds."""
+        """A submission that is being judged and predicts the instances for which `predicts` holds."""
         row = Submission.objects.create(
             track=self.track,
             team=self.toy.teams[team],
@@ -205,7 +205,7 @@ class World:
     def answer(
         self, targets: Sequence[Target], *, source: str = "crowd", hours_ago: float = 0
     ) -> None:
-        """Labels of targets that say the truth of everything stated of them, and that every name is
+        """Labels of targets that say the truth of everything predicted of them, and that every name is
         its own.
         """
         spans = [

@@ -57,7 +57,7 @@ def model(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Relation:
-    """What a system may state: unique by its key, which names its document, sentence and predicate."""
+    """What a system may predict: unique by its key, which names its document, sentence and predicate."""
 
     key: str
     document: int
@@ -402,7 +402,7 @@ def _place_key(place: Place) -> str:
 
 
 def _relations_of(document: Document) -> list[Relation]:
-    """Everything that may be stated of a document's sentences."""
+    """Everything that may be predicted of a document's sentences."""
     found: list[Relation] = []
     words = [sentence.rstrip(".").split(" ") for sentence in document.text.split(". ")]
     for s, (person, _, _, firm, _, town) in enumerate(words):
@@ -414,9 +414,9 @@ def _relations_of(document: Document) -> list[Relation]:
 
         first = document.text.index(person)
         canonical = (first, first + len(person))
-        stated = [(person, WORKS, firm), (person, FOUNDED, firm), (firm, BASED, town), (person, LIVES, town),
+        predicted = [(person, WORKS, firm), (person, FOUNDED, firm), (firm, BASED, town), (person, LIVES, town),
                   (person, BORN, town)]  # fmt: skip
-        for subject, predicate, object_ in stated:
+        for subject, predicate, object_ in predicted:
             key = f"{document.key} {s} {predicate}"
             likely = TRUE[predicate] + (0.15 if document.pk % 3 else -0.2)
             own = canonical if subject == person else span(subject)

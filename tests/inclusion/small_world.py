@@ -123,11 +123,11 @@ class Play:
 
     def upload(self, name: str, team: str, states: Iterable[int]) -> Submission:
         """A submission that is confirmed now."""
-        toy, when, stated = self.world.toy, self.later(), list(states)
+        toy, when, predicted = self.world.toy, self.later(), list(states)
         row = Submission.objects.create(
             track=self.world.track, team=toy.teams[team], name=name, status="judging", file="x", file_name="x",
             file_size=1, file_digest=name, received_at=when, read_at=when, confirmed_at=when, sampled_at=when,
-            user=toy.users["Rosa" if team == "Patterns" else "Tim"], counts={"relations": len(stated)},
+            user=toy.users["Rosa" if team == "Patterns" else "Tim"], counts={"relations": len(predicted)},
         )  # fmt: skip
         Prediction.objects.bulk_create(
             Prediction(
@@ -136,10 +136,10 @@ class Play:
                 object_canonical_begin=one.object_begin, object_canonical_end=one.object_end, subject_entity=1,
                 object_entity=2, same_predicate=1, same_subject=1, subject_facts=1,
             )
-            for one in (self.world.instance[k] for k in stated)
+            for one in (self.world.instance[k] for k in predicted)
         )  # fmt: skip
         SamplingDistribution.objects.create(
-            submission=row, kind="instance", total=len(stated), n=len(stated)
+            submission=row, kind="instance", total=len(predicted), n=len(predicted)
         )
         self.rows[name] = row
         return row
@@ -147,7 +147,7 @@ class Play:
     def find_out(self, name: str, source: str) -> None:
         """A run is found to be made from the judgments of another one."""
         LeakTest.objects.create(
-            submission=self.rows[name], earlier=self.rows[source], size=1, stated=0, expected=1,
+            submission=self.rows[name], earlier=self.rows[source], size=1, predicted=0, expected=1,
             p_value=0.0, adjusted=0.0, seen=True, tested_at=self.now,
         )  # fmt: skip
 
@@ -249,7 +249,7 @@ class Play:
         assert known <= self.labelled()
 
     def follow_up(self) -> None:
-        """Everything that is stated in the documents read so far and has no label is asked about, and answered."""
+        """Everything that is predicted in the documents read so far and has no label is asked about, and answered."""
         world, when, known = self.world, self.later(), self.labelled()
         row = Sweep.objects.create(
             track=world.track, workers=3, price=Decimal(0), reward=Decimal(0), seconds=1, ordered_at=when,
@@ -259,11 +259,11 @@ class Play:
         row.documents.set(read)
         row.submissions.set(self.rows.values())
         inside = set(read.values_list("document_id", flat=True))
-        stated = set(
+        predicted = set(
             Prediction.objects.filter(submission__in=self.rows.values(), instance__document__in=inside)
             .values_list("instance__target_id", flat=True)
         )  # fmt: skip
-        asked = [k for k, pk in enumerate(world.target) if pk in stated and k not in known]
+        asked = [k for k, pk in enumerate(world.target) if pk in predicted and k not in known]
         SweepTarget.objects.bulk_create(
             SweepTarget(sweep=row, target_id=world.target[k], order=0.5, done_at=when)
             for k in asked

@@ -56,7 +56,7 @@ class Known:
 
 
 def play(fate: Fate, target: Target, rates: tuple[float, float]) -> tuple[str, bool]:
-    """What a team that stated the target could see when the second sample began (judged, unjudged,
+    """What a team that predicted the target could see when the second sample began (judged, unjudged,
     or that its document was read), and whether the target counts at the end.
     """
     rho, follow_up = rates
@@ -129,7 +129,7 @@ def test_for_a_team_that_saw_it_unjudged_pi_is_how_often_it_comes_to_be_known_si
         mass[saw] += p
         known[saw] += p * counts
     disclosed = Disclosed(
-        exact=np.array([False]),
+        certainty=np.array([False]),
         unjudged=np.array([True]),
         threshold=np.array([target.first]),
         drawn=np.zeros(1),

@@ -107,7 +107,9 @@ def test_which_documents_were_drawn_changes_no_threshold(toy: Toy) -> None:
     inside = {one.pk for one in made.world.documents[:READ]}
     of: dict[bool, set[float]] = {True: set(), False: set()}
     for one in made.world.instances:
-        if one.pk % 2 == 0 and one.pk % 5:  # both systems state it, so that all have the same past
+        if (
+            one.pk % 2 == 0 and one.pk % 5
+        ):  # both systems predict it, so that all have the same past
             of[one.document_id in inside].add(round(raised[one.target_id], 9))
     assert of[True] == of[False] and len(of[True]) == 1
 
@@ -188,5 +190,5 @@ def test_what_a_sweep_did_not_ask_about_has_no_second_route(swept: Swept) -> Non
     expected = [beta[one] for one in state.target_id.tolist()]
     np.testing.assert_allclose(state.by_document, worth(np.array(expected)))
     assert len(set(np.round(expected, 9))) == 2, (
-        "some were stated when the sweep was ordered, some only later"
+        "some were predicted when the sweep was ordered, some only later"
     )

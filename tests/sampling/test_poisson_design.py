@@ -187,7 +187,7 @@ def _confirmed(world: Replay, *runs: tuple[str, range]) -> list[Submission]:
 
 
 def test_runs_that_wait_at_the_same_time_are_planned_together(toy: Toy) -> None:
-    """One after the other, the first raises what it states as if it were alone, and the second
+    """One after the other, the first raises what it predicts as if it were alone, and the second
     what is its own: where both would have done with less of what they share.
     """
     world = Replay.of(toy, N, 0.5)
@@ -228,7 +228,7 @@ def test_of_runs_planned_together_one_pays_for_each_question_and_each_for_its_pa
     each = [samples.filter(batch__submission=row, pays=True).count() for row in rows]
     assert [row.batches.get().size for row in rows] == each
     half = len(by_target) / 2
-    assert abs(each[0] - half) < 4 * np.sqrt(half / 2), "they state the same: half each"
+    assert abs(each[0] - half) < 4 * np.sqrt(half / 2), "they predict the same: half each"
     ask.tick()
     asked = [Question.objects.filter(**row.purpose.at("payer")).count() for row in rows]
     assert asked == each

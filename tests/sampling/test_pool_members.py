@@ -1,4 +1,4 @@
-"""Who states an instance: whoever gives it weight under any distribution, and nobody by a zero that
+"""Who predicts an instance: whoever gives it weight under any distribution, and nobody by a zero that
 is stored.
 """
 

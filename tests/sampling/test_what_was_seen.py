@@ -54,12 +54,12 @@ def test_the_chance_is_that_of_a_simulation() -> None:
     assert abs(float(found[0]) - share) < 4 * np.sqrt(0.25 / (~before).sum())
 
 
-def test_documents_that_were_read_by_then_are_no_chance_whatever_is_stated_in_them() -> None:
+def test_documents_that_were_read_by_then_are_no_chance_whatever_is_predicted_in_them() -> None:
     inside = np.array([True, False, True, False])
     seen = Disclosed(*np.zeros((2, 4), dtype=bool), *np.zeros((2, 4)), inside, np.full(4, 0.2))
     now = inclusion(np.full(4, 0.5), np.zeros(4), [0.6, 0.6, 0, 0])
     with_them = seen.with_documents(now.chances.document, np.zeros(4, dtype=np.bool_))
-    assert with_them.exact.tolist() == [
+    assert with_them.certainty.tolist() == [
         True,
         False,
         False,

@@ -39,4 +39,4 @@ def pi_of(chances: Chances, disclosed: Any = None) -> Any:
 
 def own(seen: Disclosed, now: Inclusion) -> Any:
     """The same for a team to which something was disclosed."""
-    return pi_of(seen.given(now.chances), seen.exact)
+    return pi_of(seen.given(now.chances), seen.certainty)

@@ -123,11 +123,11 @@ def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World
     pool, f = data.pool, data.f["overall"][:, 0]
     label = np.full(pool.instance.size, np.nan)
     label[data.judged] = f
-    first = guess_ratings(pool, label, key="k", seen={})
+    first = guess_ratings(pool, label, key="k", disclosed={})
     changed = label.copy()
     row = int(data.judged[0])
     changed[row] = 1 - label[row]
-    second = guess_ratings(pool, changed, key="k", seen={})
+    second = guess_ratings(pool, changed, key="k", disclosed={})
     owner = pool.member.toarray().argmax(axis=1)
     fold = folds((int(one) for one in pool.target_id), FOLDS, key=b"k")[pool.target]
     inside = (first.g > 0.01) & (first.g < 0.99) & (second.g > 0.01) & (second.g < 0.99)
@@ -135,7 +135,7 @@ def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World
     # The level of a system is the mean of all its ratings: a constant, which centring takes out.
     moved = (second.g - first.g)[beside]
     assert beside.sum() > 5 and moved == pytest.approx(moved[0], abs=1e-9)
-    alone = guess_ratings(pool, label, key="k", seen={}, aided=False)
+    alone = guess_ratings(pool, label, key="k", disclosed={}, aided=False)
     assert (alone.g == 0.5).all() and alone.error is not None and first.error is not None
     assert first.error.mean() < 0.7 * alone.error.mean()
 

@@ -43,7 +43,7 @@ def relation(
 
 @pytest.fixture
 def kb(toy: Any) -> list[str]:
-    """Five relations: Mara is one entity of two documents and has three facts, one of them stated
+    """Five relations: Mara is one entity of two documents and has three facts, one of them predicted
     twice.
     """
     return [

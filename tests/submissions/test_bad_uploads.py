@@ -160,11 +160,11 @@ def test_windows_line_ends_a_byte_order_mark_and_gzip_change_nothing(
     plain.refresh_from_db(), windows.refresh_from_db()
     assert plain.counts == windows.counts
     assert windows.run_id == "toy_run"
-    stated = [
+    predicted = [
         set(Prediction.objects.filter(submission=s).values_list("instance"))
         for s in (plain, windows)
     ]
-    assert stated[0] == stated[1] and len(stated[0]) == 5
+    assert predicted[0] == predicted[1] and len(predicted[0]) == 5
 
 
 def test_a_valid_file_for_another_corpus_is_refused(upload: Upload, kb: list[str]) -> None:

@@ -23,7 +23,7 @@ FOUNDED, WORKS = "per:organizations_founded", "per:employee_or_member_of"
 def state(
     toy: Any, name: str, *claims: tuple[tuple[int, int], str, tuple[int, int]]
 ) -> tuple[Submission, list[int]]:
-    """A submission that states relations of d1, every mention being its own canonical one; and
+    """A submission that predicts relations of d1, every mention being its own canonical one; and
     their instances.
     """
     row = Submission.objects.create(
@@ -119,7 +119,7 @@ def test_mentions_that_overlap_settled_ones_state_the_annotated_fact(toy: Any) -
     )
     assert found.fact[0] == found.fact[1] and found.found.tolist() == [True]
     assert found.marked.tolist() == [True, True] and found.inside.tolist() == [0, 0]
-    assert found.pool_weight.tolist() == [0.5, 0.5] and found.stated.all()
+    assert found.pool_weight.tolist() == [0.5, 0.5] and found.predicted.all()
 
 
 def test_another_predicate_or_another_cluster_is_another_fact(toy: Any) -> None:

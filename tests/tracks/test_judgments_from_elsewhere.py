@@ -38,7 +38,7 @@ HEAD = "input_id\tsystem\tworker\tprompt\tvalue\tseconds"
 
 
 def a_run(track: Track, name: str, texts: dict[str, str]) -> Submission:
-    """A draft that states a text for each input."""
+    """A draft that predicts a text for each input."""
     submission = Submission.objects.create(
         track=track,
         team=Team.objects.create(name=name, slug=name.lower()),
@@ -140,7 +140,9 @@ def test_imported_ratings_are_no_marks_in_documents(track: Track) -> None:
     Submission.objects.filter(pk=one.pk).update(status="confirmed", confirmed_at=clock.now())
     pool = read_pool(track, [one.pk])
     (seen,) = disclosed(pool).values()
-    assert int(seen.exact.sum()) == 2, "judged for certain, although others have no judgment yet"
+    assert int(seen.certainty.sum()) == 2, (
+        "judged for certain, although others have no judgment yet"
+    )
 
 
 def test_admins_import_and_export_on_the_desk_and_over_the_api(

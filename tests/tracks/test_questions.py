@@ -60,7 +60,7 @@ class World:
         types: tuple[str, str] = ("PER", "ORG"),
         canonical: tuple[Span, Span] | None = None,
     ) -> int:
-        """The target of a relation that a team's system states from now on."""
+        """The target of a relation that a team's system predicts from now on."""
         row = self.toy.documents[document]
         place = Place.pair(row.pk, subject, object_)
         target = targets_at(self.toy.corpus, [place])[place]
@@ -113,7 +113,7 @@ def world(toy: Any) -> World:
 
 @pytest.fixture
 def founded(world: World) -> int:
-    """The target of “Lindt founded Nordwerk”, stated of the second mention in d1."""
+    """The target of “Lindt founded Nordwerk”, predicted of the second mention in d1."""
     toy = world.toy
     lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
     nordwerk = toy.span("d1", "Nordwerk", 1)
@@ -322,7 +322,7 @@ def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(
     assert world.unanswered(founded) == set()
 
 
-def test_a_target_that_nobody_states_is_not_asked(world: World, founded: int) -> None:
+def test_a_target_that_nobody_predicts_is_not_asked(world: World, founded: int) -> None:
     Label.objects.all().delete(), Prediction.objects.all().delete()
     assert world.ask(founded) == [] and world.unanswered(founded) == set()
 

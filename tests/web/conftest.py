@@ -44,7 +44,7 @@ def uploads(settings: Any, tmp_path: Path) -> Iterator[None]:
 
 
 def lines_of(toy: Toy, claims: list[tuple[str, str, str, str]]) -> bytes:
-    """A file of JSON Lines that states these relations."""
+    """A file of JSON Lines that predicts these relations."""
     found = []
     for document, subject, predicate, object_ in claims:
         # The last subject that stands before the object: both in one sentence.

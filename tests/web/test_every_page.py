@@ -138,7 +138,7 @@ def world(
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
     confirm(
         draft(OTHERS, by="Tim", name="more"), toy.users["Tim"]
-    )  # states what nobody was asked: for a pilot
+    )  # predicts what nobody was asked: for a pilot
     draw()
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)

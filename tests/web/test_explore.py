@@ -40,7 +40,7 @@ def world(toy: Toy) -> World:
 @pytest.fixture
 def row(world: World) -> Submission:
     """A scored run; four in ten of its relations are judged, one of them by people who were
-    divided. Another run on the board states a third of the same.
+    divided. Another run on the board predicts a third of the same.
     """
     row = world.system(
         "one", lambda one: True, confidence=lambda one: (None, 0.2, 0.7, 0.95)[one.pk % 4]
@@ -290,7 +290,7 @@ def test_a_new_label_shows_at_once(row: Submission, world: World) -> None:
 def test_what_readers_found_is_told_once_the_track_closes(
     world: World, row: Submission, toy: Toy
 ) -> None:
-    """A small run misses what the other states, and what nobody does; while the track is open that
+    """A small run misses what the other predicts, and what nobody does; while the track is open that
     would be an answer key.
     """
     read = world.documents[:2]
@@ -317,9 +317,9 @@ def test_what_readers_found_is_told_once_the_track_closes(
     inside = [one for one in world.instances if one.document_id in {doc.pk for doc in read}]
     wanted: dict[str, set[str]] = {"missed": set(), "nobody": set()}
     for one in inside:
-        stated = set(one.predictions.values_list("submission__name", flat=True))
-        if one.pk in true and "one" not in stated:
-            wanted["missed" if stated else "nobody"].add(
+        predicted = set(one.predictions.values_list("submission__name", flat=True))
+        if one.pk in true and "one" not in predicted:
+            wanted["missed" if predicted else "nobody"].add(
                 f"{one.document.key} {one.subject_begin} {one.predicate.name} {one.object_begin}"
             )
     assert all(wanted.values())

@@ -75,7 +75,7 @@ class Town:
         assert not any(spend_all(self.toy.track, bills))
 
     def ask_all(self, row: Submission) -> None:
-        """All that a submission states is drawn, with certainty."""
+        """All that a submission predicts is drawn, with certainty."""
         reserve(self.toy.track, row.team, row.purpose, Decimal("9"), key="all")
         batch = row.batches.get()
         Threshold.objects.filter(batch=batch).update(pi=1.0)

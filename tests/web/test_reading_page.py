@@ -118,7 +118,7 @@ def test_an_order_that_lacks_money_says_so_and_takes_more(toy: Toy, admin: Clien
 
 @pytest.fixture
 def read_world(toy: Toy, admin: Client) -> World:
-    """Two of three documents are read; a system states things in them."""
+    """Two of three documents are read; a system predicts things in them."""
     world = World(toy, n_documents=3)
     world.answer(world.sample(world.system("first", lambda one: True), 0.3))
     world.read_in_full(world.documents[:2], lambda one: one.pk % 3 != 0)

@@ -122,7 +122,9 @@ def test_another_teams_judged_page_is_not_there_even_when_it_is_scored(
     assert not sees(as_user("Tim"), row) and not sees(as_user(""), row)
 
 
-def test_a_draft_that_states_what_others_paid_for_shows_nothing(as_user: As, draft: Draft) -> None:
+def test_a_draft_that_predicts_what_others_paid_for_shows_nothing(
+    as_user: As, draft: Draft
+) -> None:
     judge_all(judging(confirm(as_user("Rosa"), draft())))
     spy = draft(OTHERS, by="Tim", name="spy")
     assert spy.status == "planned"

@@ -93,7 +93,7 @@ def test_what_somebody_saw_in_a_team_that_they_left_counts_for_the_next(
     assert earlier_of_its_people(row) == []
     teams.join(other, nils)
     assert earlier_of_its_people(row) == [seen.pk]
-    # nor does who left judge what the team states
+    # nor does who left judge what the team predicts
     asked = Sample.objects.filter(has_stake(nils))
     assert asked.exists() and not Sample.objects.filter(has_stake(toy.users["Tim"])).exists()
 

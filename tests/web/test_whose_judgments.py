@@ -1,4 +1,4 @@
-"""Over HTTP: a team reads what was judged for others of what it states once its own sample is
+"""Over HTTP: a team reads what was judged for others of what it predicts once its own sample is
 answered, not before; and never of a run that it takes back before.
 """
 

@@ -1,4 +1,4 @@
-"""What two systems state both and what only one of them states, and how much of each part is
+"""What two systems predict both and what only one of them predicts, and how much of each part is
 right.
 """
 
@@ -24,7 +24,7 @@ BLOCK = 2**16
 
 @dataclass(frozen=True)
 class Part:
-    """Predictions that both systems state, or only one, and the share of them that is right (None:
+    """Predictions that both systems predict, or only one, and the share of them that is right (None:
     nothing is judged, or what is counts for each system in another way).
     """
 
@@ -36,11 +36,11 @@ class Part:
 
 
 def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, Any]]:
-    """For all pairs of scored systems: [n, share, low, high, judgments] of what both state,
-    and of what each of them states and the other does not, under "first|second" and in this order:
+    """For all pairs of scored systems: [n, share, low, high, judgments] of what both predict,
+    and of what each of them predicts and the other does not, under "first|second" and in this order:
     both, first, second.
 
-    Every prediction counts the same. What both state may be right for one and wrong for the other,
+    Every prediction counts the same. What both predict may be right for one and wrong for the other,
     which links its names differently: then it counts half. What a team had seen when it confirmed
     counts in its own way, so of what it shares with others no share is told.
     """
@@ -49,25 +49,25 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
         return {}
     sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
     arranged = Centred(data, criterion)
-    stated = data.pool.member[arranged.row].toarray()[:, columns] > 0
+    predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
-    seen = [column in data.seen for column in columns]
+    disclosed = [column in data.disclosed for column in columns]
     told: dict[str, Any] = {}
     for i, column in enumerate(columns):
         shared = _shares(
-            arranged, stated * stated[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column
+            arranged, predicted * predicted[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column
         )
         only = _shares(
             arranged,
-            stated[:, [i]] & ~stated,
+            predicted[:, [i]] & ~predicted,
             sizes[i, i] - sizes[i],
-            label[:, [i]] + 0 * stated,
+            label[:, [i]] + 0 * predicted,
             column,
         )
         for k in range(len(columns)):
             if k != i:
                 told[f"{i}|{k}"] = [
-                    _unknown(shared[k]) if seen[i] or seen[k] else shared[k],
+                    _unknown(shared[k]) if disclosed[i] or disclosed[k] else shared[k],
                     only[k],
                 ]
     pairs = {
@@ -82,7 +82,7 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
 
 
 def _sizes(member: Matrix) -> Ids:
-    """(m, m) how many predictions each two systems both state."""
+    """(m, m) how many predictions each two systems both predict."""
     found = np.zeros((member.shape[1], member.shape[1]))
     for begin in range(0, member.shape[0], BLOCK):
         rows = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
@@ -109,7 +109,9 @@ def _shares(
     judgments.
     """
     data = arranged.data
-    used, pi = arranged.own(column) if column in data.seen else (arranged.counts, arranged.row_pi)
+    used, pi = (
+        arranged.own(column) if column in data.disclosed else (arranged.counts, arranged.row_pi)
+    )
     p = inside * used[:, None] / np.maximum(sizes, 1)
     found = hajek(
         p,
@@ -117,7 +119,7 @@ def _shares(
         label,
         target=arranged.targets[1],
         n_targets=arranged.targets[0].size,
-        design=None if column in data.seen else arranged.design,
+        design=None if column in data.disclosed else arranged.design,
     )
     low, high = (np.asarray(end) for end in found.confidence_interval(0.80, method="wilson"))
     n, value = np.asarray(found.n), np.asarray(found.value)

@@ -30,7 +30,7 @@ def frame_of(track: Track, data: Data) -> Frame:
     counts = arranged.counts
     weight = data.pool.p[track.distribution][arranged.row].toarray()
     a = weight * (counts / arranged.row_pi)[:, None]
-    for column in data.seen:
+    for column in data.disclosed:
         used, pi = arranged.own(column)
         a[:, column] = weight[:, column] * used / pi
     able = ~_unanswered(arranged)
@@ -64,7 +64,7 @@ def _unanswered(arranged: Centred) -> Bools:
 
 
 def _of_everybodys_recall(arranged: Centred) -> Floats:
-    """(n,) weight over inclusion probability under the number of true facts that all systems state
+    """(n,) weight over inclusion probability under the number of true facts that all systems predict
     together, withdrawn ones too: every recall rests on it. 0 where a track has no recall.
     """
     if arranged.data.facts is None:

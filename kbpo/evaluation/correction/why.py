@@ -13,7 +13,7 @@ LATE = (
     "No round of expert checks could draw from its judgments yet, so its scores are not corrected."
 )
 UNCOVERED = (
-    "Recall and F1 are not corrected: they rest on what all systems state together, and of some of"
+    "Recall and F1 are not corrected: they rest on what all systems predict together, and of some of"
     " that no round of expert checks could draw yet."
 )
 

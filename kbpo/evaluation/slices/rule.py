@@ -69,7 +69,7 @@ class Rule:
     @property
     def only_predicate(self) -> str | None:
         """The predicate, if the rule asks for one and for nothing else: then it is known what
-        nobody stated of it.
+        nobody predicted of it.
         """
         return self.predicate[0] if len(self.predicate) == 1 and len(self.as_json()) == 2 else None
 

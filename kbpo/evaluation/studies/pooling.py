@@ -38,7 +38,7 @@ class Study:
     n_instances: int
     """Judged instances"""
     n_human: int
-    """True ones that people found by reading documents in full, drawn or not, stated by a system
+    """True ones that people found by reading documents in full, drawn or not, predicted by a system
     or not"""
     n_teams: int
 
@@ -133,7 +133,7 @@ class _Pool:
     """
 
     member: Bools
-    """(n, m) whether a system states the row, or of a marked fact any of its mentions"""
+    """(n, m) whether a system predicts the row, or of a marked fact any of its mentions"""
     drawn: Bools
     """It was judged whatever it said; the rest is known only because it is true"""
     label: Floats
@@ -173,19 +173,19 @@ Key: TypeAlias = tuple[object, ...]
 case"""
 
 
-def _relations(data: Data, row: Ids, marked: Ids, stated: Ids) -> tuple[Ids, Ids]:
+def _relations(data: Data, row: Ids, marked: Ids, predicted: Ids) -> tuple[Ids, Ids]:
     """Codes of the relations, in whatever document, that rows of the pool state, and of facts that
     people marked;
-    `stated` is a row that states each of these, -1 if none does.
+    `predicted` is a row that predicts each of these, -1 if none does.
 
     They are one relation if they are of one fact, or of one predicate and the same names. A name of
-    what is stated is the link that the first submission that states it claims, else the text of its
+    what is predicted is the link that the first submission that predicts it claims, else the text of its
     canonical mention; of what people found it is what they linked it to, if they linked both ends:
-    without that, and if nobody states it, it is a relation of its own.
+    without that, and if nobody predicts it, it is a relation of its own.
     """
     facts = data.facts
     assert facts is not None
-    everything = np.concatenate([row, stated])
+    everything = np.concatenate([row, predicted])
     n, n_facts = everything.size, int(facts.fact.max(initial=-1)) + 1
     codes: dict[Key, int] = {}
     known = np.flatnonzero(everything >= 0)
@@ -246,7 +246,7 @@ def _linked(data: Data) -> list[Key | None]:
 
 def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools) -> _Pool:
     """Judged rows, then every true fact that people marked and that none of these rows is: nobody
-    was asked about it, because no system states it, or only a withdrawn one, or it was not drawn.
+    was asked about it, because no system predicts it, or only a withdrawn one, or it was not drawn.
     """
     facts = data.facts
     assert facts is not None
@@ -254,15 +254,15 @@ def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools)
     marked = np.flatnonzero(~np.isin(facts.code, facts.fact[row[human]]))
     some = np.flatnonzero(facts.in_scope)[::-1]
     stating = dict(zip(facts.fact[some].tolist(), some.tolist(), strict=True))
-    stated = np.array(
+    predicted = np.array(
         [stating.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64
     )
-    by_row, by_fact = _relations(data, row, marked, stated)
+    by_row, by_fact = _relations(data, row, marked, predicted)
     return _Pool(
         member=np.concatenate(
             [
                 data.pool.member[row][:, columns].toarray() > 0,
-                facts.stated[stated][:, columns] & (stated >= 0)[:, None],
+                facts.predicted[predicted][:, columns] & (predicted >= 0)[:, None],
             ]
         ),
         drawn=np.repeat([True, False], [row.size, marked.size]),

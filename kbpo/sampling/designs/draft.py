@@ -32,7 +32,7 @@ SHOWN = """
             l.public_at <= statement_timestamp()
             OR (s.scored_at IS NOT NULL AND s.id = ANY(%s))))
 """
-"""What earlier runs state and has a judgment that the team can look up: of its own runs that are
+"""What earlier runs predict and has a judgment that the team can look up: of its own runs that are
 answered, and what everybody may see"""
 
 
@@ -47,7 +47,7 @@ class Draft:
     target_id: Ids
     """(t,)"""
     shown: NDArray[np.bool_]
-    """(t,) the team can look up the judgment of all that the draft states of it"""
+    """(t,) the team can look up the judgment of all that the draft predicts of it"""
 
     @classmethod
     def of(cls, submission: Submission, kind: str) -> Draft:

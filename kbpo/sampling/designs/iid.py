@@ -36,7 +36,7 @@ from scoring.combine import any_of, repeated
 
 DRAW_LIMIT = 20_000
 LEAST = 30
-"""Own draws of every system, even where others' labels would do: what nobody else states would
+"""Own draws of every system, even where others' labels would do: what nobody else predicts would
 count as wrong without any."""
 SUPPORT_LIMIT = 20_000
 """A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
@@ -171,7 +171,7 @@ def existing_draws(submission: Submission, *, of_others: bool = True) -> dict[st
     """What is known already: labelled draws of the guaranteed distribution, P and overlap with this
     one last. Without those `of_others`: nothing.
 
-    Draws whose labels the team could see when it confirmed are no sample of what it states: they do
+    Draws whose labels the team could see when it confirmed are no sample of what it predicts: they do
     not count.
     """
     track, kind = submission.track, submission.track.distribution

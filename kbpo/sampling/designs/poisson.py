@@ -1,7 +1,7 @@
 """Design poisson: a target is asked iff its random number lies below its threshold; thresholds rise
 like water.
 
-A new submission raises the thresholds of what it states just so far that the guaranteed number
+A new submission raises the thresholds of what it predicts just so far that the guaranteed number
 meets its interval, with the fewest expected new questions. It goes in stages: the model g learns
 from each, and so does what is known of its errors; what counts in the end is the variance that the
 model expects once it has learnt, not the planned one.

@@ -66,8 +66,8 @@ class State:
         now = routes.own(me).chances.of(own)
         self.old: Floats = now.threshold
         saw = routes.disclosed.get(me)
-        self.seen = saw.of(own) if saw is not None else None
-        self._now = self.seen.given(now) if self.seen else now
+        self.disclosed = saw.of(own) if saw is not None else None
+        self._now = self.disclosed.given(now) if self.disclosed else now
         self.p: Floats = pool.p[self.track.distribution][:, [me]].toarray().ravel()[mine]
         g = self.guess.g[mine]
         self.total = float(self.p @ g)
@@ -128,14 +128,14 @@ class State:
         """
         alone = besides(wanted, self.by_document)
         raised = np.where(wanted > self.chance, np.clip(alone, self.start, 1.0), self.start)
-        return self.seen.raised(raised, self.old) if self.seen else raised
+        return self.disclosed.raised(raised, self.old) if self.disclosed else raised
 
     def alone(self, multiplier: float) -> Floats:
         """What (per target) the submission would ask by itself with a λ, whatever was asked before.
         Of what its team had seen judged nothing: that is certain.
         """
         own = np.clip(besides(np.minimum(1.0, multiplier * self.size), self.by_document), 0.0, 1.0)
-        return self.seen.raised(own, np.zeros(own.size)) if self.seen else own
+        return self.disclosed.raised(own, np.zeros(own.size)) if self.disclosed else own
 
     @property
     def size(self) -> Floats:
@@ -160,7 +160,7 @@ class State:
 
     def _certain(self, chance: Floats) -> Floats:
         """The same with the certainty units: what was disclosed is judged."""
-        return np.where(self.seen.exact, 1.0, chance) if self.seen else chance
+        return np.where(self.disclosed.certainty, 1.0, chance) if self.disclosed else chance
 
     @property
     def chance(self) -> Floats:

@@ -126,27 +126,27 @@ def export_judgments(
     track: Track, singles: Iterable[Single], *, public: bool = False
 ) -> Iterator[str]:
     """The lines of a file with all single judgments of a track's texts, once for each system that
-    states one: those that people gave here, and those that were imported. A `public` one has the
+    predicts one: those that people gave here, and those that were imported. A `public` one has the
     systems on the board, as everybody knows them.
     """
     criteria = {one.name: one for one in text_kind(track).criteria}
-    stated: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    predicted: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for system, texts in _outputs(track, by_number=False, public=public).items():
         for key, target in texts.items():
-            stated[target].append((key, system))
-    every = [*singles, *_imported(stated)]
+            predicted[target].append((key, system))
+    every = [*singles, *_imported(predicted)]
     return write_judgments(
         JudgmentRecord(
             key, system, one.worker, one.criterion, _unscaled(one.value, criterion), one.seconds
         )
         for one in every
         if (criterion := criteria.get(one.criterion)) is not None
-        for key, system in stated.get(one.target, ())
+        for key, system in predicted.get(one.target, ())
     )
 
 
-def stated_targets(track: Track) -> list[int]:
-    """The targets that a track's systems state."""
+def predicted_targets(track: Track) -> list[int]:
+    """The targets that a track's systems predict."""
     texts = _outputs(track, by_number=False).values()
     return sorted({target for of_system in texts for target in of_system.values()})
 
@@ -164,7 +164,7 @@ def text_kind(track: Track) -> ContentTrack:
 def _outputs(
     track: Track, *, by_number: bool = True, public: bool = False
 ) -> dict[str, dict[str, int]]:
-    """System -> input -> the target that it states for it. A system goes by its name where only one
+    """System -> input -> the target that it predicts for it. A system goes by its name where only one
     has it, else by its name and number; in files also by its number alone.
     """
     submissions = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
@@ -174,14 +174,14 @@ def _outputs(
     else:
         names = {row.pk: row.name for row in submissions}
     of: dict[int, dict[str, int]] = {pk: {} for pk in names}
-    stated = fetch(
+    predicted = fetch(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
         " WHERE p.submission_id = ANY(%s) AND t.content->>'input' IS NOT NULL",
         [list(names)],
     )
-    for submission, key, target in stated:
+    for submission, key, target in predicted:
         of[submission][key] = target
     counted = list(names.values())
     outputs: dict[str, dict[str, int]] = {}
@@ -236,7 +236,7 @@ def _labels(said: dict[tuple[int, str, str], float]) -> Iterator[NewLabel]:
 
 
 def _plan_again(track: Track, targets: set[int]) -> None:
-    """Drafts that state what is judged now are planned anew: it is not to be paid for."""
+    """Drafts that predict what is judged now are planned anew: it is not to be paid for."""
     drafts = Submission.objects.filter(track=track, status="planned")
     theirs = drafts.filter(predictions__instance__target__in=targets).distinct()
     for draft in Submission.objects.select_for_update(of=("self",)).filter(

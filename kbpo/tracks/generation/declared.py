@@ -245,7 +245,7 @@ class PreferenceTrack(DeclaredTrack):
     A target is a pair of texts for an input, in an order that follows from their hashes and so says
     nothing of whose they are. It is a prediction of both systems: of one that its text is better,
     of the other that its own is. An upload is paired with all that take part, and with the first
-    reference; as soon as its sample is drawn, those who take part state their pairs with it too,
+    reference; as soon as its sample is drawn, those who take part predict their pairs with it too,
     and so each of these has a chance to be judged. Nobody else's pairs show a private run's text.
     Equal texts are a tie that nobody is asked about.
     """

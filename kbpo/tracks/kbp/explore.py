@@ -47,7 +47,7 @@ class Judged(base.Judged):
     row: JudgedRow
 
     def as_json(self) -> dict[str, Any]:
-        """With the offsets and the document id of the file that stated it."""
+        """With the offsets and the document id of the file that predicted it."""
         instance = self.prediction.instance
         return {
             "prediction": self.prediction.pk,
@@ -73,7 +73,7 @@ def verdicts(submission: int, *, public: bool, targets: Collection[int] | None =
 
     The judgments of a closed track are public, those that another track has on the same corpus are
     not: of a target that both asked about, only what is public says what is right. What is said of a
-    mention counts for all that is stated of it in its document: where `targets` are asked for, all
+    mention counts for all that is predicted of it in its document: where `targets` are asked for, all
     of their documents is read.
     """
     known, documents = PUBLIC if public else "", list[int]()

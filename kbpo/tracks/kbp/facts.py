@@ -1,4 +1,4 @@
-"""Reads the facts behind instances, for recall: one fact may be stated by several pairs of
+"""Reads the facts behind instances, for recall: one fact may be predicted by several pairs of
 mentions, and counts once.
 
 A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones: a
@@ -53,7 +53,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class _Stated:
+class _Predicted:
     """All predictions of some submissions, a row each."""
 
     instance: Ids
@@ -66,8 +66,8 @@ class _Stated:
     object_canonical: Ids
 
     @classmethod
-    def by(cls, systems: list[int], documents: list[int] | None = None) -> _Stated:
-        """What these submissions state; of some documents alone, if these are named."""
+    def by(cls, systems: list[int], documents: list[int] | None = None) -> _Predicted:
+        """What these submissions predict; of some documents alone, if these are named."""
         parts = []
         for column, system in enumerate(systems):
             rest = (
@@ -85,14 +85,14 @@ class _Stated:
             }
         )
 
-    def of(self, rows: Ids) -> _Stated:
+    def of(self, rows: Ids) -> _Predicted:
         """The same of some rows."""
-        return _Stated(**{name: values[rows] for name, values in vars(self).items()})
+        return _Predicted(**{name: values[rows] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True)
 class _Mentioned:
-    """Rows with what each states, and what most submissions claim its two mentions to be."""
+    """Rows with what each predicts, and what most submissions claim its two mentions to be."""
 
     document: Ids
     predicate: Ids
@@ -102,17 +102,17 @@ class _Mentioned:
     object_claimed: Ids
 
     @classmethod
-    def by(cls, stated: _Stated) -> _Mentioned:
-        """The rows of what is stated."""
-        spans = np.append(stated.subject, stated.object)
-        claims = np.append(stated.subject_canonical, stated.object_canonical)
-        mention = code_pairs(np.tile(stated.document, 2), spans)
-        claimed, n = _most_claimed(mention, claims)[mention], stated.document.size
+    def by(cls, predicted: _Predicted) -> _Mentioned:
+        """The rows of what is predicted."""
+        spans = np.append(predicted.subject, predicted.object)
+        claims = np.append(predicted.subject_canonical, predicted.object_canonical)
+        mention = code_pairs(np.tile(predicted.document, 2), spans)
+        claimed, n = _most_claimed(mention, claims)[mention], predicted.document.size
         return cls(
-            stated.document,
-            stated.predicate,
-            stated.subject,
-            stated.object,
+            predicted.document,
+            predicted.predicate,
+            predicted.subject,
+            predicted.object,
             claimed[:n],
             claimed[n:],
         )
@@ -122,7 +122,7 @@ class _Mentioned:
         return _Mentioned(**{name: values[rows] for name, values in vars(self).items()})
 
     def facts(self) -> Ids:
-        """(n,) a code of the fact that each row states, if things are what is claimed of them."""
+        """(n,) a code of the fact that each row says, if things are what is claimed of them."""
         entity = code_pairs(
             np.tile(self.document, 2), np.append(self.subject_claimed, self.object_claimed)
         )
@@ -139,22 +139,24 @@ def _number(span: Span) -> int:
 
 
 def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list[int]) -> Facts:
-    """The facts of instances that the systems state and of documents that were annotated whole, and
-    who states them.
+    """The facts of instances that the systems predict and of documents that were annotated whole, and
+    who predicts them.
     """
     state = state_of(systems)
-    stated = kept(
+    predicted = kept(
         f"facts-{track.pk}",
         None if state is None else (*state, *COLUMNS.items(), track.scope),
         lambda: _of_each_instance(systems, REACH[track.scope]),
     )
-    each = _Mentioned(**{field.name: stated[field.name] for field in fields(_Mentioned)})
-    document, in_scope, read = each.document, stated["near"], np.array(annotated, dtype=np.int64)
+    each = _Mentioned(**{field.name: predicted[field.name] for field in fields(_Mentioned)})
+    document, in_scope, read = each.document, predicted["near"], np.array(annotated, dtype=np.int64)
     sentences = _Sentences(annotated, REACH[track.scope])
-    names = _Names(_labelled(corpus=track.corpus_id) & {*annotated, *stated["documents"].tolist()})
+    names = _Names(
+        _labelled(corpus=track.corpus_id) & {*annotated, *predicted["documents"].tolist()}
+    )
     # Elsewhere nobody has said anything about names, and what systems claim stands.
     touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
-    fact, size, stating = stated["fact"], stated["size"], stated["stating"]
+    fact, size, stating = predicted["fact"], predicted["size"], predicted["stating"]
     untouched = int(fact.max(initial=-1)) + 1
     size_of = np.zeros(0, dtype=np.int64)
     if touched.size:
@@ -164,7 +166,11 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         size_of = np.bincount(settled[in_scope[touched]], minlength=int(settled.max()) + 1)
         size[touched] = size_of[settled]
         shape = (document.size, len(systems))
-        entries = (np.ones(stated["column"].size, np.int8), stated["column"], stated["begin"])
+        entries = (
+            np.ones(predicted["column"].size, np.int8),
+            predicted["column"],
+            predicted["begin"],
+        )
         part = sparse.csr_array(entries, shape=shape)[touched]
         stating[touched] = _stating(settled, in_scope[touched], part)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
@@ -177,16 +183,18 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     last = int(max(document.max(initial=0), read.max(initial=0)))
     place = np.full(last + 1, -1, dtype=np.int64)
     place[read] = np.arange(read.size)
-    if not np.array_equal(stated["instance"], instances):
-        row = np.searchsorted(stated["instance"], instances)
-        assert np.array_equal(stated["instance"][row], instances), "an instance that nobody states"
+    if not np.array_equal(predicted["instance"], instances):
+        row = np.searchsorted(predicted["instance"], instances)
+        assert np.array_equal(predicted["instance"][row], instances), (
+            "an instance that nobody predicts"
+        )
         fact, size, stating = fact[row], size[row], stating[row]
         in_scope, document = in_scope[row], document[row]
     return Facts(
         fact=fact,
         in_scope=in_scope,
         pool_weight=np.where(in_scope, 1 / np.maximum(size, 1), 0.0),
-        stated=stating,
+        predicted=stating,
         document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
         predicate=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
         found=(code >= 0) & (np.append(size_of, 0)[np.where(code < 0, -1, code - untouched)] > 0),
@@ -201,19 +209,19 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
 
 
 def _of_each_instance(systems: list[int], reach: int) -> Arrays:
-    """What follows from what systems state alone: a row an instance, with what most submissions
+    """What follows from what systems predict alone: a row an instance, with what most submissions
     claim its subject and its object to be, and a code of the fact that this makes; by `begin` and
-    `column` which systems state it. `size` is how many instances in the scope state its fact, and
+    `column` which systems predict it. `size` is how many instances in the scope say its fact, and
     `stating` (u, m) which systems do.
     """
-    stated = _Stated.by(systems)
-    instance, first, row = np.unique(stated.instance, return_index=True, return_inverse=True)
-    order = np.lexsort((stated.column, row))
-    each = _Mentioned.by(stated).of(first)
+    predicted = _Predicted.by(systems)
+    instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
+    order = np.lexsort((predicted.column, row))
+    each = _Mentioned.by(predicted).of(first)
     documents, fact = np.unique(each.document), each.facts()
     near = _Sentences(documents.tolist(), reach).all_near(each)
     begin = np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32)
-    column = stated.column[order].astype(np.int32)
+    column = predicted.column[order].astype(np.int32)
     entries = sparse.csr_array(
         (np.ones(column.size, np.int8), column, begin), shape=(instance.size, len(systems))
     )
@@ -231,8 +239,8 @@ def _of_each_instance(systems: list[int], reach: int) -> Arrays:
 
 
 def _stating(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
-    """(n, m) whether each submission states the fact of each row in the scope; `entries` (n, m) is
-    what it states.
+    """(n, m) whether each submission predicts the fact of each row in the scope; `entries` (n, m) is
+    what it predicts.
     """
     rows = np.repeat(np.arange(fact.size), np.diff(entries.indptr))
     inside = near[rows]
@@ -242,15 +250,15 @@ def _stating(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> N
 
 
 def _codes(inside: _Mentioned, fact: Ids, names: _Names, number: dict[str, int]) -> dict[Fact, int]:
-    """The code of each fact that is stated in annotated documents."""
+    """The code of each fact that is predicted in annotated documents."""
     name_of = {pk: name for name, pk in number.items()}
     codes: dict[Fact, int] = {}
     _, first = np.unique(fact, return_index=True)
     for at in first.tolist():
         subject, object_ = _span(int(inside.subject[at])), _span(int(inside.object[at]))
         predicate = name_of[int(inside.predicate[at])]
-        stated = names.fact(int(inside.document[at]), predicate, subject, object_)
-        codes[stated] = int(fact[at])
+        predicted = names.fact(int(inside.document[at]), predicate, subject, object_)
+        codes[predicted] = int(fact[at])
     return codes
 
 
@@ -258,17 +266,17 @@ def found_by(
     track: Track, documents: list[int], systems: list[int], *, public: bool
 ) -> dict[Mark, set[int]]:
     """The true facts of documents that were read in full, each as one of its marks -> the systems
-    that state it; by public labels alone if asked.
+    that predict it; by public labels alone if asked.
     """
     sentences = _Sentences(documents, REACH[track.scope])
     names = _Names(_labelled(document__in=documents), public=public)
-    stated = _Stated.by(systems, documents)
-    rows = _Mentioned.by(stated)
+    predicted = _Predicted.by(systems, documents)
+    rows = _Mentioned.by(predicted)
     code = names.facts(rows)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     by_fact: dict[Fact, set[int]] = {}
     for fact, wanted in _codes(rows, code, names, number).items():
-        columns = np.unique(stated.column[code == wanted])
+        columns = np.unique(predicted.column[code == wanted])
         by_fact[fact] = {systems[column] for column in columns.tolist()}
     marks: dict[Fact, Mark] = {}
     for mark in sorted(_true_marks(documents, sentences, public=public)):
@@ -304,13 +312,13 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
 def _missed(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
-    """How many marks of each annotated document no submission states at the very same mentions."""
+    """How many marks of each annotated document no submission predicts at the very same mentions."""
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
-    stated = set(zip(*(column.tolist() for column in columns), strict=True))
+    predicted = set(zip(*(column.tolist() for column in columns), strict=True))
     left = [
         mark[0]
         for mark in marks
-        if (mark[0], number.get(mark[1], 0), _number(mark[2]), _number(mark[3])) not in stated
+        if (mark[0], number.get(mark[1], 0), _number(mark[2]), _number(mark[3])) not in predicted
     ]
     return np.bincount(place[left] if left else [], minlength=n).astype(np.int64)
 
@@ -328,7 +336,7 @@ class _Sentences:
         first, second = np.searchsorted(begins, [a[0], b[0]], side="right")
         return bool(abs(int(first) - int(second)) <= self.reach)
 
-    def all_near(self, stated: _Mentioned) -> NDArray[np.bool_]:
+    def all_near(self, predicted: _Mentioned) -> NDArray[np.bool_]:
         """(n,) the same of each row: all documents' sentences stand in one ascending list."""
         documents = np.array(sorted(self.begins), dtype=np.int64)
         sizes = [self.begins[document].size for document in documents.tolist()]
@@ -336,10 +344,10 @@ class _Sentences:
             [np.zeros(0, dtype=np.int64), *(self.begins[one] for one in documents.tolist())]
         )
         ahead = np.repeat(np.arange(documents.size), sizes) << 32
-        mine = np.searchsorted(documents, stated.document) << 32
+        mine = np.searchsorted(documents, predicted.document) << 32
         first, second = (
             np.searchsorted(ahead + begins, mine + (end >> 32), side="right")
-            for end in (stated.subject, stated.object)
+            for end in (predicted.subject, predicted.object)
         )
         return np.asarray(np.abs(first - second) <= self.reach)
 
@@ -362,7 +370,7 @@ class _Names:
         """Of mentions in documents with labels, what most submissions claim"""
 
     def facts(self, rows: _Mentioned) -> Ids:
-        """(n,) a code of the fact that each row states; what is claimed is known from now on."""
+        """(n,) a code of the fact that each row says; what is claimed is known from now on."""
         document, spans = np.tile(rows.document, 2), np.append(rows.subject, rows.object)
         claims = np.append(rows.subject_claimed, rows.object_claimed)
         mention = code_pairs(document, spans)

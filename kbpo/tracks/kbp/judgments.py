@@ -29,13 +29,13 @@ def judge(
     until: int | None = None,
 ) -> dict[str, Floats]:
     """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission
-    states it; by the labels up to number `until`, if that is given.
+    predicts it; by the labels up to number `until`, if that is given.
 
     A target with an answer is judged by that alone, and so are its two mentions; to what else they
     belong is still what the labels say, so that the verdict on a target never depends on answers
     about others.
 
-    Where a submission does not state an instance, it is judged as if its mentions were their own
+    Where a submission does not predict an instance, it is judged as if its mentions were their own
     canonical ones: its probability is 0 there, and what must be known is only whether the draw has
     a label.
     """
@@ -73,7 +73,7 @@ def judge(
 
 
 def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
-    """What is known of instances as one submission states them, in their order; or what of it is
+    """What is known of instances as one submission predicts them, in their order; or what of it is
     public.
     """
     facts = _facts(list(instances))
@@ -188,7 +188,7 @@ class _World:
 
 def self_claims(submissions: Sequence[int], types: Sequence[str]) -> dict[int, float]:
     """Of each submission with mentions of these types in its predictions, the share of them that it
-    claims to be their own canonical ones. A mention counts in each prediction that states it.
+    claims to be their own canonical ones. A mention counts in each prediction that names it.
     """
     shares = fetch(
         "SELECT p.submission_id, avg(CASE WHEN claim.is_own THEN 1.0 ELSE 0.0 END)::float8 FROM"

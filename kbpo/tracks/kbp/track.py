@@ -1,4 +1,4 @@
-"""Knowledge base population: systems state relations between mentions; people judge pairs of
+"""Knowledge base population: systems predict relations between mentions; people judge pairs of
 mentions.
 """
 

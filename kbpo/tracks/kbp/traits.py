@@ -1,6 +1,6 @@
 """Reads what scores of relations are cut by: predicate, type, entity, sentence, document and date.
 
-As everywhere in the pool, an instance is what the first submission that states it says: a slice is
+As everywhere in the pool, an instance is what the first submission that predicts it says: a slice is
 the same set of instances for every system, so that systems can be compared in it.
 """
 
@@ -62,7 +62,7 @@ NAMES = """
 
 
 def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
-    """The traits of all that some submissions state, by ascending instance: `predicate`,
+    """The traits of all that some submissions predict, by ascending instance: `predicate`,
     `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
     subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
     (2013-03-17; empty where it has none).
@@ -107,7 +107,7 @@ def _of_each_instance(corpus: Corpus, submissions: Sequence[int]) -> Arrays:
 
 
 def _first_of_each_instance(submissions: Sequence[int]) -> dict[str, Ids]:
-    """What is read of each instance as the first submission states it, by ascending instance."""
+    """What is read of each instance as the first submission predicts it, by ascending instance."""
     parts = [
         fetch_arrays(
             COLUMNS,
@@ -158,15 +158,15 @@ def _frequency(corpus: Corpus, rows: Mapping[str, Ids], text_of: Mapping[int, st
             ],
         )
     ]
-    stated = list(zip(names, document, (text_of[code] for code in types), strict=True))
-    return _classes(corpus, stated, names)[subject]
+    predicted = list(zip(names, document, (text_of[code] for code in types), strict=True))
+    return _classes(corpus, predicted, names)[subject]
 
 
-def _classes(corpus: Corpus, stated: list[tuple[str, int, str]], names: list[str]) -> Names:
+def _classes(corpus: Corpus, predicted: list[tuple[str, int, str]], names: list[str]) -> Names:
     """The frequency class of each name. The frequencies are those of the corpus's own mentions;
-    where it came without any, those of the subjects that systems state.
+    where it came without any, those of the subjects that systems predict.
     """
-    frequency = _in_corpus(corpus) or _in_pool(stated)
+    frequency = _in_corpus(corpus) or _in_pool(predicted)
     counts = np.array([number for number, _ in frequency.values()], dtype=np.int64)
     people = np.array([found for _, found in frequency.values()], dtype=np.bool_)
     of = np.array([frequency.get(name, (0, False))[0] for name in names], dtype=np.int64)
@@ -188,10 +188,10 @@ def _in_corpus(corpus: Corpus) -> dict[str, tuple[int, bool]]:
     return {name: (number, people) for name, number, people in rows}
 
 
-def _in_pool(stated: list[tuple[str, int, str]]) -> dict[str, tuple[int, bool]]:
+def _in_pool(predicted: list[tuple[str, int, str]]) -> dict[str, tuple[int, bool]]:
     documents: dict[str, set[int]] = {}
     people: dict[str, bool] = {}
-    for name, document, kind in stated:
+    for name, document, kind in predicted:
         documents.setdefault(name, set()).add(document)
         people[name] = people.get(name, False) or kind in PEOPLE
     return {name: (len(some), people[name]) for name, some in documents.items()}

@@ -29,7 +29,7 @@ WORDS = Words(
         " taken together."
     ),
     published_long="As published: simple and joint estimators",
-    described="which systems state a relation, how sure they are, what kind it is",
+    described="which systems predict a relation, how sure they are, what kind it is",
     description=(
         "On-demand evaluation of knowledge bases: people judge a sample of your predictions, and"
         " the leaderboard says how sure each score is."

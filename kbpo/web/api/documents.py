@@ -17,7 +17,7 @@ from kbpo.web.research.explore import missed_record
 
 class DocumentDetail(APIView):
     """A document with its mentions, what the runs that you may see state of it, and what its readers
-    found: each with the runs that state it. Before a track is closed these are your own, and what
+    found: each with the runs that predict it. Before a track is closed these are your own, and what
     was read is not told.
     """
 

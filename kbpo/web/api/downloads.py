@@ -111,7 +111,7 @@ class Documents(APIView):
 class MentionTypes(APIView):
     """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
 
-    They stand in for `subject_type` and `object_type` where a run does not state them.
+    They stand in for `subject_type` and `object_type` where a run does not predict them.
     """
 
     permission_classes = [AllowAny]

@@ -152,7 +152,7 @@ class Switch(APIView):
 
 
 class Unscored(APIView):
-    """What a judge has not scored yet, in pages: its id and what is to be judged, never who states
+    """What a judge has not scored yet, in pages: its id and what is to be judged, never who predicts
     it. For programs of admins.
     """
 

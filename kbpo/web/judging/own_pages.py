@@ -82,7 +82,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _teams(worker: Worker) -> list[str]:
-    """Return the names of the worker's teams that submit: what these state is left to others."""
+    """Return the names of the worker's teams that submit: what these predict is left to others."""
     if worker.user is None or not worker.user.is_researcher:
         return []
     teams = worker.user.teams.filter(submissions__isnull=False)

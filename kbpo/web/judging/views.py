@@ -93,7 +93,7 @@ UNPAID = (
 )
 ANSWERED_ALREADY = "You have answered this one already."
 OF_YOUR_TEAM = (
-    "A team that you belong or belonged to pays for this question or states what it asks: others"
+    "A team that you belong or belonged to pays for this question or predicts what it asks: others"
     " judge it. "
 )
 NOT_TAKEN = OF_YOUR_TEAM + "An answer of yours is not taken and not paid. Here is the next."

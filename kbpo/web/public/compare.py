@@ -248,7 +248,7 @@ def _row(kind: Kind, one: Difference, a: Submission, b: Submission, *, up: bool)
 def overlap(
     request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission
 ) -> list[dict[str, Any]]:
-    """What both state and what one states alone; shares only as far as they do not tell single
+    """What both predict and what one predicts alone; shares only as far as they do not tell single
     judgments.
     """
     found = part_of(evaluation.comparisons, a.pk, b.pk)

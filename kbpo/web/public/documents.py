@@ -118,17 +118,17 @@ def visible(request: Asking, track: Track) -> list[Submission]:
 def claims_of(
     request: Asking, document: Document, systems: list[Submission]
 ) -> list[tuple[Judged, list[Submission]]]:
-    """What these runs state of a document, each with the runs that do. Of what nobody may see
+    """What these runs predict of a document, each with the runs that do. Of what nobody may see
     judged nothing is told.
     """
     by_instance: dict[int, list[Submission]] = {}
     told: dict[int, Judged] = {}
     by_pk = {row.pk: row for row in systems}
-    stated = Prediction.objects.filter(
+    predicted = Prediction.objects.filter(
         instance__document=document, submission__in=systems
     ).values_list("submission_id", "instance_id", "pk", "instance__target_id")
     new: dict[int, list[tuple[int, int, int]]] = {}
-    for submission, instance, pk, target in stated:
+    for submission, instance, pk, target in predicted:
         if instance not in by_instance:
             new.setdefault(submission, []).append((pk, instance, target))
         by_instance.setdefault(instance, []).append(by_pk[submission])
@@ -146,7 +146,7 @@ def claims_of(
 
 
 def found_in(request: Asking, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
-    """What readers of the whole document found, each with the runs on the board that state it."""
+    """What readers of the whole document found, each with the runs on the board that predict it."""
     kind = recall_of(track)
     if kind is None or not shows_readers(request.user, track):
         return []

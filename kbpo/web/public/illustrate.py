@@ -55,18 +55,18 @@ def draw_joint() -> Figure:
     """
     rng = np.random.default_rng(3)
     right = rng.random(50) < 0.6
-    stated = np.array([np.arange(50) < 40, np.arange(50) >= 10])
-    p = stated / stated.sum(axis=1, keepdims=True)
+    predicted = np.array([np.arange(50) < 40, np.arange(50) >= 10])
+    p = predicted / predicted.sum(axis=1, keepdims=True)
     draws = [rng.choice(50, 20, p=p[system]) for system in (0, 1)]
     row, system = np.concatenate(draws), np.repeat([0, 1], 20)
     label = right[row].astype(np.float64)
     alone = simple_precision(label, system, 2, ddof=1)
     both = joint_precision(p[:, row].T, system, label, p @ p.T, ddof=1)
-    shared = int(stated[0][draws[1]].sum())
+    shared = int(predicted[0][draws[1]].sum())
     dots = [
         sketch.dot(4 + 1.9 * at, 14 + 30 * which, "ab"[which], at in draws[which])
         for which in (0, 1)
-        for at in np.flatnonzero(stated[which]).tolist()
+        for at in np.flatnonzero(predicted[which]).tolist()
     ]
     names = sketch.text(0, 18, "A") + sketch.text(0, 48, "B")
     ground = (
@@ -81,7 +81,7 @@ def draw_joint() -> Figure:
     return Figure(
         sketch.join(sketch.svg(ground + names + "".join(dots), 62, told), sketch.bars(bars)),
         "Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B (some twice). The"
-        f" shaded ones are stated by both, so {shared} of B’s draws say something about A as well,"
+        f" shaded ones are predicted by both, so {shared} of B’s draws say something about A as well,"
         f" at no cost. A’s 80 % interval is {sketch.width(alone, 0)} points wide alone and"
         f" {sketch.width(both, 0)} with B’s draws.",
     )
@@ -210,7 +210,7 @@ def draw_totals() -> Figure:
             sketch.bars(named),
         ),
         "Forty documents; ten were read. A number says how many true facts of a document no system"
-        f" states: on average {nobody.mean():.1f}, so about {parts['nobody']} in all forty. How"
+        f" predicts: on average {nobody.mean():.1f}, so about {parts['nobody']} in all forty. How"
         f" many true facts the systems state is estimated from {asked.size} judgments, wherever in"
         f" the corpus they lie. {told}, {sketch.percent(parts['own'] / sum(parts.values()))}; in"
         f" truth {sketch.percent(n_own / document.size)}. The 80{NBSP}% interval is"

@@ -30,7 +30,7 @@ def draw_thresholds() -> Figure:
     doubt = np.maximum(guess * (1 - guess), 0.06)
     before = np.where(
         rng.random(40) < 0.45, rng.uniform(0.2, 0.7, 40), 0.0
-    )  # stated by systems that came earlier
+    )  # predicted by systems that came earlier
     now = water_fill(p, before, doubt, target_variance=0.0035)
     asked, had = select(u, now), select(u, before)
     drawn = []
@@ -184,5 +184,5 @@ def _apart(p: float, right: Floats, known: NDArray[np.bool_], fresh: NDArray[np.
         right[rows],
         np.full(rows.size, guess),
         guess,
-        exact=known[rows],
+        certainty=known[rows],
     )

@@ -30,7 +30,7 @@ def of_board(shown: Board) -> list[str]:
     said = [CORRECTED if checks else SAMPLING_ONLY]
     if any(figure.exact for row in shown.rows for figure in row.figures.values()):
         said.append(f"“All judged” means: {ALL_JUDGED.partition(': ')[2]}")
-    said += [_agree(judges, "about what these systems state"), *_people(people)]
+    said += [_agree(judges, "about what these systems predict"), *_people(people)]
     said.append(checks or UNCHECKED)
     if checks and not all(row.n_checked for row in shown.rows):
         said.append(TOO_FEW)

@@ -222,12 +222,12 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     if not isinstance(kind, ContentTrack) or not instances:
         return ""
     board = Submission.objects.filter(track=kind.track).on_board()
-    stated = set(
+    predicted = set(
         Prediction.objects.filter(instance__in=instances, submission__in=board).values_list(
             "instance_id", flat=True
         )
     )
-    shown = [instance for instance in instances if instance in stated]
+    shown = [instance for instance in instances if instance in predicted]
     targets = targets_of(np.array(shown, dtype=np.int64)).tolist()
     public = rated(targets, public=True)
     first = next((target for target in targets if target in public), None)

@@ -56,12 +56,12 @@ def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list
 def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
     board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
     names = {row.pk: row.full_name for row in board}
-    stated = list(
+    predicted = list(
         Prediction.objects.filter(submission__in=names)
         .order_by("instance_id", "submission_id")
         .values_list("instance_id", "submission_id")
     )
-    instances = np.unique(np.array([instance for instance, _ in stated], dtype=np.int64))
+    instances = np.unique(np.array([instance for instance, _ in predicted], dtype=np.int64))
     targets = dict(zip(instances.tolist(), targets_of(instances).tolist(), strict=True))
     known = rated(set(targets.values()), public=True)
     scores = read_scores(kind.corpus, instances, [scorer]).value[:, 0]
@@ -69,7 +69,7 @@ def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
     asked = next(one for one in kind.criteria if one.name == criterion)
     points = [
         Point(names[submission], score_of[instance], known[targets[instance]].value(asked))
-        for instance, submission in stated
+        for instance, submission in predicted
         if targets[instance] in known
     ]
     return [one for one in points if not np.isnan([one.score, one.people]).any()]

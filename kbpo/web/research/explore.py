@@ -124,7 +124,7 @@ def _tabs(request: HttpRequest, explorer: Explorer) -> list[dict[str, Any]]:
 
 
 def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
-    """Predictions ready for a page, with how many other systems on the board state each."""
+    """Predictions ready for a page, with how many other systems on the board predict each."""
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
     rows = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
@@ -300,7 +300,7 @@ def _again(
 
 
 def missed(request: HttpRequest, pk: int) -> HttpResponse:
-    """What people found true in documents that they read in full and this run does not state."""
+    """What people found true in documents that they read in full and this run does not predict."""
     explorer = explored(request, pk)
     who = request.GET.get("who", "missed")
     who = who if who in MISSED else "missed"
@@ -349,7 +349,7 @@ def missed_facts(user: Any, explorer: Explorer) -> dict[str, list[tuple[Found, l
 
 
 def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
-    """A fact that a run does not state, for programs: with the runs that do."""
+    """A fact that a run does not predict, for programs: with the runs that do."""
     return fact.record | {"found_by": [run.pk for run in runs]}
 
 

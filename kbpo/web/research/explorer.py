@@ -2,7 +2,7 @@
 other choice would show.
 
 A list is either *bounded* (what is judged, or found by its text: some thousands, held as arrays) or
-*whole* (everything that a run of perhaps a million states: pages are read off an index, counts off
+*whole* (everything that a run of perhaps a million predicts: pages are read off an index, counts off
 the tally that was made when the file was read). No request reads a whole run.
 """
 
@@ -45,7 +45,7 @@ PAGE = 50
 MOST_DOCUMENTS = 500
 """Texts that a search looks into"""
 LOOKED_THROUGH = 5_000
-"""Predictions that a page looks through for those that no other system states"""
+"""Predictions that a page looks through for those that no other system predicts"""
 KEPT, KEPT_PUBLIC = 3600, 60
 """Seconds for which verdicts are kept; new labels are put into them. What is public depends on the
 clock as well."""
@@ -157,7 +157,7 @@ class Rows:
     split: Mask
     parts: Mapping[str, NDArray[np.float64]]
     alone: Mask
-    """No other system on the board states it"""
+    """No other system on the board predicts it"""
 
     def groups(self, turned: set[int]) -> dict[str, Options]:
         """Every filter with its values, and which rows each keeps."""
@@ -263,7 +263,7 @@ class Explorer:
 
     @cached_property
     def tally(self) -> Tally:
-        """What the run states, counted."""
+        """What the run predicts, counted."""
         return tally_of(self.submission)
 
     @cached_property
@@ -390,7 +390,7 @@ class Explorer:
 
     def _counts_of_whole(self, choice: Choice) -> Counts:
         """Counts off the tally, and off the judgments of what is judged; where only what no other
-        system states is listed, off the judgments alone.
+        system predicts is listed, off the judgments alone.
         """
         cells = self.tally.cells
         columns = list(zip(*cells, strict=True)) or [()] * (len(self.kind.facets) + 2)
@@ -420,7 +420,7 @@ class Explorer:
         return {**counts, **uncounted, "verdict": {**verdict, "": None, "unjudged": None}}
 
     def _page_of_whole(self, choice: Choice, size: int) -> Page:
-        """A page of what the run states, read off an index."""
+        """A page of what the run predicts, read off an index."""
         sql, parameters = self._conditions(choice)
         backwards = choice.number("before") > 0
         descending = backwards != (choice["sort"] == "sure")
@@ -438,7 +438,7 @@ class Explorer:
             f" = p.instance_id AND o.submission_id = ANY(%s)) FROM ({inner} LIMIT %s) p",
             [bool(choice["who"]), self.others, *parameters, looks],
         )
-        found = [pk for pk, is_stated in rows if not is_stated]
+        found = [pk for pk, is_predicted in rows if not is_predicted]
         ids, edge = found[:size], 0
         if len(found) > size:
             edge = ids[-1]

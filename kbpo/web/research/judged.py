@@ -1,6 +1,6 @@
 """A submission's judged predictions, as its kind of track shows them, for those who may see them.
 
-A judgment is shown only to a team whose own sampled submission states it, to admins, and to
+A judgment is shown only to a team whose own sampled submission predicts it, to admins, and to
 everybody once it is public; before the submission's own sample is answered, only if it was asked
 for it (`kbpo.pool.visibility`). A draft shows nothing: else an upload would be a way to read other
 people's answers.
@@ -42,7 +42,7 @@ def may_see(user: Any, submission: Submission) -> bool:
     (`only_public`).
 
     A draft shows nothing, nor does a submission before its sample is drawn or after it was
-    withdrawn: else one could state everything, read what others paid for, and take it back for
+    withdrawn: else one could predict everything, read what others paid for, and take it back for
     free.
     """
     if submission.status not in SHOWING and not (

@@ -95,10 +95,10 @@ def _scores(evaluation: Evaluation | None) -> dict[int, str]:
     """submission -> its headline in words."""
     if evaluation is None:
         return {}
-    stated = evaluation.estimates.values_list("submission", flat=True).distinct()
+    predicted = evaluation.estimates.values_list("submission", flat=True).distinct()
     return {
         pk: f"{quantity.label} {figure_text(figure)}"
-        for pk, (quantity, figure) in headlines(evaluation, stated).items()
+        for pk, (quantity, figure) in headlines(evaluation, predicted).items()
     }
 
 

@@ -91,7 +91,7 @@ def _has_recall(kind: Kind, found: dict[tuple[str, str, str, str], Figure], crit
 
 
 def _unjudged(submission: Submission) -> tuple[int, int]:
-    """How many of the drawn relations that a submission states have no judgment yet and are not
+    """How many of the drawn relations that a submission predicts have no judgment yet and are not
     given up, and how many of these somebody is still asked about.
     """
     drawn = Sample.objects.filter(

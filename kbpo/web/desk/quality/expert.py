@@ -37,7 +37,7 @@ NOTHING_PICKED = "No judgment of this track waits for you."
 LOST = "Somebody else has this one in hand now. Here is the next."
 ALREADY = "This one was checked already. Here is the next."
 NOT_YOURS = (
-    "You raised, read or answered this one yourself, or your own team states something about it:"
+    "You raised, read or answered this one yourself, or your own team predicts something about it:"
     " somebody else must look at it."
 )
 WHY_NOT = {Outcome.LOST: LOST, Outcome.ALREADY: ALREADY, Outcome.NOT_YOURS: NOT_YOURS}
@@ -135,7 +135,7 @@ def _why_none(track: Track) -> str:
         return NOTHING
     return (
         f"None of the {left} open checks is for you: others hold them, you answered these"
-        " questions as an annotator, or your own team states something about them."
+        " questions as an annotator, or your own team predicts something about them."
     )
 
 

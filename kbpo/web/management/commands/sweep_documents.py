@@ -1,4 +1,4 @@
-"""Has people asked about all that systems state in read documents and nobody marked; first it shows
+"""Has people asked about all that systems predict in read documents and nobody marked; first it shows
 the price.
 """
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         try:
             plan = plan_sweep(track)
             self.stdout.write(
-                f"In the {len(plan.documents):,} documents that count, systems state"
+                f"In the {len(plan.documents):,} documents that count, systems predict"
                 f" {plan.predictions:,} relations that nobody marked or judged:"
                 f" {len(plan.targets):,} questions to {plan.workers} people each, at most"
                 f" ${plan.at_most}, {plan.work_seconds / 3600:.1f} hours of work in all."

@@ -1,4 +1,4 @@
-"""What the 28 real runs on Re-DocRED state, the true facts that none of them states, and a model of
+"""What the 28 real runs on Re-DocRED predict, the true facts that none of them predicts, and a model of
 what is true.
 """
 
@@ -14,10 +14,10 @@ from estimators import crossfit
 
 @dataclass(frozen=True)
 class Stated:
-    """Every instance that any run states, one row each.
+    """Every instance that any run predicts, one row each.
 
     ``target`` is the code of its mention pair, 0 … n_targets − 1; ``missed`` counts per document
-    the true instances that no run states.
+    the true instances that no run predicts.
     """
 
     systems: list[str]
@@ -54,17 +54,17 @@ class Stated:
 
 
 def load() -> Stated:
-    """Return what all runs state; ends the program, with a message, if the data are not there."""
+    """Return what all runs predict; ends the program, with a message, if the data are not there."""
     if not redocred.available():
         sys.exit()
     pool = redocred.read(redocred.names())
-    stated = pool.member.any(axis=1)
+    predicted = pool.member.any(axis=1)
     return Stated(
         systems=pool.names,
-        membership=pool.member[stated].astype(float),
-        true=pool.true[stated],
-        target=np.unique(pool.target[stated], return_inverse=True)[1],
-        document=pool.document[stated],
-        predicate=pool.predicate[stated],
-        missed=np.bincount(pool.document[~stated], minlength=pool.n_documents),
+        membership=pool.member[predicted].astype(float),
+        true=pool.true[predicted],
+        target=np.unique(pool.target[predicted], return_inverse=True)[1],
+        document=pool.document[predicted],
+        predicate=pool.predicate[predicted],
+        missed=np.bincount(pool.document[~predicted], minlength=pool.n_documents),
     )
