@@ -198,7 +198,7 @@ def centred(
 
     Parameters
     ----------
-    p, pi, label, g, total_g, target, n_targets, exact, design, anticipated
+    p, pi, label, g, total_g, target, n_targets, certainty, design, anticipated
         As for :func:`difference`. Exact rows add p (f − g); μ is taken from the other rows, and
         applied to them and to certainty units without a label.
     total_p : float or (m,) array

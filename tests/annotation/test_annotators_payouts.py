@@ -72,7 +72,7 @@ def test_a_second_click_pays_nothing(earned: Submission, admin: Client, ada: Cli
     assert Payment.objects.counts() == {"paid": 6} and Assignment.objects.counts() == {"paid": 6}
     assert payout.owed() == []
     home = ada.get("/annotate/").content.decode()
-    assert "<dt>Paid</dt><dd>$0.30</dd>" in home
+    assert "<dt>Paid</dt>\n<dd>$0.30</dd>" in home
 
 
 def test_what_comes_after_the_list_was_shown_is_of_the_next_payout(

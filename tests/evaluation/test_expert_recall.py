@@ -34,7 +34,7 @@ def world(toy: Toy, pi: float = 1.0) -> Crowd:
     """Two systems, and sixty relations that no system predicts; twelve documents of 24 are read in
     full.
     """
-    crowd = Crowd(toy, pi=pi, states=STATED, documents=DOCUMENTS)
+    crowd = Crowd(toy, n=N, pi=pi, states=STATED, documents=DOCUMENTS)
     read_documents(crowd, 0)
     return crowd
 

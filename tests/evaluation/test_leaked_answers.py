@@ -75,7 +75,7 @@ def test_a_second_account_gains_nothing_by_the_answers_of_the_first(toy: Toy, de
     assert honest(world.number(row), world.truth(kept))
     assert abs(world.number(first).value - before) < 0.02
     data = read(toy.track)
-    assert data.seen_drawn[data.systems.index(row.pk)].leaked
+    assert data.disclosed_drawn[data.systems.index(row.pk)].leaked
     assert LeakTest.objects.count() == 1 <= row.batches.count(), "once, not at every stage"
 
 
@@ -204,7 +204,7 @@ def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: T
     assert earlier(again) == [leak.pk]
     assert earlier(leak) == drawn, "its own sample was drawn so"
     data = read(toy.track)
-    assert not data.seen_drawn[data.systems.index(leak.pk)].leaked
+    assert not data.disclosed_drawn[data.systems.index(leak.pk)].leaked
     assert Audit.objects.filter(what="leak lifted", why="The team showed us its log.").exists()
     evaluate(toy.track)
     assert honest(world.number(leak), world.truth(cleaned(world)))

@@ -86,8 +86,8 @@ def happen(
         g={"relation": np.full(N, 0.6)},
         rho={"relation": 0.0},
         facts=None,
-        seen={1: seen},
-        seen_drawn={1: seen},
+        disclosed={1: seen},
+        disclosed_drawn={1: seen},
         own={1: chance},
     )
     return data, float(true[predicted].mean())
@@ -102,8 +102,10 @@ def test_all_predictions_about_a_pair_have_one_probability() -> None:
     pi = Centred(data).pi_of(1)
     assert (pi[::2] == pi[1::2]).all()
     first = np.isnan(data.f["relation"][:, 0]) & (data.judged % 2 == 0)
-    lost = data.seen[1].certainty & np.isin(np.arange(N // 2), data.judged[first] // 2)
-    assert (pi[::2][lost] == 0.5).all() and (pi[::2][data.seen[1].certainty & ~lost] == 1).all()
+    lost = data.disclosed[1].certainty & np.isin(np.arange(N // 2), data.judged[first] // 2)
+    assert (pi[::2][lost] == 0.5).all() and (
+        pi[::2][data.disclosed[1].certainty & ~lost] == 1
+    ).all()
     found = Centred(data).precision("instance", "relation")
     assert abs(found.value[1] - truth) < 4 * np.sqrt(found.variance[1])
 
@@ -116,7 +118,11 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
     assert found.variance[1] == pytest.approx(0) and found.anticipated[1] == pytest.approx(0)
     data, _ = happen(rng, 0.1, 0.3, 1.0)
     data = replace(
-        data, f={"relation": np.ones_like(data.f["relation"])}, seen={}, own={}, seen_drawn={}
+        data,
+        f={"relation": np.ones_like(data.f["relation"])},
+        disclosed={},
+        own={},
+        disclosed_drawn={},
     )
     data = replace(data, alone={1: np.where(np.arange(N) < STATED, 0.2, 0.0)})
     for method, pi in (("joint", data.inclusion.chances.threshold), ("simple", data.alone[1])):

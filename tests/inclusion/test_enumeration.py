@@ -249,7 +249,7 @@ def told(play: Play, seen: dict[str, Any]) -> Told:
 
 def of_system(data: Data, arranged: Centred, column: int) -> tuple[Any, Any, Any]:
     """Which rows count for a system, with which probability, and its verdicts."""
-    if column in data.seen:
+    if column in data.disclosed:
         used, pi = arranged.own(column)
         return used, pi, arranged.verdicts_of(column)
     return arranged.counts, arranged.row_pi, arranged.verdicts[:, column]

@@ -195,7 +195,11 @@ def _size(track: Track, name: str, lines: Callable[[int], Iterator[str]]) -> int
     """About how many bytes a file has that is made of the corpus while it is sent."""
     corpus = track.corpus
     key = f"size.{name}.{corpus.pk}.{corpus.digest}"
-    return int(cache.get_or_set(key, lambda: about_bytes(corpus, lines), SIZES_KEPT) or 0)
+    size = cache.get(key)
+    if size is None:
+        size = about_bytes(corpus, lines)
+        cache.set(key, size, SIZES_KEPT)
+    return int(size)
 
 
 def _baseline_command(track: Track) -> str:
