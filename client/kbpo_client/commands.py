@@ -214,10 +214,13 @@ def show_reading(reading: Reading, as_json: bool) -> None:
         click.echo(f"{message.severity:7}  {where}{message.text} [{message.code}]")
     if len(reading.messages) > SHOWN_MESSAGES:
         click.echo(f"… and {len(reading.messages) - SHOWN_MESSAGES:,} more; --json has them.")
-    click.echo(
-        f"{reading.relations:,} relations, {reading.errors:,} errors, "
-        f"{reading.warnings:,} warnings."
+    counts = (
+        (reading.relations, "relation"),
+        (reading.errors, "error"),
+        (reading.warnings, "warning"),
     )
+    words = (f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts)
+    click.echo(f"{', '.join(words)}.")
 
 
 @main.command()
