@@ -4,11 +4,11 @@ precision or recall?
 usage: python benchmarks/as_told.py [REPEATS] [DOCUMENTS] [SEED]     (default: 400 repeats, 60 documents, seed 1)
 
 The newspaper of the demo and its ten systems. Whatever anybody may be asked is asked once: every
-document is read in full, and every pair that a system predicts is judged, in a document that was read
-and in one that was not; by three people each, on what the pages show (the payloads of the track and
-the parsers of the interfaces, without HTTP). They mark only the kinds of names that they were told
-of; where what the text says is not to be chosen they flag the question or take what stands nearest,
-or find nothing; of choices whose words all fit they take any.
+document is read in full, and every pair that a system predicts is judged, in a document that was
+read and in one that was not; by three people each, on what the pages show (the payloads of the
+track and the parsers of the interfaces, without HTTP). They mark only the kinds of names that they
+were told of; where what the text says is not to be chosen they flag the question or take what
+stands nearest, or find nothing; of choices whose words all fit they take any.
 
 Then each repeat reads a quarter of the documents, asks about each pair with chance 0.3, and
 estimates as the service does. So what differs from the truth, beyond chance, comes from a page.
@@ -96,7 +96,7 @@ class Said:
 
 
 class Newspaper:
-    """The documents, what systems state of them, and what people say on some pages."""
+    """The documents, what systems predict of them, and what people say on some pages."""
 
     def __init__(self, n_documents: int, seed: int, directory: Path) -> None:
         write(directory, documents=n_documents, seed=seed)

@@ -74,8 +74,8 @@ class World:
         self._read_names(documents, mention)
 
     def _read_runs(self, runs, gold, facts, place) -> None:
-        """The facts that systems predict: one row each, with its document, its truth, and who predicts
-        it.
+        """The facts that systems predict: one row each, with its document, its truth, and who
+        predicts it.
         """
         rows: dict[object, int] = {}
         predicted = []
@@ -152,8 +152,8 @@ def draw(world: World, design: str, n: int, settled, rng: np.random.Generator):
 
 def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator, said=None):
     """Recall as annotation finds it, the share that it finds, and recall with what it misses put
-    right. `said` is what people say of each predicted fact (NaN: they gave it up); the truth if it is
-    not told.
+    right. `said` is what people say of each predicted fact (NaN: they gave it up); the truth if it
+    is not told.
     """
     said = world.true if said is None else said
     position = np.full(world.n_documents, -1)

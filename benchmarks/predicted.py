@@ -1,5 +1,5 @@
-"""What the 28 real runs on Re-DocRED predict, the true facts that none of them predicts, and a model of
-what is true.
+"""What the 28 real runs on Re-DocRED predict, the true facts that none of them predicts, and a
+model of what is true.
 """
 
 import sys

@@ -2,12 +2,12 @@
 
 usage: python -m benchmarks.rescore_large [PREDICTIONS ...] [--systems 5] [--documents 20]
 
-A generated newspaper; each system predicts a random half of twice as many relations, is taken in and
-asked about once, to about 500 labels; a relation is true by a keyed coin. Documents are read in
+A generated newspaper; each system predicts a random half of twice as many relations, is taken in
+and asked about once, to about 500 labels; a relation is true by a keyed coin. Documents are read in
 full, so that recall is counted as well (0: none). Each size runs in a process and in a database of
-its own. Printed are the seconds of two rescorings (the first makes what follows from what is predicted
-and drawn, and keeps it in files; the second is what each new label costs), their statements, and
-their memory.
+its own. Printed are the seconds of two rescorings (the first makes what follows from what is
+predicted and drawn, and keeps it in files; the second is what each new label costs), their
+statements, and their memory.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
 
-ROW is empty, lease, answer, veteran, answers, people, board, owner, idle or (default) all. Only `empty`
-is about a service that has no question yet; `answer` is what one answer takes of processors, in this
-process and the database's: it compares on a busy machine, too. PostgreSQL and Redis are
-the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile, Celery ticks
-as often as it does there; all in a database of its own. Questions are about two names, by the steps
-that ask and publish; 500 are made so and copied until there are enough. People log in, take what is
-next and send an answer as the page's script does: one request, which answers with the next page.
-Client and server share the machine: what the client takes itself is told. A core-second is one of
-the site's and the database's processes.
+ROW is empty, lease, answer, veteran, answers, people, board, owner, idle or (default) all. Only
+`empty` is about a service that has no question yet; `answer` is what one answer takes of
+processors, in this process and the database's: it compares on a busy machine, too. PostgreSQL and
+Redis are the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile,
+Celery ticks as often as it does there; all in a database of its own. Questions are about two names,
+by the steps that ask and publish; 500 are made so and copied until there are enough. People log in,
+take what is next and send an answer as the page's script does: one request, which answers with the
+next page. Client and server share the machine: what the client takes itself is told. A core-second
+is one of the site's and the database's processes.
 """
 
 from __future__ import annotations

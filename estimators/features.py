@@ -1,5 +1,5 @@
-"""Features of predictions for the model g, from what is free: who predicts them, how sure of it, and
-what else.
+"""Features of predictions for the model g, from what is free: who predicts them, how sure of it,
+and what else.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def features(
     Parameters
     ----------
     membership : (n, m) array or scipy.sparse
-        Which systems predict each of the n predictions of the pool; every row is predicted by one at
-        least.
+        Which systems predict each of the n predictions of the pool; every row is predicted by one
+        at least.
     target : (n,) integer array
         Target of each row.
     team : (m,) integer array, optional

@@ -116,7 +116,8 @@ def difference(
     Parameters
     ----------
     p : (n,) or (n, m) array
-        Weight of each labelled prediction under each system, 0 where the system does not predict it.
+        Weight of each labelled prediction under each system, 0 where the system does not predict
+        it.
     pi : (n,) array
         Inclusion probability of the row's target, in (0, 1].
     label : (n,) or (n, m) array

@@ -25,8 +25,8 @@ class Rows(NamedTuple):
     certainty: BoolArray
     p: FloatArray
     absent: FloatArray
-    """(n, m) weight of certainty units without a label: the rows that are no certainty units have to stand for
-    them"""
+    """(n, m) weight of certainty units without a label: the rows that are no certainty units have
+    to stand for them"""
     target: IntArray
     design: Design
     single: bool

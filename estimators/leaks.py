@@ -203,8 +203,8 @@ def contrast_test(
     Returns
     -------
     ShareTest
-        ``size``, ``predicted`` and ``expected`` are those of the lower half of the levels; p = 1 where
-        the sample can tell nothing.
+        ``size``, ``predicted`` and ``expected`` are those of the lower half of the levels; p = 1
+        where the sample can tell nothing.
 
     Raises
     ------
@@ -264,9 +264,9 @@ def document_test(
     """Return the same test of a run against documents that were drawn uniformly and read whole.
 
     Redrawing the documents while the run stays as it is, the number of targets in them that the run
-    predicts (or lacks: whichever are fewer in all, for these tell more) has a law that depends on how
-    many there are in each document alone. It is computed, given how many of the documents in which
-    there is any such target are drawn.
+    predicts (or lacks: whichever are fewer in all, for these tell more) has a law that depends on
+    how many there are in each document alone. It is computed, given how many of the documents in
+    which there is any such target are drawn.
 
     Parameters
     ----------

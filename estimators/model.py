@@ -199,8 +199,8 @@ def correlation(
 
     ``ρ = Σ [(Σ_{x∈τ} r)² − Σ r²] / Σ [(Σ_{x∈τ} s)² − Σ s²]``, r = f − g and s² = g (1 − g), over
     the labelled predictions of each system and target; clipped to [0, 1]. Only what one system
-    predicts together counts: predicates that different systems predict of a pair exclude each other,
-    those of one system rather agree.
+    predicts together counts: predicates that different systems predict of a pair exclude each
+    other, those of one system rather agree.
 
     Parameters
     ----------

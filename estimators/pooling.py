@@ -82,8 +82,8 @@ def pooling_bias(
     An assessed instance is right if its label says so, and under `anydoc` if any assessed true
     instance says the same relation, whatever its provenance. Precision is the share of a system's
     instances that are right, the others and those that nobody assessed being wrong; recall the
-    share of the relations known to be true that its right instances predict; F1 their harmonic mean.
-    Without a team, what its systems alone found leaves the pool; what another team or a human
+    share of the relations known to be true that its right instances predict; F1 their harmonic
+    mean. Without a team, what its systems alone found leaves the pool; what another team or a human
     annotator found too stays.
 
     Parameters

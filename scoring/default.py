@@ -279,28 +279,30 @@ class Centred:
         return where_known(estimate, np.asarray(estimate.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
-        """The precision of every system; of one all of whose predictions are judged the truth itself,
-        of which nothing is left to chance, whatever the probability that they were.
+        """The precision of every system; of one all of whose predictions are judged the truth
+        itself, of which nothing is left to chance, whatever the probability that they were.
         """
         if criterion != self.criterion:
             return self.under(criterion).settled(kind, criterion)
         found = self.precision(kind, criterion)
         if criterion in self.data.noise:
             return found  # ratings say more than what was drawn
-        certainty = {}
+        whole = {}
         for column in range(len(self.data.systems)):
             rows, p = self.data.pool.of(kind, column)
             judged = self.judged_of(column)
-            if not p.any() or not np.isin(rows[p > 0], self.row[judged]).all():
+            if not 0 < np.count_nonzero(p) <= np.count_nonzero(judged):
+                continue  # of most systems far more is predicted than judged
+            if not np.isin(rows[p > 0], self.row[judged]).all():
                 continue
             weight = _spread(rows, p, self.row) * judged
-            certainty[column] = Estimate(
+            whole[column] = Estimate(
                 value=float(weight @ np.nan_to_num(self.said_of(column))),
                 variance=0.0,
                 n=int(np.asarray(found.n)[column]),
                 influence=np.zeros(found.influence.shape[0]),
             )
-        return with_columns(found, certainty)
+        return with_columns(found, whole)
 
     def judged_of(self, column: int) -> NDArray[np.bool_]:
         """(n,) rows that count for a system and have a verdict."""
@@ -578,7 +580,8 @@ class Centred:
         size = np.bincount(
             facts.fact[facts.in_scope], minlength=int(facts.fact.max(initial=-1)) + 1
         )
-        # Most facts are predicted once; of the others it is counted how often each system predicts them.
+        # Most facts are predicted once; of the others it is counted how often each system predicts
+        # them.
         rows = np.flatnonzero((size[facts.fact] > 1) & facts.in_scope)
         if rows.size:
             part, several = own[rows], np.zeros(facts.fact.size, dtype=np.bool_)

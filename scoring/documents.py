@@ -67,9 +67,9 @@ class KnownDocuments:
     def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
         """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
 
-        Everything that is predicted of such a target was asked about: if a later submission predicts
-        another relation of a pair, that is known just where readers marked no other, and so the
-        target has no such route.
+        Everything that is predicted of such a target was asked about: if a later submission
+        predicts another relation of a pair, that is known just where readers marked no other, and
+        so the target has no such route.
         `aware` are columns whose teams could know, when they decided, which documents were read:
         what they predict makes nothing eligible for others, and nothing ineligible, since it may
         depend on that.

@@ -276,11 +276,12 @@ class Corrected:
         return replace(found, influence=np.concatenate([found.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
-        """Whether every round of checks that counts could draw whatever all systems predict together
-        in the scope.
+        """Whether every round of checks that counts could draw whatever all systems predict
+        together in the scope.
 
         What a system predicts whose sample was judged after the last round could not be drawn; what
-        only withdrawn ones predict could be where they still took part, or where recall had a weight.
+        only withdrawn ones predict could be where they still took part, or where recall had a
+        weight.
         """
         facts, pool = self.data.facts, self.data.pool
         if facts is None:

@@ -125,9 +125,9 @@ class Floors:
         """Of `own` (u, m), what a right prediction adds to each system's number, and `taken` (m,),
         what a true fact of the pool takes from it.
 
-        A system whose team had seen judgments has probabilities of its own for what it predicts. How
-        that goes together with what the pool makes of the same targets would only make it less, and
-        is left out.
+        A system whose team had seen judgments has probabilities of its own for what it predicts.
+        How that goes together with what the pool makes of the same targets would only make it less,
+        and is left out.
         """
         believed = self._belief(criterion, unit)
         floor = believed.variance(own, taken)

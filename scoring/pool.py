@@ -33,7 +33,8 @@ class Pool:
     predicate: Ids
     """(u,) the stratum of each: of relations the predicate's id"""
     types: NDArray[Any]
-    """(u,) code of the types of subject and object, as the first submission says that predicts it"""
+    """(u,) code of the types of subject and object, as the first submission says that predicts
+    it"""
     subject: Ids
     """(u,) code of the subject's entity within its document: its canonical mention, as that
     submission says"""
@@ -65,8 +66,8 @@ class Pool:
 
     @cached_property
     def member(self) -> Matrix:
-        """(u, m): 1 where the submission predicts the instance: gives it any weight. A stored zero is
-        none.
+        """(u, m): 1 where the submission predicts the instance: gives it any weight. A stored zero
+        is none.
         """
         tables = list(self.p.values())
         like = tables[0]

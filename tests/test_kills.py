@@ -91,7 +91,8 @@ ONE = 4
 )
 def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed: int) -> None:
     kill, rng = KILLS[seed], random.Random(seed)
-    # So narrow an interval takes nearly all that is predicted: there is enough left to be killed in.
+    # So narrow an interval takes nearly all that is predicted: there is enough left to be killed
+    # in.
     travel = make_travel(
         service,
         tmp_path,

@@ -373,8 +373,8 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
 
 
 def let_go(assignment: Assignment) -> bool:
-    """Whether a leased question went back since a team of its worker has come to have a stake in it:
-    they joined one, or theirs submitted something, when they had it in hand.
+    """Whether a leased question went back since a team of its worker has come to have a stake in
+    it: they joined one, or theirs submitted something, when they had it in hand.
     """
     return has_stake(assignment.worker_id, assignment.hit_id) and give_back(assignment)
 

@@ -35,9 +35,9 @@ STAKE = """
             WHERE s.team_id = ANY(%(teams)s) AND w.key = t.content->>'input'
               AND t.content->'texts' ? w.text))
 """
-"""What teams have at stake in a HIT: they pay for one of its questions, predict its target or anything
-in the document that it is, or wrote one of two texts that are compared, be it in a pair of another
-team's private run that they do not predict themselves."""
+"""What teams have at stake in a HIT: they pay for one of its questions, predict its target or
+anything in the document that it is, or wrote one of two texts that are compared, be it in a pair of
+another team's private run that they do not predict themselves."""
 TEAMS = """
     SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
     WHERE w.id = %(worker)s

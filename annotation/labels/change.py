@@ -41,8 +41,8 @@ def _is_open(assignment: Assignment, questions: list[Question]) -> bool:
 
 @transaction.atomic
 def change(assignment: Assignment, raw: dict[str, Any]) -> bool:
-    """Whether this answer stands in the place of the one that was sent; not if that counts by now, or a team of
-    its worker has come to have a stake in it. Raises BadAnswer.
+    """Whether this answer stands in the place of the one that was sent; not if that counts by now,
+    or a team of its worker has come to have a stake in it. Raises BadAnswer.
     """
     row = (
         Assignment.objects.select_for_update(of=("self",))  # before its questions, as in `accept`

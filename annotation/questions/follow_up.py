@@ -1,5 +1,5 @@
-"""Step 5b: asks directly about all that systems predict in annotated documents and that nobody marked
-or judged.
+"""Step 5b: asks directly about all that systems predict in annotated documents and that nobody
+marked or judged.
 
 Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it:
 then everything that was predicted in these documents when it was ordered has a label, and the
@@ -63,7 +63,7 @@ class SweepPlan:
     targets: list[int]
     """What has no label: one question each, unless somebody else asks it first"""
     predictions: int
-    """Relations that systems state of these"""
+    """Relations that systems predict of these"""
     workers: int
     price: Price
 

@@ -219,8 +219,8 @@ def launch_pilot(
 
 
 def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
-    """Questions about pairs that systems predict and nobody was asked about, drawn at random. Raises
-    CannotPilot.
+    """Questions about pairs that systems predict and nobody was asked about, drawn at random.
+    Raises CannotPilot.
     """
     submissions = list(
         Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
@@ -289,8 +289,8 @@ def cost_of_as_many(track: Track) -> Decimal:
 
 
 def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
-    """Pairs that these submissions predict and that no question was ever about, in the order of their
-    numbers.
+    """Pairs that these submissions predict and that no question was ever about, in the order of
+    their numbers.
     """
     rows = fetch(
         "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON"

@@ -37,8 +37,8 @@ def known(platform: str, external_id: str) -> Worker:
 
 
 def worker_of(user: User, platform: str = "pool") -> Worker:
-    """The worker that a user is, made on the first visit; one who is known comes with the subject of
-    the newest message that they have not read, as `unread`.
+    """The worker that a user is, made on the first visit; one who is known comes with the subject
+    of the newest message that they have not read, as `unread`.
     """
     if (met := Worker.objects.filter(user=user).annotate(unread=NEWEST).first()) is not None:
         return met

@@ -2,10 +2,10 @@
 what that leaves to chance.
 
 A team that deletes what it was shown to be wrong and uploads the rest would be scored on its own
-key. So a target that an earlier submission of the team predicts is split by its state at that moment:
-with a judgment it is a certainty unit, and counts for the team alone; without one it is known that
-no route had brought it in, so that each route has the chance that it did so since. That holds for
-every route by itself, for they are independent.
+key. So a target that an earlier submission of the team predicts is split by its state at that
+moment: with a judgment it is a certainty unit, and counts for the team alone; without one it is
+known that no route had brought it in, so that each route has the chance that it did so since. That
+holds for every route by itself, for they are independent.
 
 Documents say more than their single judgments do: from what a team sees marked in one it knows that
 all of it was read. So for a team that could see any judgment of its own, the documents that were
@@ -13,8 +13,8 @@ read by then are no chance, whatever it predicts in them: what is judged there n
 alone, and other targets come in with documents that were read since, or not with documents at all.
 
 Accounts are not people: a run that was tested and predicts of an earlier sample what only somebody
-who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if its
-team had submitted that earlier run itself.
+who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if
+its team had submitted that earlier run itself.
 
 All of these follow from conditioning on the state at that moment, which is right whatever the team
 looked at; what is left to others' judgments is only what the team could know nothing of.
@@ -153,8 +153,8 @@ def _could_know(submission: Submission, documents: Sequence[int], known: Bools) 
     """Those of the documents that were annotated when the team decided, if it could see any
     judgment by then.
 
-    Or what a plan tells of them: a draft that predicts things of one document alone is told how many
-    are judged there.
+    Or what a plan tells of them: a draft that predicts things of one document alone is told how
+    many are judged there.
     """
     when = decided(submission)
     if not documents or not (known.any() or _planned_before(submission, when)):

@@ -2,8 +2,9 @@
 
 It is one only where all predictions of a document get a label, whatever is true: where what is not
 marked is false (closed annotation), or where all that was not marked is asked about (an exhaustive
-follow-up). Of a follow-up that holds for what was predicted when it was ordered: whatever document it
-lies in, since otherwise the documents that were drawn would decide which targets have this route.
+follow-up). Of a follow-up that holds for what was predicted when it was ordered: whatever document
+it lies in, since otherwise the documents that were drawn would decide which targets have this
+route.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class FollowUps:
 
     @cached_property
     def covered(self) -> Bools:
-        """(t,) What one that nobody stopped covers: what its submissions predict, in its documents."""
+        """(t,) What one that nobody stopped covers: what its submissions predict, in its
+        documents."""
         found = np.zeros(self.pool.target_id.size, dtype=np.bool_)
         for row, predicted, documents in zip(
             self.rows, self._predicted, self._documents, strict=True
@@ -52,8 +53,8 @@ class FollowUps:
         asks only about the others, and what is drawn of those later is not asked.
 
         Which follow-up that is depends on the document, drawn from those that each was the first to
-        cover, and on when the target was first predicted: none before that asked about it. `but` are
-        documents that are left out.
+        cover, and on when the target was first predicted: none before that asked about it. `but`
+        are documents that are left out.
         """
         known = set(but)
         total, n = np.zeros(self.pool.target_id.size), 0

@@ -36,8 +36,8 @@ def keep(batch: SampleBatch, own: Floats) -> None:
 
 def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[int, Floats]:
     """Column -> (t,) below which number a target of the pool is in the submission's own sample and
-    judged by now (or given up); 0 for what it does not predict. Submissions of which nothing was kept
-    have no entry.
+    judged by now (or given up); 0 for what it does not predict. Submissions of which nothing was
+    kept have no entry.
 
     `waiting` are drawn targets without a judgment. As with all thresholds, of an open batch counts
     what is answered in the order of u/π.

@@ -18,8 +18,8 @@ The texts that were judged are not part of this release. Their licence is in rel
 TABLES = {
     "systems": "the runs; what was withdrawn has no name, and is here since draws rest on it",
     "targets": "what people are asked about, where it lies, and by which chances it came in",
-    "instances": "what the runs state, with the model's guess, and the fact that it is for recall",
-    "predictions": "which run states what, its confidence, and its probability to be drawn",
+    "instances": "what the runs predict, with the model's guess, and the fact that it is for recall",
+    "predictions": "which run predicts what, its confidence, and its probability to be drawn",
     "labels": "what holds of everything that was judged, under each criterion: 1, 0, or unknown",
     "slices": "the parts of the pool that have numbers of their own; instances name theirs",
     "draws": "the history of π: what each batch set for each target, and what it drew",

@@ -58,8 +58,8 @@ def make_distributions(submission: Submission) -> None:
 
 
 def distribute_anew(submissions: Sequence[int]) -> None:
-    """Nothing; the normalisers and the tally of submissions that predict more than before are those of
-    all that they predict now. What was drawn of them stays, with its chances; only their own
+    """Nothing; the normalisers and the tally of submissions that predict more than before are those
+    of all that they predict now. What was drawn of them stays, with its chances; only their own
     thresholds go, a number a target that they predicted before.
     """
     rows = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")

@@ -100,10 +100,10 @@ class Lesson:
     """What the model is told of a pool, the same for every criterion: made once, and only if there
     are labels enough to learn from.
 
-    What a system predicts of targets that its team had `seen` teaches nothing: a judgment that it was
-    shown to be wrong and left out would predict itself, and every estimate would believe that what
-    it predicts is right. What a run predicts that seems to be made from others' answers teaches nothing
-    at all.
+    What a system predicts of targets that its team had `seen` teaches nothing: a judgment that it
+    was shown to be wrong and left out would predict itself, and every estimate would believe that
+    what it predicts is right. What a run predicts that seems to be made from others' answers
+    teaches nothing at all.
     """
 
     pool: Pool

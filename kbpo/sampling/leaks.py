@@ -147,8 +147,8 @@ class _Judged:
         return cls(track, pool, decided(submission), hidden, unseen, frozenset(found))
 
     def against(self, column: int) -> ShareTest:
-        """Return the test against what was drawn of all that an earlier run predicts: its team could
-        see that.
+        """Return the test against what was drawn of all that an earlier run predicts: its team
+        could see that.
         """
         states = self._predicted(column)
         both = self._count(states & self._predicted(-1))

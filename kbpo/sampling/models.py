@@ -369,8 +369,8 @@ class DocumentSample(models.Model):
 
 
 class Sweep(models.Model):
-    """An order to ask directly about all that systems predict in annotated documents and that nobody
-    marked or judged.
+    """An order to ask directly about all that systems predict in annotated documents and that
+    nobody marked or judged.
 
     Once it is settled, everything that `submissions` state within the scope of `documents` has a
     label, whatever is true: these labels are a sample then, as the documents are. What other

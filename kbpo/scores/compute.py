@@ -1,5 +1,5 @@
-"""Step 2a: what a submission predicts is scored by the metrics of its kind of track, some of it at a
-time; what is stored is never computed again.
+"""Step 2a: what a submission predicts is scored by the metrics of its kind of track, some of it at
+a time; what is stored is never computed again.
 """
 
 from __future__ import annotations

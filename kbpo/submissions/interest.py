@@ -13,10 +13,10 @@ def has_stake(user: User, *, target: str = "target") -> Q:
     """Return the condition under which a team of this person, be it one that they left, predicts
     something about a row's target.
 
-    About a whole document: where the team predicts anything in it. About two texts that are compared:
-    where it wrote one of them, be it in a pair of another team's private run. Rows refer to their
-    target by `target`. A submission counts as soon as it is read, confirmed or not, and once it is
-    withdrawn too: it may come back.
+    About a whole document: where the team predicts anything in it. About two texts that are
+    compared: where it wrote one of them, be it in a pair of another team's private run. Rows refer
+    to their target by `target`. A submission counts as soon as it is read, confirmed or not, and
+    once it is withdrawn too: it may come back.
     """
     teams = Team.objects.filter(Q(members=user) | Q(former=user)).values("pk")
     predicted = Prediction.objects.filter(submission__team__in=teams)

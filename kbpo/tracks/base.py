@@ -413,8 +413,9 @@ class Track(ABC):
     """criterion -> what people, and things, differed by in other studies (σ_a², σ_f²): plans begin
     with it"""
     opposes: ClassVar[bool] = False
-    """Whether a target is predicted by two systems, and what is good for one is bad for the other: then
-    nothing is guessed of it, and a system that joins brings others more predictions (`joined`)"""
+    """Whether a target is predicted by two systems, and what is good for one is bad for the other:
+    then nothing is guessed of it, and a system that joins brings others more predictions
+    (`joined`)"""
     published: ClassVar[tuple[str, ...]] = ()
     """Which of the published estimators (simple, joint) stand beside the default one"""
 
@@ -504,8 +505,8 @@ class Track(ABC):
         """
 
     def joined(self, submission_id: int) -> list[int]:
-        """The submissions that predict more now, since this one is about to be sampled; itself may be
-        among them.
+        """The submissions that predict more now, since this one is about to be sampled; itself may
+        be among them.
         """
         return []
 

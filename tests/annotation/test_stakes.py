@@ -51,7 +51,8 @@ def state(submission: Submission, target: Target) -> None:
 
 @pytest.fixture
 def teams(track: Track, targets: list[Target]) -> tuple[Submission, Submission]:
-    """Ours pays for the questions about two targets, theirs for four; ours predicts one of these."""
+    """Ours pays for the questions about two targets, theirs for four; ours predicts one of
+    these."""
     ours = make_submission(track, targets[:2], "Ours")
     theirs = make_submission(track, targets[2:], "Theirs")
     state(ours, targets[2])

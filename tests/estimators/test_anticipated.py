@@ -79,8 +79,8 @@ def test_for_what_a_system_predicts_alone_it_is_the_floor_of_precision():
 
 
 def test_errors_of_a_target_add_up_whatever_their_sign():
-    """One predicts a, another b, of one pair: if a is right, b is wrong, and the recall of the first
-    is off by both.
+    """One predicts a, another b, of one pair: if a is right, b is wrong, and the recall of the
+    first is off by both.
     """
     one = belief([0, 0], [0.5], 1.0, [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]).variance(
         sparse.csr_array([[1.0], [0.0]]), [0.5]
@@ -110,7 +110,8 @@ def test_a_lucky_sample_does_not_make_recall_certain():
     floored = with_anticipated(
         found, np.vstack([members[:3], [[0]]]), half, guesses, [1, 1], np.full(2, 0.98)
     ).recall
-    # r = 1: of what the system predicts nothing is uncertain about recall but what only others predict.
+    # r = 1: of what the system predicts nothing is uncertain about recall but what only others
+    # predict.
     assert floored.anticipated[0] == pytest.approx(0.75 * 0.25 / 9)
     low, high = floored.confidence_interval(0.8, method="wilson")
     assert low[0] < 0.95 and high[0] == 1

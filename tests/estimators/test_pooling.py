@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from estimators import pooling
 
 NAN = float("nan")
-# Chaganty 2018, figure 3.2: instances 1 to 6 with the relations that they predict; systems A, B and C
-# of a team each.
+# Chaganty 2018, figure 3.2: instances 1 to 6 with the relations that they predict; systems A, B and
+# C of a team each.
 RELATION = np.array([1, 2, 3, 2, 3, 4])
 LABEL = np.array([1, 1, 1, 1, 0, 1])
 HUMAN = np.array([1, 1, 1, 0, 0, 0])

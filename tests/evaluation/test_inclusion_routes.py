@@ -45,8 +45,8 @@ class World:
     """The swept documents are a second inclusion route"""
 
     def happen(self, rng: np.random.Generator) -> tuple[Data, Array]:
-        """What the service would have read then, and the truth, of a system that predicts all and of
-        an early one.
+        """What the service would have read then, and the truth, of a system that predicts all and
+        of an early one.
         """
         kind, of = rng.integers(0, 2, N), np.arange(N) % DOCUMENTS
         true, u, predicted = (

@@ -102,7 +102,7 @@ STATES = [
 
 @pytest.fixture
 def known(toy: Toy) -> tuple[World, list[Submission]]:
-    """Everything that two systems state is judged, and every document read."""
+    """Everything that two systems predict is judged, and every document read."""
     world = World(toy, n_documents=8)
     first: dict[Fact, bool] = {}
     for one in world.instances:  # a fact holds wherever it is predicted

@@ -94,8 +94,8 @@ def happen(
 
 
 def test_all_predictions_about_a_pair_have_one_probability() -> None:
-    """What is not known of another prediction about a pair, which the run does not predict, does not
-    matter to it.
+    """What is not known of another prediction about a pair, which the run does not predict, does
+    not matter to it.
     """
     rng: Any = np.random.default_rng(7)
     data, truth = happen(rng, 0.5, 1.0, 0.6, rows=2)

@@ -39,8 +39,8 @@ def sure(one: Instance) -> float:
 
 @pytest.fixture
 def whole(world: World) -> Submission:
-    """A system that predicts everything, all of it judged; documents of two years, and one without a
-    date.
+    """A system that predicts everything, all of it judged; documents of two years, and one without
+    a date.
     """
     row = world.system("whole", lambda one: True, confidence=sure)
     world.answer(world.sample(row))

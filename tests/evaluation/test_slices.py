@@ -211,8 +211,8 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
 
 
 def test_a_slice_that_happened_to_be_judged_whole_is_known(world: World) -> None:
-    """Nothing of it is left to chance, with whatever probability it was asked: no interval from 0 to
-    50 beside one claim of which one is judged.
+    """Nothing of it is left to chance, with whatever probability it was asked: no interval from 0
+    to 50 beside one claim of which one is judged.
     """
     world.answer(world.sample(world.system("whole", lambda one: True)))
     data, rng = read_data(world.track), np.random.default_rng(7)

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> None:
-    """Its second run knows which documents were read: in them what it predicts is known, elsewhere it
-    must be drawn.
+    """Its second run knows which documents were read: in them what it predicts is known, elsewhere
+    it must be drawn.
     """
     swept.follow_up()
     world = swept.world

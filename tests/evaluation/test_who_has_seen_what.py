@@ -214,8 +214,8 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
 
 
 def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) -> None:
-    """Of a target that nobody on the closed track predicts: only that its judgment is public makes it
-    known.
+    """Of a target that nobody on the closed track predicts: only that its judgment is public makes
+    it known.
     """
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", range(100)))

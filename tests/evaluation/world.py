@@ -140,7 +140,8 @@ class World:
         team: str = "Patterns",
         confidence: Callable[[Instance], float | None] = lambda one: None,
     ) -> Submission:
-        """A submission that is being judged and predicts the instances for which `predicts` holds."""
+        """A submission that is being judged and predicts the instances for which `predicts`
+        holds."""
         row = Submission.objects.create(
             track=self.track,
             team=self.toy.teams[team],
@@ -205,8 +206,8 @@ class World:
     def answer(
         self, targets: Sequence[Target], *, source: str = "crowd", hours_ago: float = 0
     ) -> None:
-        """Labels of targets that say the truth of everything predicted of them, and that every name is
-        its own.
+        """Labels of targets that say the truth of everything predicted of them, and that every name
+        is its own.
         """
         spans = [
             (one.document_id, span)

@@ -57,7 +57,8 @@ def model(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Relation:
-    """What a system may predict: unique by its key, which names its document, sentence and predicate."""
+    """What a system may predict: unique by its key, which names its document, sentence and
+    predicate."""
 
     key: str
     document: int

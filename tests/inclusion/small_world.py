@@ -249,7 +249,8 @@ class Play:
         assert known <= self.labelled()
 
     def follow_up(self) -> None:
-        """Everything that is predicted in the documents read so far and has no label is asked about, and answered."""
+        """Everything that is predicted in the documents read so far and has no label is asked
+        about, and answered."""
         world, when, known = self.world, self.later(), self.labelled()
         row = Sweep.objects.create(
             track=world.track, workers=3, price=Decimal(0), reward=Decimal(0), seconds=1, ordered_at=when,

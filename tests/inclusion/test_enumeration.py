@@ -1,9 +1,9 @@
 """Every probability is the frequency with which things happen, and every estimate is right on average: all that may
 happen in some small worlds is played out through the database.
 
-What is checked of each system and each target that it predicts: the mean of 1/π over the outcomes in which the target
-counts is one, for a team that saw judgments given all that it saw. Then the mean of every sum Σ a (f − g)/π is that of
-the whole, whatever f is.
+What is checked of each system and each target that it predicts: the mean of 1/π over the outcomes
+in which the target counts is one, for a team that saw judgments given all that it saw. Then the
+mean of every sum Σ a (f − g)/π is that of the whole, whatever f is.
 """
 
 from __future__ import annotations
@@ -171,8 +171,9 @@ STORIES = {
     "documents in which what is not marked is false": Story(3, by_documents),
     "an exhaustive follow-up": Story(3, by_follow_up),
     "a second run by thresholds": Story(2, again_by_thresholds),
-    # How much of its draws a second run spends on what others predict depends on what its team saw, and
-    # so on where the draws of others fell: of n draws that is of the order of 1/n. Here n is one.
+    # How much of its draws a second run spends on what others predict depends on what its team saw,
+    # and so on where the draws of others fell: of n draws that is of the order of 1/n. Here n is
+    # one.
     "a second run by draws": Story(2, again_by_draws, off=0.02),
     "a run made from another team's answers, by thresholds": Story(2, leaked_by_thresholds),
     "a run made from another team's answers, by draws": Story(2, leaked_by_draws),

@@ -56,8 +56,8 @@ class Known:
 
 
 def play(fate: Fate, target: Target, rates: tuple[float, float]) -> tuple[str, bool]:
-    """What a team that predicted the target could see when the second sample began (judged, unjudged,
-    or that its document was read), and whether the target counts at the end.
+    """What a team that predicted the target could see when the second sample began (judged,
+    unjudged, or that its document was read), and whether the target counts at the end.
     """
     rho, follow_up = rates
     u = fate.number([target.first, target.second, target.third])

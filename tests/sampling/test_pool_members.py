@@ -1,5 +1,5 @@
-"""Who predicts an instance: whoever gives it weight under any distribution, and nobody by a zero that
-is stored.
+"""Who predicts an instance: whoever gives it weight under any distribution, and nobody by a zero
+that is stored.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def relation(
 
 @pytest.fixture
 def kb(toy: Any) -> list[str]:
-    """Five relations: Mara is one entity of two documents and has three facts, one of them predicted
-    twice.
+    """Five relations: Mara is one entity of two documents and has three facts, one of them
+    predicted twice.
     """
     return [
         "toy_run",

@@ -290,8 +290,8 @@ def test_a_new_label_shows_at_once(row: Submission, world: World) -> None:
 def test_what_readers_found_is_told_once_the_track_closes(
     world: World, row: Submission, toy: Toy
 ) -> None:
-    """A small run misses what the other predicts, and what nobody does; while the track is open that
-    would be an answer key.
+    """A small run misses what the other predicts, and what nobody does; while the track is open
+    that would be an answer key.
     """
     read = world.documents[:2]
     row.predictions.filter(instance__document__in=[one.pk for one in read]).exclude(

@@ -24,8 +24,8 @@ BLOCK = 2**16
 
 @dataclass(frozen=True)
 class Part:
-    """Predictions that both systems predict, or only one, and the share of them that is right (None:
-    nothing is judged, or what is counts for each system in another way).
+    """Predictions that both systems predict, or only one, and the share of them that is right
+    (None: nothing is judged, or what is counts for each system in another way).
     """
 
     n: int
@@ -37,12 +37,12 @@ class Part:
 
 def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, Any]]:
     """For all pairs of scored systems: [n, share, low, high, judgments] of what both predict,
-    and of what each of them predicts and the other does not, under "first|second" and in this order:
-    both, first, second.
+    and of what each of them predicts and the other does not, under "first|second" and in this
+    order: both, first, second.
 
-    Every prediction counts the same. What both predict may be right for one and wrong for the other,
-    which links its names differently: then it counts half. What a team had seen when it confirmed
-    counts in its own way, so of what it shares with others no share is told.
+    Every prediction counts the same. What both predict may be right for one and wrong for the
+    other, which links its names differently: then it counts half. What a team had seen when it
+    confirmed counts in its own way, so of what it shares with others no share is told.
     """
     columns = [at for at, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:

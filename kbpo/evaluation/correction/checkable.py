@@ -64,8 +64,8 @@ def _unanswered(arranged: Centred) -> Bools:
 
 
 def _of_everybodys_recall(arranged: Centred) -> Floats:
-    """(n,) weight over inclusion probability under the number of true facts that all systems predict
-    together, withdrawn ones too: every recall rests on it. 0 where a track has no recall.
+    """(n,) weight over inclusion probability under the number of true facts that all systems
+    predict together, withdrawn ones too: every recall rests on it. 0 where a track has no recall.
     """
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)

@@ -179,9 +179,9 @@ def _relations(data: Data, row: Ids, marked: Ids, predicted: Ids) -> tuple[Ids, 
     `predicted` is a row that predicts each of these, -1 if none does.
 
     They are one relation if they are of one fact, or of one predicate and the same names. A name of
-    what is predicted is the link that the first submission that predicts it claims, else the text of its
-    canonical mention; of what people found it is what they linked it to, if they linked both ends:
-    without that, and if nobody predicts it, it is a relation of its own.
+    what is predicted is the link that the first submission that predicts it claims, else the text
+    of its canonical mention; of what people found it is what they linked it to, if they linked both
+    ends: without that, and if nobody predicts it, it is a relation of its own.
     """
     facts = data.facts
     assert facts is not None

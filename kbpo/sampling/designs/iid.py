@@ -171,8 +171,8 @@ def existing_draws(submission: Submission, *, of_others: bool = True) -> dict[st
     """What is known already: labelled draws of the guaranteed distribution, P and overlap with this
     one last. Without those `of_others`: nothing.
 
-    Draws whose labels the team could see when it confirmed are no sample of what it predicts: they do
-    not count.
+    Draws whose labels the team could see when it confirmed are no sample of what it predicts: they
+    do not count.
     """
     track, kind = submission.track, submission.track.distribution
     drawn = Sample.objects.all() if of_others else Sample.objects.none()

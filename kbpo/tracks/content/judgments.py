@@ -115,7 +115,8 @@ def import_judgments(
 
 
 def _first_error(report: Report) -> str:
-    """Why a file of judgments cannot be taken: its first error, or that no line of it says anything."""
+    """Why a file of judgments cannot be taken: its first error, or that no line of it says
+    anything."""
     first = next((one for one in report if one.severity == "error"), None)
     if first is None:
         return "The file holds no judgment: no line of it has a value."
@@ -164,8 +165,8 @@ def text_kind(track: Track) -> ContentTrack:
 def _outputs(
     track: Track, *, by_number: bool = True, public: bool = False
 ) -> dict[str, dict[str, int]]:
-    """System -> input -> the target that it predicts for it. A system goes by its name where only one
-    has it, else by its name and number; in files also by its number alone.
+    """System -> input -> the target that it predicts for it. A system goes by its name where only
+    one has it, else by its name and number; in files also by its number alone.
     """
     submissions = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
     submissions = submissions.only("name", "is_anonymous")

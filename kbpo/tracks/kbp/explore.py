@@ -73,8 +73,8 @@ def verdicts(submission: int, *, public: bool, targets: Collection[int] | None =
 
     The judgments of a closed track are public, those that another track has on the same corpus are
     not: of a target that both asked about, only what is public says what is right. What is said of a
-    mention counts for all that is predicted of it in its document: where `targets` are asked for, all
-    of their documents is read.
+    mention counts for all that is predicted of it in its document: where `targets` are asked for,
+    all of their documents is read.
     """
     known, documents = PUBLIC if public else "", list[int]()
     if targets is not None:

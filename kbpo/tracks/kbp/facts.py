@@ -139,8 +139,8 @@ def _number(span: Span) -> int:
 
 
 def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list[int]) -> Facts:
-    """The facts of instances that the systems predict and of documents that were annotated whole, and
-    who predicts them.
+    """The facts of instances that the systems predict and of documents that were annotated whole,
+    and who predicts them.
     """
     state = state_of(systems)
     predicted = kept(
@@ -239,8 +239,8 @@ def _of_each_instance(systems: list[int], reach: int) -> Arrays:
 
 
 def _stating(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
-    """(n, m) whether each submission predicts the fact of each row in the scope; `entries` (n, m) is
-    what it predicts.
+    """(n, m) whether each submission predicts the fact of each row in the scope; `entries` (n, m)
+    is what it predicts.
     """
     rows = np.repeat(np.arange(fact.size), np.diff(entries.indptr))
     inside = near[rows]
@@ -312,7 +312,8 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
 def _missed(
     marks: set[Mark], inside: _Mentioned, number: dict[str, int], place: Ids, n: int
 ) -> Ids:
-    """How many marks of each annotated document no submission predicts at the very same mentions."""
+    """How many marks of each annotated document no submission predicts at the very same
+    mentions."""
     columns = (inside.document, inside.predicate, inside.subject, inside.object)
     predicted = set(zip(*(column.tolist() for column in columns), strict=True))
     left = [

@@ -95,7 +95,8 @@ def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) 
 
 
 def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> list[JudgedRow]:
-    """As `rows_of`, of predictions that were read with their instances, documents and predicates."""
+    """As `rows_of`, of predictions that were read with their instances, documents and
+    predicates."""
     facts = [_fact_of(prediction.instance) for prediction in predictions]
     documents = [prediction.instance.document for prediction in predictions]
     world = _World(

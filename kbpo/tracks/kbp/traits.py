@@ -1,7 +1,7 @@
 """Reads what scores of relations are cut by: predicate, type, entity, sentence, document and date.
 
-As everywhere in the pool, an instance is what the first submission that predicts it says: a slice is
-the same set of instances for every system, so that systems can be compared in it.
+As everywhere in the pool, an instance is what the first submission that predicts it says: a slice
+is the same set of instances for every system, so that systems can be compared in it.
 """
 
 from __future__ import annotations

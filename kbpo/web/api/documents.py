@@ -1,4 +1,4 @@
-"""One document of a track over the API: its text, the names in it, what systems state of it."""
+"""One document of a track over the API: its text, the names in it, what systems predict of it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kbpo.web.research.explore import missed_record
 
 
 class DocumentDetail(APIView):
-    """A document with its mentions, what the runs that you may see state of it, and what its readers
-    found: each with the runs that predict it. Before a track is closed these are your own, and what
-    was read is not told.
+    """A document with its mentions, what the runs that you may see state of it, and what its
+    readers found: each with the runs that predict it. Before a track is closed these are your own,
+    and what was read is not told.
     """
 
     permission_classes = [AllowAny]

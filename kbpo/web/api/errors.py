@@ -58,7 +58,8 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _sentences(told: Any) -> Iterator[str]:
-    """What is wrong with a field, or with any part of one that holds others, without their places."""
+    """What is wrong with a field, or with any part of one that holds others, without their
+    places."""
     if isinstance(told, dict):
         told = list(told.values())
     if isinstance(told, list | tuple):

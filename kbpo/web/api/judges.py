@@ -152,8 +152,8 @@ class Switch(APIView):
 
 
 class Unscored(APIView):
-    """What a judge has not scored yet, in pages: its id and what is to be judged, never who predicts
-    it. For programs of admins.
+    """What a judge has not scored yet, in pages: its id and what is to be judged, never who
+    predicts it. For programs of admins.
     """
 
     permission_classes = [IsAdminUser]

@@ -333,7 +333,8 @@ class SubmissionDetail(APIView):
 
     @extend_schema(operation_id="delete_submission", responses={204: None, **declined(409)})
     def delete(self, request: Request, pk: int) -> Response:
-        """Delete a refused upload or a discarded draft, with its file. A run is withdrawn instead."""
+        """Delete a refused upload or a discarded draft, with its file. A run is withdrawn
+        instead."""
         row = find(request, pk)
         if not delete(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")

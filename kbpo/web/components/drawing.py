@@ -179,8 +179,8 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
 
 
 def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = "") -> str:
-    """A number that is no share, as an agreement or a ratio, with its interval; clipped to its axis,
-    and said as it is written: “0.76”.
+    """A number that is no share, as an agreement or a ratio, with its interval; clipped to its
+    axis, and said as it is written: “0.76”.
     """
     said = coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
     if is_known(interval.low80) and is_known(interval.high80):

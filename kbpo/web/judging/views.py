@@ -292,8 +292,8 @@ def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> Htt
     if outcome is Outcome.LATE:
         messages.info(request, LATE)
     elif outcome is Outcome.LOST:
-        lease_ended = assignment.returned_by == Assignment.ReturnedBy.LEASE
-        messages.info(request, UNPAID if lease_ended else _why_lost(assignment))
+        why = _why_lost(assignment)
+        messages.info(request, UNPAID if why == LOST else why)
     return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
 
 

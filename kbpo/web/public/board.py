@@ -299,8 +299,8 @@ def _helper(asked: str, track: Track) -> str:
 
 
 def _told_one(shown: Board, helped: str) -> str:
-    """The same as this board tells it: all where one is not told by itself, since of another criterion,
-    or another day, others go best with people.
+    """The same as this board tells it: all where one is not told by itself, since of another
+    criterion, or another day, others go best with people.
     """
     each = _each(shown)
     if helped == BEST:

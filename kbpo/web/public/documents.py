@@ -1,5 +1,5 @@
-"""The corpus of a track: every document with the names in it, what systems state of it, what readers
-found, and who found what; as far as whoever asks may see.
+"""The corpus of a track: every document with the names in it, what systems predict of it, what
+readers found, and who found what; as far as whoever asks may see.
 """
 
 from __future__ import annotations

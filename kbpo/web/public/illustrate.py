@@ -211,7 +211,7 @@ def draw_totals() -> Figure:
         ),
         "Forty documents; ten were read. A number says how many true facts of a document no system"
         f" predicts: on average {nobody.mean():.1f}, so about {parts['nobody']} in all forty. How"
-        f" many true facts the systems state is estimated from {asked.size} judgments, wherever in"
+        f" many true facts the systems predict is estimated from {asked.size} judgments, wherever in"
         f" the corpus they lie. {told}, {sketch.percent(parts['own'] / sum(parts.values()))}; in"
         f" truth {sketch.percent(n_own / document.size)}. The 80{NBSP}% interval is"
         f" {sketch.width(found.recall)} points wide. From the ten documents alone it would be"

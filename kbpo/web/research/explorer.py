@@ -2,8 +2,8 @@
 other choice would show.
 
 A list is either *bounded* (what is judged, or found by its text: some thousands, held as arrays) or
-*whole* (everything that a run of perhaps a million predicts: pages are read off an index, counts off
-the tally that was made when the file was read). No request reads a whole run.
+*whole* (everything that a run of perhaps a million predicts: pages are read off an index, counts
+off the tally that was made when the file was read). No request reads a whole run.
 """
 
 from __future__ import annotations

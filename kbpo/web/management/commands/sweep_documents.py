@@ -1,5 +1,5 @@
-"""Has people asked about all that systems predict in read documents and nobody marked; first it shows
-the price.
+"""Has people asked about all that systems predict in read documents and nobody marked; first it
+shows the price.
 """
 
 from __future__ import annotations
