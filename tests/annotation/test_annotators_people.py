@@ -228,6 +228,8 @@ def test_an_appeal_against_refused_pay_may_fail(
     assert (
         answer.status == "rejected" and Audit.objects.filter(what="uphold rejection").count() == 1
     )
+    own = text_of(ada.get(f"/annotate/answers/{answer.pk}/"))
+    assert "$0.00, rejected" in own and "$0.05" not in own
     assert "it stays as it is" in text_of(ada.get("/annotate/"))
 
 

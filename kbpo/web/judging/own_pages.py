@@ -45,6 +45,7 @@ STATES = {
     "failed": "could not be read",
     "returned": "came too late to count, and is paid",
 }
+UNPAID = ("failed", "rejected")
 A_PAGE = 50
 
 
@@ -131,9 +132,9 @@ def _told(rows: Any) -> list[dict[str, Any]]:
             "pk": row.pk,
             "about": interface_title(row.hit.questions.all()[0]),
             "sent": row.submitted_at,
-            "reward": row.earned,
+            "reward": ZERO if row.status in UNPAID else row.earned,
             "state": _state(row),
-            "reason": row.reason if row.status in ("failed", "rejected") else "",
+            "reason": row.reason if row.status in UNPAID else "",
             "change": reverse("annotate_change", args=[row.token]) if can_change(row) else "",
             "changed": max((each.changed_at for each in row.earlier.all()), default=None),
         }
