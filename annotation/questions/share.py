@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.contrib.postgres.aggregates import BoolOr
+from django.db.models import Exists, OuterRef, Q
+
 from annotation.models import Question
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
@@ -28,7 +31,11 @@ def shared(submission: Submission) -> Shared:
     """
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
-    own = asked.filter(**submission.purpose.at("payer")).values_list("target", flat=True).distinct()
-    others = asked.exclude(target__in=own).values("target").distinct().count()
-    elsewhere = Sample.objects.exclude(batch__submission=submission).filter(target__in=own)
-    return Shared(own.count(), others, elsewhere.values("target").distinct().count())
+    elsewhere = Sample.objects.exclude(batch__submission=submission)
+    of_target = asked.values("target").annotate(
+        own=BoolOr(Q(**submission.purpose.at("payer"))),
+        lent=Exists(elsewhere.filter(target=OuterRef("target"))),
+    )
+    found = list(of_target.values_list("own", "lent"))
+    own = [lent for is_own, lent in found if is_own]
+    return Shared(own=len(own), others=len(found) - len(own), lent=sum(own))

@@ -6,13 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
 from kbpo.accounts.models import Team, User
+from kbpo.sampling import distribution
 from kbpo.web.moment import at_one_moment
-from kbpo.web.research import runs
+from kbpo.web.research import order, runs
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,3 +62,24 @@ def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(
     client.force_login(rosa)
     assert client.get("/runs/").status_code == 200
     assert levels == ["repeatable read"]
+
+
+@pytest.mark.parametrize("page", ["", "live/"])
+def test_what_a_page_may_have_to_write_is_written_before_its_moment(
+    toy: Toy, client: Client, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """Two readers of a scored run both asked what more would take: one of them got an error."""
+    with transaction.atomic():
+        world = Replay.of(toy, 60, 0.5)
+        row = world.judge(world.upload("Patterns", range(60)))
+        distribution.tick()
+    inside, refresh = [], order.refresh
+
+    def noted(*args: Any) -> Any:
+        inside.append(connection.in_atomic_block)
+        return refresh(*args)
+
+    monkeypatch.setattr(order, "refresh", noted)
+    client.force_login(toy.users["Rosa"])
+    assert client.get(f"/submissions/{row.pk}/{page}").status_code == 200
+    assert inside == [False]

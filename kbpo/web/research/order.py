@@ -26,9 +26,9 @@ from kbpo.web.components.figures import count_text, half_width_text, money_text
 from kbpo.web.research.quote import Quote, quotes
 
 
-def more(submission: Submission, extent: Extent) -> dict[str, Any] | None:
-    """What can be ordered for a submission that is judged, or being judged, for its page; None
-    where nothing can.
+def renewed(submission: Submission) -> Further | None:
+    """What more would take, of a submission that is judged or being judged, reckoned anew where it
+    is stale; None where nothing can be ordered.
     """
     if (
         submission.status not in ORDERABLE
@@ -36,7 +36,11 @@ def more(submission: Submission, extent: Extent) -> dict[str, Any] | None:
         or submission.sampled_at is None
     ):
         return None
-    further = refresh(submission)
+    return refresh(submission)
+
+
+def more(submission: Submission, extent: Extent, further: Further) -> dict[str, Any]:
+    """What can be ordered for a submission, for its page."""
     judging = submission.status == "judging"
     told: dict[str, Any] = {
         "now": submission.target_half_width if judging else _rounded(extent.half_width),

@@ -30,6 +30,7 @@ from kbpo.money.spend import balance
 from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import in_words
+from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
@@ -40,7 +41,7 @@ from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
 from kbpo.web.research.history import about
 from kbpo.web.research.judged import describe, may_see, verdicts
-from kbpo.web.research.order import more
+from kbpo.web.research.order import more, renewed
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
@@ -86,28 +87,48 @@ def is_own(request: HttpRequest, submission: Submission) -> bool:
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)
 
 
-@at_one_moment
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One submission. Its own team sees everything, others its scores."""
+    return _whole(request, pk, _further(request, pk))
+
+
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of the page that changes, for polling."""
+    return _moving(request, pk, _further(request, pk))
+
+
+def _further(request: HttpRequest, pk: int) -> Further | None:
+    """What more would take, for its own team. It is asked before the page is read at one moment:
+    it may have to be written, and others write it too.
+    """
+    if not request.user.is_authenticated:
+        return None
+    row = Submission.objects.select_related("track").filter(pk=pk, deleted_at=None).first()
+    return renewed(row) if row is not None and is_own(request, row) else None
+
+
+@at_one_moment
+def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     submission = find(request, pk)
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
     latest, address = Latest.of(submission), reverse("submission", args=[pk])
     slices = by_slice(latest, request.GET.get("by", ""), own=own, address=address)
-    told = context(request, latest, own) | about(request, latest) | {"slices": slices}
+    told = context(request, latest, own, further) | about(request, latest) | {"slices": slices}
     return render(request, "submission.html", told)
 
 
 @at_one_moment
-def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of the page that changes, for polling."""
+def _moving(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
     submission = find(request, pk)
-    told = context(request, Latest.of(submission), is_own(request, submission))
+    told = context(request, Latest.of(submission), is_own(request, submission), further)
     return render(request, "submission_live.html", told)
 
 
-def context(request: HttpRequest, latest: Latest, own: bool) -> dict[str, Any]:
+def context(
+    request: HttpRequest, latest: Latest, own: bool, further: Further | None
+) -> dict[str, Any]:
     """What the part of the page that changes tells; more to its own team."""
     submission = latest.submission
     seen = may_see(request.user, submission)
@@ -142,7 +163,7 @@ def context(request: HttpRequest, latest: Latest, own: bool) -> dict[str, Any]:
         }
         found["n_turned"] = len(flips_of(submission))
         found["seen_samples"] = samples_seen(submission)
-        found |= {"more": more(submission, sample)}
+        found["more"] = None if further is None else more(submission, sample, further)
     if seen:
         said = verdicts(submission, public=not own)
         ids, right = said.prediction, said.value
