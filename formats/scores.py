@@ -1,7 +1,7 @@
 """Scores of outputs by a metric or a judge: a table or JSON Lines, checked against the outputs that exist."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
@@ -12,6 +12,8 @@ OPTIONAL = ("system", "metric", "version", "prompt")
 
 Outputs = Mapping[str, Collection[str]]
 """The inputs for which each system has an output."""
+Judge = tuple[str, str, str]
+"""A metric, its version and its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,22 @@ def read_scores(
     metric: str | None = None,
     is_complete: bool = True,
     needed: Collection[str] | None = None,
+    before: Callable[[Judge], Outputs] = lambda judge: {},
 ) -> Iterator[ScoreRecord]:
     """The usable scores in the order of their lines; all else is in the report.
 
     `system` and `metric` stand in for columns that the file does not have. A metric corrects human
     judgments only if it is known for **all** outputs of a system: with `is_complete`, a metric that
-    leaves out outputs, or all systems but one, is an error that is told at the end (of the systems
-    `needed`, if they are named). Nothing of such a file should be stored, so look at `report.errors`
-    once the iterator is exhausted.
+    leaves out outputs, or all systems but one, is an error that is told at the end: outputs of the
+    systems `needed` (left out: of all) and of those that the file names, but for what a judge had
+    scored `before`. Nothing of such a file should be stored, so look at `report.errors` once the
+    iterator is exhausted.
     """
     required = [*REQUIRED]
     required += ["system"] if system is None and len(outputs) != 1 else []
     required += ["metric"] if metric is None else []
     only = system if system is not None else next(iter(outputs), "")
-    seen: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
+    seen: dict[Judge, dict[str, dict[str, int]]] = {}
     is_any, elsewhere = False, 0
     for row in read_rows(lines, required, OPTIONAL, report):
         is_any = True
@@ -73,9 +77,10 @@ def read_scores(
     if not seen:
         _nothing(is_any, elsewhere, report)
     elif is_complete:
-        for (name, _, _), systems in seen.items():
-            wanted = list(outputs if needed is None else needed) if system is None else [system]
-            _check_coverage(name, systems, outputs, wanted, report)
+        wanted = list(outputs if needed is None else needed) if system is None else [system]
+        for judge, systems in seen.items():
+            asked = [*wanted, *(name for name in systems if name not in wanted)]
+            _check_coverage(judge[0], systems, before(judge), outputs, asked, report)
 
 
 def read_scores_by_id(
@@ -167,13 +172,15 @@ def _label(value: object) -> str | None:
 
 def _check_coverage(
     metric: str,
-    systems: Mapping[str, Collection[str]],
+    systems: Outputs,
+    before: Outputs,
     outputs: Outputs,
     wanted: Sequence[str],
     report: Report,
 ) -> None:
     """Nothing; says which outputs of the systems that are wanted a metric has not scored."""
-    if len(systems) == 1 and len(wanted) > 1:
+    is_first = not any(before.get(name) for name in wanted)
+    if len(systems) == 1 and len(wanted) > 1 and is_first:
         text = (
             f"{quoted(metric)} has scores for {quoted(next(iter(systems)))} alone, but there are"
             f" {len(wanted)} systems. A comparison needs all of them."
@@ -181,7 +188,8 @@ def _check_coverage(
         report.add("consistency.one_system", 0, text)
         return
     for name in wanted:
-        missing = [i for i in outputs[name] if i not in systems.get(name, ())]
+        scored = {*systems.get(name, ()), *before.get(name, ())}
+        missing = [i for i in outputs[name] if i not in scored]
         if missing:
             text = (
                 f"{quoted(metric)} has no score for {len(missing):,} of {len(outputs[name]):,}"

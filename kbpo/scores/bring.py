@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -20,7 +20,7 @@ from django.db import transaction
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import Source, open_text
-from formats.scores import names_ids, read_scores, read_scores_by_id
+from formats.scores import Judge, names_ids, read_scores, read_scores_by_id
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
@@ -173,26 +173,38 @@ def _read(
     rest = chain([first], lines) if first else lines
     metric = named.name if named else None
     if first is None or names_ids(first[1]):
-        known, needed = predicted(track), _needed(track)
         seen: dict[Name, set[int]] = {}
-        for instance, record in read_scores_by_id(rest, known, report, metric=metric):
+        for instance, record in read_scores_by_id(rest, predicted(track), report, metric=metric):
             scorer = _name(record.metric, record.version, record.prompt, named)
             seen.setdefault(scorer, set()).add(instance)
             yield instance, scorer, record.value
         for scorer, scored in seen.items():
-            _whole(scorer, needed - scored, len(needed), report)
+            _whole(track, scorer, scored, report)
         return
-    outputs = systems(track)
+    runs = _named(track)
+    outputs = {name: own for name, (_, own) in runs.items()}
     if not any(outputs.values()):
         if not predicted(track):
             raise CannotTake(still_read(track) or f"No run of {track.name} has been read yet.")
         report.add("syntax.header", first[0], "This track names things by their `id` alone.")
         return
-    numbers = dict.fromkeys(
-        Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
+    taking_part = set(_taking_part(track))
+
+    def before(judge: Judge) -> dict[str, list[str]]:
+        scored = _scored(track, _name(*judge, named))
+        return {
+            name: [key for key, instance in own.items() if instance in scored]
+            for name, own in outputs.items()
+        }
+
+    read = read_scores(
+        rest,
+        outputs,
+        report,
+        metric=metric,
+        needed=[name for name, (pk, _) in runs.items() if pk in taking_part],
+        before=before,
     )
-    needed_names = [name for name, (pk, _) in _named(track).items() if pk in numbers]
-    read = read_scores(rest, outputs, report, metric=metric, needed=needed_names or None)
     for said in read:
         scorer = _name(said.metric, said.version, said.prompt, named)
         yield outputs[said.system][said.input_id], scorer, said.value
@@ -223,19 +235,45 @@ def _named(track: Track) -> dict[str, tuple[int, Mapping[str, int]]]:
     return found
 
 
-def _needed(track: Track) -> set[int]:
-    """What a judge must have scored: all that the systems predict that take part."""
-    taking_part = Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
-    rows = fetch(f"{STATED} WHERE s.id = ANY(%s)", [list(taking_part)])
-    return {instance for (instance,) in rows} or predicted(track)
+def _taking_part(track: Track) -> list[int]:
+    """The runs of a track that a judge must score whole. A draft that nobody has confirmed keeps no
+    file waiting.
+    """
+    return list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
 
 
-def _whole(scorer: Name, missing: Collection[int], n: int, report: Report) -> None:
-    """Nothing; says what a scorer has left out."""
+def _scored(track: Track, named: Name) -> set[int]:
+    """What a judge has scored before."""
+    scorer = scorer_of(track, named)
+    rows = fetch(
+        "SELECT instance_id FROM scores_score WHERE scorer_id = %s", [scorer.pk if scorer else 0]
+    )
+    return {instance for (instance,) in rows}
+
+
+def _whole(track: Track, scorer: Name, scored: set[int], report: Report) -> None:
+    """Nothing; says what a scorer leaves out of what the runs predict that take part; as long as
+    none does, of the run of which it leaves out the least.
+    """
+    runs = [_predicted(pk) for pk in _taking_part(track)]
+    if not runs:
+        drafts = Submission.objects.filter(track=track, status__in=STORED)
+        every = [_predicted(pk) for pk in drafts.values_list("pk", flat=True)]
+        runs = [min(every, key=lambda run: len(run - scored))]
+    needed = set().union(*runs)
+    missing = needed - scored - _scored(track, scorer)
     if missing:
         some = ", ".join(map(str, sorted(missing)[:5]))
-        text = f"“{scorer.name}” has no score for {len(missing):,} of {n:,}: {some}, for example."
+        text = (
+            f"“{scorer.name}” has no score for {len(missing):,} of {len(needed):,}: {some}, for"
+            " example."
+        )
         report.add("consistency.scores_missing", 0, text)
+
+
+def _predicted(submission: int) -> set[int]:
+    """All that a submission states."""
+    return {instance for (instance,) in fetch(f"{STATED} WHERE s.id = %s", [submission])}
 
 
 def _name(name: str, version: str, prompt: str, named: Name | None) -> Name:

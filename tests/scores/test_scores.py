@@ -186,6 +186,51 @@ def test_a_file_may_name_things_by_their_numbers(world: World, tmp_path: Path) -
         call_command("import_scores", "answers", path, "--name", "judge", "--user", "admin")
 
 
+def test_a_draft_that_nobody_confirms_keeps_no_scores_waiting(
+    world: World, written: Write, tmp_path: Path
+) -> None:
+    draft = world.runs["B"]
+    by_number = tmp_path / "scores.csv"
+    for others in ("confirmed", "a draft, too"):
+        Submission.objects.filter(pk=draft.pk).update(status="planned", confirmed_at=None)
+        if others != "confirmed":
+            Submission.objects.update(status="planned", confirmed_at=None)
+        numbers = world.numbers("A")
+        for named in (Name("by input", others), Name("by number", others)):
+            file = written([row for row in rows_for(world) if row["system"] == "A"])
+            if named.name == "by number":
+                file = by_number
+                file.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers))
+            [taken] = take_file(world.track, file, named, world.admin).values()
+            assert taken.stored == 4
+        half = written(rows_for(world)[:6])
+        with pytest.raises(BadFile, match="no score for 2 of 4 outputs of “B”"):
+            take_file(world.track, half, Name("half", others), world.admin)
+        by_number.write_text("id,value\n" + "".join(f"{one},0.5\n" for one in numbers[:-1]))
+        with pytest.raises(BadFile, match="no score for 1 of 4"):
+            take_file(world.track, by_number, Name("half", others), world.admin)
+    assert not Scorer.objects.filter(name="half").exists()
+
+
+def test_a_file_need_not_repeat_what_its_judge_has_scored_before(
+    world: World, written: Write, tmp_path: Path
+) -> None:
+    take_file(world.track, written(rows_for(world)), JUDGE, world.admin)
+    world.add("C", ["the cat sat", "hail", "fog", "a rug"])
+    rows = [{"input_id": f"input {at}", "system": "C", "value": 0.1} for at in range(1, 4)]
+    with pytest.raises(BadFile, match="no score for 1 of 4 outputs of “C”: “input 3”"):
+        take_file(world.track, written(rows[:2]), JUDGE, world.admin)
+    with pytest.raises(BadFile, match="scores for “C” alone, but there are 3 systems"):
+        take_file(world.track, written(rows), Name("another"), world.admin)
+    [taken] = take_file(world.track, written(rows), JUDGE, world.admin).values()
+    assert (taken.stored, taken.already) == (3, 0), "it wrote one output as A did"
+    world.add("D", ["the cat sat", "hail", "fog", "a lid"])
+    path = tmp_path / "scores.csv"
+    path.write_text(f"id,value\n{world.numbers('D')[-1]},0.5\n")
+    [taken] = take_file(world.track, path, JUDGE, world.admin).values()
+    assert taken.stored == 1
+
+
 def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     client = Client(headers={"Authorization": f"Token {world.token}"})
     address = "/api/tracks/answers"
