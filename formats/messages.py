@@ -53,6 +53,8 @@ class Report:
         self.by_code: Counter[str] = Counter()
         self.fatal = False
         """True if the reader gave up: then nothing of the file may be used."""
+        self.file_errors = 0
+        """How many errors are about the file as a whole, and no line of it."""
         self.lines = 0
         """How many lines the file has, once it was read to its end."""
         self.relation_lines = 0
@@ -66,6 +68,7 @@ class Report:
         """
         self.by_code[code] += 1
         self.fatal = self.fatal or code in FATAL
+        self.file_errors += line == 0 and CODES[code].severity == "error"
         if len(self.messages) < self.keep:
             shown, columns = excerpt(source, culprit)
             self.messages.append(

@@ -54,7 +54,7 @@ def confirm(
         )
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(
-            "Some lines have errors. Say that the good lines are to be evaluated, or mend the file"
+            "The file has errors. Say that its good lines are to be evaluated, or mend the file"
             " first."
         )
     width = half_width or row.plan["chosen"]

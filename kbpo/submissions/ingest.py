@@ -54,7 +54,7 @@ def _read(submission: Submission) -> None:
     door, run_id = counts.pop("door", ""), counts.pop("run_id", "")
     counts |= _messages(report)
     counts["set_aside"] = max(
-        counts["set_aside"], counts["errors"]
+        counts["set_aside"], counts["errors"] - counts["file_errors"]
     )  # of what is no relation line, nothing else tells
     submission.move("read", read_at=clock.now(), counts=counts, door=door, run_id=run_id)
     nudge("plan")
@@ -65,6 +65,7 @@ def _messages(report: Any) -> dict[str, Any]:
     severity = report.by_severity
     return {
         "errors": severity["error"],
+        "file_errors": report.file_errors,
         "warnings": severity["warning"],
         "infos": severity["info"],
         "by_code": dict(report.by_code),

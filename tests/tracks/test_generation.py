@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.template.loader import render_to_string
+from django.test import Client
 
 from annotation.budget.check_books import check_books
 from annotation.models import Assignment, Question
@@ -23,7 +25,9 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
+from kbpo.sampling.distribution import tick as plan
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.answers import AnswersTrack
 from kbpo.tracks.generation.load import CannotLoad, load_inputs
@@ -117,6 +121,36 @@ def test_a_corpus_of_inputs_is_loaded_once(tmp_path: Path) -> None:
     call_command("load_inputs", "Articles", path, stdout=io.StringIO())
     with pytest.raises(CommandError, match="already"):
         call_command("load_inputs", "Articles", path)
+
+
+@pytest.mark.django_db
+def test_an_error_about_the_whole_file_is_not_told_as_a_line_s(
+    tmp_path: Path, client: Client
+) -> None:
+    path = tmp_path / "inputs.jsonl"
+    path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in INPUTS))
+    corpus = load_inputs("Articles", path)
+    track = open_track(
+        create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
+    )
+    researcher("writers")
+    client.force_login(User.objects.get(username="of writers"))
+    lines = [line(key, f"{key} reads well") for key in INPUTS[:4]]
+    spoilt = {
+        "1 error is about the whole file": (lines, 0),
+        "1 line has errors, and 1 error is about the whole file": ([*lines, line("z", "No.")], 1),
+    }
+    for told, (body, aside) in spoilt.items():
+        file = SimpleUploadedFile("mine.jsonl", "\n".join(body).encode())
+        page = client.post("/submit/", {"track": track.slug, "file": file})["Location"]
+        ingest()
+        plan()
+        row = Submission.objects.latest("pk")
+        assert row.counts["set_aside"] == aside
+        checked = client.get(page).content.decode()
+        assert f"<h2>{told}</h2>" in checked and "2 of 6 inputs have no usable output" in checked
+        confirmed = client.get(f"/submit/{row.pk}/confirm/").content.decode()
+        assert f"Evaluate the 4 good outputs alone: {told}." in confirmed
 
 
 class Reader:

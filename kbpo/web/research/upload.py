@@ -197,7 +197,6 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     share = progress_of(submission.pk) if submission.status == "received" else 1.0
     options = quotes(submission) if submission.status == "planned" else []
     chosen = quote(submission, request.GET.get("target")) if options else None
-    counts = submission.counts
     return {
         "submission": submission,
         "at": 2,
@@ -208,7 +207,7 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "quote": chosen,
         "quotes": options,
         "targets": _targets(submission, options, chosen.width) if chosen else [],
-        "errors": counts.get("errors", 0),
+        "faults": _faults(submission),
         "same": same_as(submission),
         **(_words(chosen, submission) if chosen else {}),
         **_problems(request, submission),
@@ -225,6 +224,20 @@ def _words(chosen: Quote, submission: Submission) -> dict[str, str]:
         "judge_words": f"{count_text(chosen.new)} to judge",
         "good_words": f"Evaluate the {count_text(submission.n_items or 0)} good ones",
     }
+
+
+def _faults(submission: Submission) -> str:
+    """How many lines of a file have errors, and how many errors are of none; empty if it has none."""
+    whole = submission.counts.get("file_errors", 0)
+    lines = submission.counts.get("errors", 0) - whole
+    said = []
+    if lines:
+        said.append(f"{count_text(lines)} {'line has' if lines == 1 else 'lines have'} errors")
+    if whole:
+        said.append(
+            f"{count_text(whole)} {'error is' if whole == 1 else 'errors are'} about the whole file"
+        )
+    return ", and ".join(said)
 
 
 def _time_left(submission: Submission, share: float) -> timedelta | None:
@@ -364,7 +377,7 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
         "refusal": refusal,
     }
     context |= {"good_lines": request.GET.get("lines") == "good", "choices": _choices(request)}
-    context |= {"errors": submission.counts.get("errors", 0)}
+    context |= {"faults": _faults(submission)}
     context["wider"] = (
         [one for one in quotes(submission) if one.fits] if chosen and not chosen.fits else []
     )
