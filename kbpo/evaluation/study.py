@@ -67,7 +67,6 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
     prior = kind.priors.get(criterion)
     if measured is None and prior is None:
         return None
-    rho = min(1.0, max(-1.0, (told.get("together") or {}).get("rho") or 0.0))
     if measured is None or measured["sigma_f2"] is None or measured["sigma_a2"] is None:
         if prior is None:
             return None
@@ -86,4 +85,17 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
     )
     if prior is not None:
         found = with_prior(found, sigma_f2=prior[1], sigma_a2=prior[0])
-    return Study(found, rho, False) if found.sigma_f2 >= 0 and found.sigma_a2 >= 0 else None
+    if found.sigma_f2 < 0 or found.sigma_a2 < 0:
+        return None
+    r = (told.get("together") or {}).get("r") or 0.0
+    return Study(found, _without_noise(r, found), False)
+
+
+def _without_noise(r: float, components: VarianceComponents) -> float:
+    """The correlation with what people think on average that belongs to one with single judgments:
+    ρ² = r² (1 + γ), at most 1. It is known where too few were asked twice to measure ρ by itself.
+    """
+    if not components.sigma_f2:
+        return 0.0
+    size = abs(r) * (1 + components.sigma_a2 / components.sigma_f2) ** 0.5
+    return float(min(1.0, size))

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
-from estimators.components import VarianceComponents, metric_worth, variance_components
+from estimators.components import (
+    WORTH,
+    MetricWorth,
+    VarianceComponents,
+    metric_worth,
+    variance_components,
+)
 from estimators.prmse import prmse
 from kbpo.scores.bring import scorers
 from kbpo.scores.read import read_scores
@@ -32,6 +38,8 @@ FEWEST_OF_ONE = 10
 """Rated things of one system that say how a metric goes with people there"""
 EXAMPLES = 20
 """Things that are kept of each quadrant: the first that everybody may see is shown"""
+UNKNOWN = 0.2
+"""Share of resamples without a ρ from which on its interval is not known either"""
 TOGETHER = "All together"
 """The model that learns from all of them"""
 
@@ -152,7 +160,7 @@ def _of_scorer(data: Data, rated: Rated, score: Floats, means: Floats) -> dict[s
         "n": int(known.sum()),
         "pearson": _number(float(pearsonr(here[known], rated.mean[known])[0])),
         "spearman": _number(float(spearmanr(here[known], rated.mean[known])[0])),
-        "rho": _number(found.rho),
+        **_without_noise(found),
         "r": _number(found.r),
         "worth": _number(found.data_efficiency),
     }
@@ -160,6 +168,24 @@ def _of_scorer(data: Data, rated: Rated, score: Floats, means: Floats) -> dict[s
         ends = found.confidence_interval("data_efficiency", level / 100)
         told[f"worth_{level}"] = [_number(float(end)) for end in ends]
     return told | _by_system(data, rated, score, known, means)
+
+
+def _without_noise(found: MetricWorth) -> dict[str, Any]:
+    """ρ and its 80 % interval. Where what people differ by leaves too little between the outputs, ρ
+    comes out beyond what a correlation can be: then it is not known, and its interval is as far as
+    it lies where correlations do.
+    """
+    told: dict[str, Any] = {
+        "rho": found.rho if abs(found.rho) <= 1 else None,
+        "rho_80": [None, None],
+    }
+    if found.replicates is None or not math.isfinite(found.rho):
+        return told
+    known = np.isfinite(found.replicates.replicates[:, WORTH.index("rho")])
+    low, high = found.confidence_interval("rho")
+    if known.mean() >= 1 - UNKNOWN and low <= 1 and high >= -1:
+        told["rho_80"] = [max(-1.0, low), min(1.0, high)]
+    return told
 
 
 def _by_system(

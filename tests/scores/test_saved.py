@@ -109,6 +109,28 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert Client().get("/tracks/answers/metrics/z.csv").status_code == 404
 
 
+def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
+    evaluate(studied.track)
+    [judge] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
+    assert 0 < judge["rho_80"][0] < judge["rho"] < judge["rho_80"][1] <= 1
+    labels = list(Label.objects.filter(value__ratings__overall__1__isnull=False))
+    apart = 0.165
+    for label in labels:  # the few who were asked twice now differ by as much as the outputs do
+        middle = sum(label.value["ratings"]["overall"]) / 2
+        label.value["ratings"]["overall"] = [middle - apart, middle + apart]
+    Label.objects.bulk_update(labels, ["value"])
+    evaluate(studied.track)
+    [judge] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
+    assert judge["rho"] is None and judge["worth"] > 1
+    page = Client().get("/tracks/answers/metrics/").content.decode()
+    assert f"too few are rated by two people ({len(labels)} so far)" in page
+    file = Client().get("/tracks/answers/metrics/worth.csv").content.decode()
+    rows = list(csv.DictReader(io.StringIO(file)))
+    assert [row["rho"] for row in rows if row["metric"] == "judge"] == [""]
+    ends = [float(row[end]) for row in rows for end in ("rho_low80", "rho_high80") if row[end]]
+    assert all(-1 <= end <= 1 for end in ends)
+
+
 def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "Needs 50 rated outputs; 0 so far" in page

@@ -58,7 +58,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "told": told,
         "fewest": FEWEST,
         "scorers": rows,
-        "beyond": any(abs(row.get("rho") or 0.0) > 1 for row in rows),
+        "beyond": any(row.get("worth") is not None and row["rho"] is None for row in rows),
         "axis": _axis(1.0, [row["interval"] for row in rows]),
         "best": _best(rows) if "together" in told else None,
         "prompts": prompts,
@@ -311,7 +311,7 @@ def _contours(told: dict[str, Any]) -> SafeString | str:
                 points.append((there, square**0.5))
         curves.append(plots.Curve(f"{worth:g} ×", points, "equal"))
     dots = [
-        plots.Dot(one["label"], gamma, min(1.0, abs(one["rho"])), place < 3)
+        plots.Dot(one["label"], gamma, abs(one["rho"]), place < 3)
         for place, one in enumerate(_scorers(told))
         if one.get("rho") is not None
     ]
@@ -346,13 +346,15 @@ Rows = tuple[list[str], Sequence[Sequence[Any]]]
 
 def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
     keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
-    header = ["metric", "version", "prompt", *keys, "low80", "high80", "low95", "high95", "saves"]
+    ends_of = ("low80", "high80", "low95", "high95", "saves", "rho_low80", "rho_high80")
+    header = ["metric", "version", "prompt", *keys, *ends_of]
     rows = []
     for scorer in _scorers(told):
         ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
         told_of = [scorer.get(key) for key in keys]
         named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
-        rows.append([*named, *told_of, *ends, scorer["saves"]])
+        rho = scorer.get("rho_80", (None, None))
+        rows.append([*named, *told_of, *ends, scorer["saves"], *rho])
     return header, rows
 
 
