@@ -11,6 +11,8 @@ class Item:
 
     sentences: tuple[str, str, str, str]
     summary: str
+    retold: str
+    """The same by somebody else: so a text that says the first has a reference to be held against"""
     question: str
     answer: str
     other: str
@@ -34,6 +36,7 @@ PATTERNS = (
             "The mayor asked for a second terminal further up the river.",
         ),
         "A storm closed the ferry terminal at {place} on Monday, and repairs will take {n} weeks.",
+        "After Monday’s storm no ferry calls at {place} for {n} weeks, until the roof is repaired.",
         "How long will the repairs of the ferry terminal at {place} take?",
         "{n} weeks",
         "{m} weeks",
@@ -47,6 +50,7 @@ PATTERNS = (
             "Two other towns tried the same last year and found that nothing was lost.",
         ),
         "From next month the library of {place} lends out tools for {n} days each.",
+        "With a card one may soon borrow drills and ladders at {place}, for up to {n} days.",
         "How long may a tool from the library of {place} be kept?",
         "{n} days",
         "{m} days",
@@ -60,6 +64,7 @@ PATTERNS = (
             "The owner of the bakery said that she had never sold so many rolls before six.",
         ),
         "Goats walked through {place} on Friday, and the police needed {n} hours to bring them back.",
+        "It took the police of {place} {n} hours on Friday to catch a herd of goats in the main street.",
         "How long did the police of {place} need to bring the goats back?",
         "{n} hours",
         "{m} hours",
@@ -74,6 +79,8 @@ PATTERNS = (
         ),
         "The school at {place} gets a new kitchen this summer, for which the county pays {n} million"
         " crowns.",
+        "Meals at the school of {place} will be cooked there: the county spends {n} million crowns on a"
+        " kitchen.",
         "How much does the county pay for the kitchen of the school at {place}?",
         "{n} million crowns",
         "{m} million crowns",
@@ -87,6 +94,7 @@ PATTERNS = (
             "Hotels along the line hope for guests who come without a car.",
         ),
         "The night train to {place} runs again from March, and a bed costs {n} crowns.",
+        "In March the trains with beds to {place} return, at {n} crowns for those who book early.",
         "What does a bed in the night train to {place} cost?",
         "{n} crowns",
         "{m} crowns",
@@ -100,6 +108,7 @@ PATTERNS = (
             "Nobody knows yet which ship it belonged to.",
         ),
         "Divers found a ship’s bell, {n} hundred years old, in the bay of {place}.",
+        "A bell of {n} hundred years ago was found under sand off {place}; its ship is not known.",
         "How old is the bell that was found in the bay of {place}?",
         "{n} hundred years",
         "{m} hundred years",
@@ -126,6 +135,7 @@ def items() -> dict[str, Item]:
             made[f"item-{at + 1}-{place.split()[0].lower()}"] = Item(
                 (first, second, third, fourth),
                 pattern.summary.format(**words),
+                pattern.retold.format(**words),
                 pattern.question.format(**words),
                 pattern.answer.format(**words),
                 pattern.other.format(**words),

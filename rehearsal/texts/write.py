@@ -15,7 +15,7 @@ from rehearsal.texts.news import Item, items
 
 SUMMARIES, ANSWERS = "Harbour Wire summaries", "Harbour Wire answers"
 TRUTH = "texts.json"
-QUESTIONS = 16
+QUESTIONS = 24
 """Of the items so many are asked about"""
 SMALL_WORDS = frozenset({"a", "an", "the", "of", "at", "on", "to", "and", "will", "for"})
 
@@ -100,7 +100,7 @@ def write_texts(directory: Path, *, seed: int) -> list[TextStudy]:
 def _summaries(directory: Path, seed: int, truth: Truth) -> TextStudy:
     news = items()
     inputs = [
-        {"input_id": key, "source": item.source, "references": [item.summary]}
+        {"input_id": key, "source": item.source, "references": [item.summary, item.retold]}
         for key, item in news.items()
     ]
 
@@ -141,7 +141,7 @@ def _answers(directory: Path, seed: int, truth: Truth) -> TextStudy:
     for answerer in ANSWERERS:
         rng = random.Random(f"{seed}:{answerer.name}")
         outputs[answerer] = {key: _answer(answerer, item, rng) for key, item in asked.items()}
-    return _study(directory, ANSWERS, "answers", inputs, outputs, value, Decimal("0.120"), seed)
+    return _study(directory, ANSWERS, "answers", inputs, outputs, value, Decimal("0.060"), seed)
 
 
 def _answer(answerer: Answerer, item: Item, rng: random.Random) -> str:

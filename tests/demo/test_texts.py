@@ -9,6 +9,9 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from formats.scores import read_scores
+from kbpo.tracks.generation.models import Input
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from rehearsal.texts.knows import Written
 from rehearsal.texts.write import TRUTH, TextStudy, write_texts
 
@@ -76,12 +79,22 @@ def test_the_judge_has_scored_all_that_the_systems_wrote(tmp_path: Path) -> None
 
 
 def test_the_reference_is_written_by_people_and_one_system_is_a_baseline(tmp_path: Path) -> None:
-    summaries, _ = write_texts(tmp_path, seed=1)
+    summaries, answers = write_texts(tmp_path, seed=1)
     roles = [system["role"] for system in summaries.systems]
     assert sorted(roles) == ["baseline", "reference", "system", "system", "system"]
     references = {
         fields["input_id"]: fields["references"][0]
         for fields in map(json.loads, summaries.inputs.read_text("utf-8").splitlines())
     }
+    for study in (summaries, answers):
+        kind = kind_of(Track(kind=study.kind))
+        asked = {
+            one.input_id: Input(key=one.input_id, references=list(one.references))
+            for one in inputs(study)
+        }
+        for texts in outputs(study).values():
+            assert all(kind.beside(asked[key], text) for key, text in texts.items()), (
+                "metrics have something to hold every output against"
+            )
     editor = next(one["name"] for one in summaries.systems if one["role"] == "reference")
     assert outputs(summaries)[editor] == references

@@ -108,7 +108,7 @@ def test_inputs_that_are_wrong_are_refused_with_their_line(tmp_path: Path) -> No
         assert "kept" not in str(refused.value), "nothing is"
 
 
-def test_a_judge_of_answers_is_shown_all_references_also_an_equal_one() -> None:
+def test_of_answers_all_references_are_shown_also_an_equal_one() -> None:
     asked = Input(key="a", references=["Paris", "in Paris"])
     assert list(AnswersTrack(Track()).beside(asked, "Paris")) == ["Paris", "in Paris"]
     assert list(GenerationTrack(Track()).beside(asked, "Paris")) == ["in Paris"]

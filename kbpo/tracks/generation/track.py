@@ -152,8 +152,13 @@ class GenerationTrack(ContentTrack):
     def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
         outputs = contents(instances)
         inputs = self._inputs(outputs)
-        shown = (_scored(output, inputs[output["input"]]) for output in outputs.values())
+        shown = (self._scored(output, inputs[output["input"]]) for output in outputs.values())
         yield from zip(outputs, compute(shown), strict=True)
+
+    def _scored(self, output: Mapping[str, Any], made_for: Input) -> Scored:
+        """What metrics are shown of an output."""
+        source = made_for.source or "\n".join(made_for.passages)
+        return Scored.of(output["text"], self.beside(made_for, output["text"]), source)
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         outputs = contents(instances)
@@ -171,8 +176,8 @@ class GenerationTrack(ContentTrack):
         }
 
     def beside(self, made_for: Input, text: str) -> Sequence[str]:
-        """The references that a judge is shown of an output: not itself, or it would know that
-        people wrote it.
+        """The references that metrics and judges are shown of an output: not itself, or they would
+        know that people wrote it.
         """
         return references_without(made_for.references, text)
 
@@ -197,13 +202,6 @@ class GenerationTrack(ContentTrack):
 
     def n_inputs(self) -> int:
         return Input.objects.filter(corpus=self.corpus).count()
-
-
-def _scored(output: Mapping[str, Any], made_for: Input) -> Scored:
-    """What metrics are shown of an output; one that is a reference is held against the others."""
-    source = made_for.source or "\n".join(made_for.passages)
-    references = references_without(made_for.references, output["text"])
-    return Scored.of(output["text"], references, source)
 
 
 def _field(name: str, label: str, ask: str, cues: tuple[str, ...]) -> dict[str, Any]:
