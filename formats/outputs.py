@@ -106,14 +106,14 @@ def _usable(row: Row, name: str, limits: Limits, report: Report) -> Cleaned | No
 def _say_what_was_removed(cleaned: Cleaned, name: str, row: Row, report: Report) -> None:
     if cleaned.bidirectional:
         text = (
-            f"The output for {quoted(name)} holds {cleaned.bidirectional} mark(s) that turn the"
-            " direction of writing. They are removed."
+            f"The output for {quoted(name)} holds marks that turn the direction of writing"
+            f" ({cleaned.bidirectional}). They are removed."
         )
         _add(report, "syntax.bidirectional", row, text)
     if cleaned.invisible:
         text = (
-            f"The output for {quoted(name)} holds {cleaned.invisible} character(s) that nobody can"
-            " see. They are removed."
+            f"The output for {quoted(name)} holds characters that nobody can see"
+            f" ({cleaned.invisible}). They are removed."
         )
         _add(report, "syntax.invisible", row, text)
     if cleaned.markup:

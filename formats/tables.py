@@ -71,6 +71,13 @@ def _from_columns(
 ) -> Iterator[Row]:
     number, line = header
     delimiter = next((mark for mark in DELIMITERS if mark in line), "\t")
+    if line.lstrip().startswith("["):
+        text = (
+            "The file is one JSON list. Write each of its objects on a line of its own, without the"
+            " brackets around them and the commas between. Nothing of the file is used."
+        )
+        report.add("syntax.header", number, text, line)
+        return
     names = [name.strip().lower() for name in _split(line, delimiter) or []]
     missing = [name for name in required if name not in names]
     if missing or len(set(names)) < len(names):

@@ -29,4 +29,4 @@ class Written:
         known = self.questions[question]
         if passage != known["passage"]:
             return Shown("neither")
-        return Shown("correct" if answer == known["answer"] else "incorrect", known["answer"])
+        return Shown("correct" if known["answer"] in answer else "incorrect", known["answer"])

@@ -11,8 +11,8 @@ class Item:
 
     sentences: tuple[str, str, str, str]
     summary: str
-    retold: str
-    """The same by somebody else: so a text that says the first has a reference to be held against"""
+    retold: tuple[str, str]
+    """The same by two people: what systems write is held against both, and each against the other"""
     question: str
     answer: str
     other: str
@@ -36,7 +36,10 @@ PATTERNS = (
             "The mayor asked for a second terminal further up the river.",
         ),
         "A storm closed the ferry terminal at {place} on Monday, and repairs will take {n} weeks.",
-        "After Monday’s storm no ferry calls at {place} for {n} weeks, until the roof is repaired.",
+        (
+            "After Monday’s storm no ferry calls at {place} for {n} weeks, until the roof is repaired.",
+            "Ferry passengers of {place} take the road bridge for {n} weeks: a storm damaged the terminal.",
+        ),
         "How long will the repairs of the ferry terminal at {place} take?",
         "{n} weeks",
         "{m} weeks",
@@ -50,7 +53,10 @@ PATTERNS = (
             "Two other towns tried the same last year and found that nothing was lost.",
         ),
         "From next month the library of {place} lends out tools for {n} days each.",
-        "With a card one may soon borrow drills and ladders at {place}, for up to {n} days.",
+        (
+            "With a card one may soon borrow drills and ladders at {place}, for up to {n} days.",
+            "The library of {place} adds tools to its books; readers may keep one for {n} days.",
+        ),
         "How long may a tool from the library of {place} be kept?",
         "{n} days",
         "{m} days",
@@ -64,7 +70,10 @@ PATTERNS = (
             "The owner of the bakery said that she had never sold so many rolls before six.",
         ),
         "Goats walked through {place} on Friday, and the police needed {n} hours to bring them back.",
-        "It took the police of {place} {n} hours on Friday to catch a herd of goats in the main street.",
+        (
+            "It took the police of {place} {n} hours on Friday to catch a herd of goats in the main street.",
+            "Escaped goats kept the police of {place} busy for {n} hours early on Friday.",
+        ),
         "How long did the police of {place} need to bring the goats back?",
         "{n} hours",
         "{m} hours",
@@ -79,8 +88,11 @@ PATTERNS = (
         ),
         "The school at {place} gets a new kitchen this summer, for which the county pays {n} million"
         " crowns.",
-        "Meals at the school of {place} will be cooked there: the county spends {n} million crowns on a"
-        " kitchen.",
+        (
+            "Meals at the school of {place} will be cooked there: the county spends {n} million"
+            " crowns on a kitchen.",
+            "The county gives {n} million crowns so that the school at {place} can cook for its pupils.",
+        ),
         "How much does the county pay for the kitchen of the school at {place}?",
         "{n} million crowns",
         "{m} million crowns",
@@ -94,7 +106,10 @@ PATTERNS = (
             "Hotels along the line hope for guests who come without a car.",
         ),
         "The night train to {place} runs again from March, and a bed costs {n} crowns.",
-        "In March the trains with beds to {place} return, at {n} crowns for those who book early.",
+        (
+            "In March the trains with beds to {place} return, at {n} crowns for those who book early.",
+            "Sleeping cars run to {place} once more from the first of March; a bed is {n} crowns in advance.",
+        ),
         "What does a bed in the night train to {place} cost?",
         "{n} crowns",
         "{m} crowns",
@@ -108,7 +123,10 @@ PATTERNS = (
             "Nobody knows yet which ship it belonged to.",
         ),
         "Divers found a ship’s bell, {n} hundred years old, in the bay of {place}.",
-        "A bell of {n} hundred years ago was found under sand off {place}; its ship is not known.",
+        (
+            "A bell of {n} hundred years ago was found under sand off {place}; its ship is not known.",
+            "In the bay of {place} divers came upon a ship’s bell that the museum calls {n} hundred years old.",
+        ),
         "How old is the bell that was found in the bay of {place}?",
         "{n} hundred years",
         "{m} hundred years",
@@ -135,7 +153,7 @@ def items() -> dict[str, Item]:
             made[f"item-{at + 1}-{place.split()[0].lower()}"] = Item(
                 (first, second, third, fourth),
                 pattern.summary.format(**words),
-                pattern.retold.format(**words),
+                (pattern.retold[0].format(**words), pattern.retold[1].format(**words)),
                 pattern.question.format(**words),
                 pattern.answer.format(**words),
                 pattern.other.format(**words),

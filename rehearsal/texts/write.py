@@ -17,6 +17,8 @@ SUMMARIES, ANSWERS = "Harbour Wire summaries", "Harbour Wire answers"
 TRUTH = "texts.json"
 QUESTIONS = 24
 """Of the items so many are asked about"""
+PHRASES = ("{}", "It is {}.", "As far as is known, {}")
+"""How the same is answered"""
 SMALL_WORDS = frozenset({"a", "an", "the", "of", "at", "on", "to", "and", "will", "for"})
 
 
@@ -100,7 +102,7 @@ def write_texts(directory: Path, *, seed: int) -> list[TextStudy]:
 def _summaries(directory: Path, seed: int, truth: Truth) -> TextStudy:
     news = items()
     inputs = [
-        {"input_id": key, "source": item.source, "references": [item.summary, item.retold]}
+        {"input_id": key, "source": item.source, "references": list(item.retold)}
         for key, item in news.items()
     ]
 
@@ -135,7 +137,7 @@ def _answers(directory: Path, seed: int, truth: Truth) -> TextStudy:
         }
 
     def value(key: str, text: str) -> float:
-        return float(text == asked[key].answer)
+        return float(asked[key].answer in text)
 
     outputs: dict[Writer | Answerer, dict[str, str]] = {}
     for answerer in ANSWERERS:
@@ -145,10 +147,10 @@ def _answers(directory: Path, seed: int, truth: Truth) -> TextStudy:
 
 
 def _answer(answerer: Answerer, item: Item, rng: random.Random) -> str:
-    chance = rng.random()
+    chance, phrase = rng.random(), rng.choice(PHRASES)
     if chance < answerer.right:
-        return item.answer
-    return item.absurd if chance > 1 - answerer.absurd else item.other
+        return phrase.format(item.answer)
+    return item.absurd if chance > 1 - answerer.absurd else phrase.format(item.other)
 
 
 def _summary(writer: Writer, item: Item, rng: random.Random, truth: Truth) -> str:
@@ -156,7 +158,8 @@ def _summary(writer: Writer, item: Item, rng: random.Random, truth: Truth) -> st
     stops, drops, repeats = (
         rng.random() < share for share in (writer.stops, writer.drops, writer.repeats)
     )
-    text = item.sentences[0] if stops else item.summary
+    best = item.retold[0] if writer.role == "reference" else item.summary
+    text = item.sentences[0] if stops else best
     facets = {"fluency": 3, "redundancy": 3, "overall": 2 if stops else 3}
     if drops:
         text = " ".join(word for word in text.split() if word.lower() not in SMALL_WORDS)
@@ -165,7 +168,7 @@ def _summary(writer: Writer, item: Item, rng: random.Random, truth: Truth) -> st
         times = rng.choice((1, 2))
         text = " ".join([text] * (1 + times))
         facets |= {"redundancy": 3 - times, "overall": max(1, facets["overall"] - times)}
-    truth.ratings.setdefault(text, {"facets": facets, "mended": item.summary})
+    truth.ratings.setdefault(text, {"facets": facets, "mended": best})
     return text
 
 

@@ -223,6 +223,16 @@ def test_two_prompts_of_a_judge_are_two_judges() -> None:
     assert report.by_code["consistency.scores_missing"] == 1
 
 
+def test_who_brings_one_json_list_is_told_how_lines_are_written() -> None:
+    for kind, row in (("outputs", output()), ("scores", {"input_id": "one", "value": 1})):
+        listed = [row] if isinstance(row, dict) else [json.loads(row)]
+        for data in (json.dumps(listed), json.dumps(listed, indent=1)):
+            records, report = read(kind, data.encode())
+            [message] = report.messages
+            assert not records and message.code == "syntax.header" and report.fatal
+            assert "one JSON list" in message.text and "on a line of its own" in message.text
+
+
 def test_half_a_track_is_no_error_for_a_judge_that_goes_on_later() -> None:
     records, report = read("scores", SCORES + b"one\tNeural\tjudge\t0.5\n", is_complete=False)
     assert len(records) == 1 and len(report) == 0
