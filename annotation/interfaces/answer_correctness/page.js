@@ -66,6 +66,14 @@ addEventListener("keydown", (event) => { // before the page's own Enter, which s
   event.stopPropagation();
   at.confirm.click();
 }, true);
+addEventListener("keydown", (event) => { // from the choice, too: there a browser would choose another one
+  const at = passages[shown];
+  const isOutside = event.target === document.body || event.target.matches?.("[type=radio]");
+  if (!event.shiftKey || !["ArrowLeft", "ArrowRight"].includes(event.key) || !isOutside || !isPlausible() || !at.needsMarks) return;
+  event.stopPropagation();
+  at.box.focus();
+  at.onArrow(event);
+}, true);
 pager.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button) show(Number(button.dataset.to));
