@@ -130,7 +130,7 @@ class Data:
     in_documents: InDocuments | None = None
     """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
     disclosed_drawn: dict[int, Disclosed] = field(default_factory=dict)
-    """`seen` if documents brought in nothing"""
+    """`disclosed` if documents brought in nothing"""
     alone: dict[int, Floats] = field(default_factory=dict)
     """column -> (t,) below which u a target is in the system's own sample and judged; where that
     is known"""

@@ -1,4 +1,4 @@
-"""The pool: everything that the sampled submissions of a track state, as sparse arrays."""
+"""The pool: everything that the sampled submissions of a track predict, as sparse arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the pool: everything that the sampled submissions of a track state, as sparse arrays."""
+"""Reads the pool: everything that the sampled submissions of a track predict, as sparse arrays."""
 
 from __future__ import annotations
 

@@ -55,9 +55,9 @@ def guess_ratings(
 ) -> Guess:
     """The guess of every instance's mean rating, cross-fitted in folds by target.
 
-    An instance is a row of the first system that predicts it and whose team had not `seen` it: what
-    all had seen teaches nothing, as in `guess`, and has the guess ½. Without aid every guess is ½,
-    which the centred estimate makes the mean of the ratings.
+    An instance is a row of the first system that predicts it and to whose team it was not
+    disclosed: what was disclosed to all teaches nothing, as in `guess`, and has the guess ½.
+    Without aid every guess is ½, which the centred estimate makes the mean of the ratings.
     """
     member = _unseen(pool, pool.member, disclosed)
     at = np.flatnonzero(np.diff(member.indptr) > 0)
@@ -100,10 +100,10 @@ class Lesson:
     """What the model is told of a pool, the same for every criterion: made once, and only if there
     are labels enough to learn from.
 
-    What a system predicts of targets that its team had `seen` teaches nothing: a judgment that it
-    was shown to be wrong and left out would predict itself, and every estimate would believe that
-    what it predicts is right. What a run predicts that seems to be made from others' answers
-    teaches nothing at all.
+    What a system predicts of targets that were `disclosed` to its team teaches nothing: a judgment
+    that it was shown to be wrong and left out would predict itself, and every estimate would
+    believe that what it predicts is right. What a run predicts that seems to be made from others'
+    answers teaches nothing at all.
     """
 
     pool: Pool

@@ -222,7 +222,7 @@ class _Judged:
 
     def _levels(self, states: Bools, mine: Ids, domain: Bools) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs
-        state it that depend on no judgment.
+        predict it that depend on no judgment.
         """
         held = np.bincount(
             self.pool.target[states], weights=self._others[states], minlength=mine.size

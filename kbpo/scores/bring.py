@@ -272,7 +272,7 @@ def _whole(track: Track, scorer: Name, scored: set[int], report: Report) -> None
 
 
 def _predicted(submission: int) -> set[int]:
-    """All that a submission states."""
+    """All that a submission predicts."""
     return {instance for (instance,) in fetch(f"{STATED} WHERE s.id = %s", [submission])}
 
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prediction:
-    """A relation that a system states about two mentions, with the canonical mentions and entities
+    """A relation that a system predicts about two mentions, with the canonical mentions and entities
     that it gives.
     """
 
