@@ -144,13 +144,23 @@ class Pool:
             fixed=(),
         )
 
+    @property
+    def n_targets(self) -> Ids:
+        """(m,) how many targets each submission predicts anything of."""
+        summed = sparse.csc_array(self._chooser @ self.member)
+        return np.diff(summed.indptr).astype(np.int64)
+
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""
+        return sparse.csr_array(self._chooser @ self.p[kind])
+
+    @property
+    def _chooser(self) -> Matrix:
+        """(t, u): 1 where the instance is about the target."""
         shape = (self.target_id.size, self.instance.size)
-        chooser = sparse.csr_array(
+        return sparse.csr_array(
             (np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape
         )
-        return sparse.csr_array(chooser @ self.p[kind])
 
 
 def _at_same_places(one: Matrix, other: Matrix) -> bool:

@@ -2,7 +2,8 @@
 
 Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is
 (Chaganty 2018, section 6.1.2): the labels keep the probabilities with which they came in, so that
-every cut is as unbiased as the whole, only less sure.
+every cut is as unbiased as the whole, only less sure. Where all of a slice is judged it is the
+truth; on average over samples that is not unbiased for slices of so few claims that it may happen.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class SliceScore:
 
     slice: str
     n_predictions: int
+    """Of the system in the slice; those about one target, which is judged once, count once"""
     score: Score
 
 
@@ -88,7 +90,7 @@ def score_cuts(
         return
     for cut in cuts:
         part = restricted(data, cut)
-        size = np.asarray(part.pool.member.sum(axis=0)).ravel().astype(np.int64)
+        size = part.pool.n_targets
         for score in _scores(part, cut, criteria, with_recall, keep):
             if size[score.column]:
                 yield SliceScore(cut.key, int(size[score.column]), score)

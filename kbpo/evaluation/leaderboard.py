@@ -23,6 +23,10 @@ OTHER_SORTS = ("name", "labels")
 """What a board can be sorted by besides its columns"""
 BOOTSTRAP = "bootstrap"
 """Where an evaluation's settings have the published intervals"""
+TOO_FEW_YET = "Too few yet: it could still be anything."
+"""Said in place of a number whose interval leaves nothing out"""
+LEAVES_OUT = 0.005
+"""What an interval that is printed as 0–100 leaves out at either end, at most"""
 FEW = 50
 """Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
@@ -46,21 +50,23 @@ class Figure:
     @classmethod
     def of(cls, row: Estimate) -> Figure:
         """The figure of a stored estimate: an unbiased one of few judgments may leave [0, 1], its
-        figure never does.
+        figure never does. One that could still be anything, as while the first questions in order
+        are open, is told in words.
         """
         value = None if row.value is None else min(1.0, max(0.0, row.value))
+        ends = (row.low80, row.high80, row.low95, row.high95)
+        note = row.note
+        if _leaves_nothing_out(row):
+            value, ends, note = None, (None,) * 4, TOO_FEW_YET
         return cls(
             value,
-            row.low80,
-            row.high80,
-            row.low95,
-            row.high95,
+            *ends,
             row.n_labels,
             row.n_missing,
             row.n_documents,
             row.n_checked,
             row.kind,
-            row.note,
+            note,
         )
 
     @property
@@ -69,9 +75,21 @@ class Figure:
         return self.n_labels < FEW and not self.exact
 
     @property
+    def too_few(self) -> bool:
+        """Whether it is withheld, since it could still be anything."""
+        return self.value is None and self.note == TOO_FEW_YET
+
+    @property
     def exact(self) -> bool:
         """Whether sampling leaves nothing open: everything behind it is judged."""
         return self.value is not None and self.low95 == self.high95
+
+
+def _leaves_nothing_out(row: Estimate) -> bool:
+    """Whether the 80 % interval of an estimate is all that a share can be, as far as it prints."""
+    if row.low80 is None or row.high80 is None:
+        return False
+    return row.low80 < LEAVES_OUT and row.high80 > 1 - LEAVES_OUT
 
 
 def half_width(ends: Figure | Score, track: Track) -> float | None:

@@ -95,7 +95,8 @@ class Estimate(models.Model):
         default=0, help_text="Judgments behind it that an expert has checked"
     )
     n_predictions = models.IntegerField(
-        null=True, help_text="Predictions of the submission that lie in the slice"
+        null=True,
+        help_text="Predictions of the submission that lie in the slice, a target's counted once",
     )
     kind = models.CharField(max_length=12, default="final", help_text="final, provisional")
     note = models.CharField(max_length=200, blank=True)

@@ -4,7 +4,8 @@ while it is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -20,16 +21,29 @@ def at_one_moment(
     view: Callable[Concatenate[HttpRequest, P], R],
 ) -> Callable[Concatenate[HttpRequest, P], R]:
     """The view, all of whose queries see the database as it is at the first of them. Only what
-    asks is read so: a view that changes something has to see what others have just changed.
+    asks is read so, and writes nothing: a view that changes something has to see what others have
+    just changed.
     """
 
     @wraps(view)
     def read(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if request.method not in ("GET", "HEAD") or connection.in_atomic_block:
+        if request.method not in ("GET", "HEAD"):
             return view(request, *args, **kwargs)
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        with one_moment():
             return view(request, *args, **kwargs)
 
     return read
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """In it all queries see the same, and the database refuses to write. Within a transaction of
+    somebody else's nothing is changed.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield

@@ -81,9 +81,20 @@ def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(
     for key, instances in expected.items():
         one = found[key]
         assert one.value == pytest.approx(world.share_true(instances)), key
-        assert one.n_predictions == len(instances)
-        assert one.n_labels == len({each.target_id for each in instances})
+        assert one.n_predictions == len({each.target_id for each in instances})
+        assert one.n_labels == one.n_predictions
         assert one.low80 <= one.value <= one.high80
+
+
+def test_relations_of_one_pair_count_once_as_their_judgment_does(world: World) -> None:
+    """“12 more” stood where every pair of a slice was judged: they were relations of the same."""
+    world.also_said(list(world.instances))
+    row = world.system("whole", lambda one: True)
+    world.answer(world.sample(row))
+    found = scores(row)["sentence:same"]
+    inside = [one for one in world.instances if not across(one)]
+    assert found.n_predictions == found.n_labels == len({one.target_id for one in inside})
+    assert found.n_predictions < len(inside)
 
 
 def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
@@ -125,7 +136,7 @@ def test_an_admins_slice_holds_what_its_rule_says(
     Slice.objects.create(track=world.track, name="Mine", rule=rule)
     instances = [one for one in world.instances if holds(one)]
     found = scores(whole)["own:Mine"]
-    assert found.n_predictions == len(instances)
+    assert found.n_predictions == len({one.target_id for one in instances})
     assert found.value == pytest.approx(world.share_true(instances))
 
 

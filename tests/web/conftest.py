@@ -5,13 +5,16 @@ steps themselves.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 
 from kbpo.accounts.models import User
@@ -19,8 +22,12 @@ from kbpo.sampling.distribution import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import receive
+from kbpo.web import moment
 from tests.conftest import Toy
 
+WRITES = re.compile(
+    r"^\s*(insert|update|delete|merge|truncate|copy)\b|\bfor (no key )?update\b", re.I
+)
 GOOD = [
     ("d1", "Mara Lindt", "per:organizations_founded", "Nordwerk"),
     ("d1", "Nordwerk", "org:place_of_headquarters", "Bergen"),
@@ -41,6 +48,28 @@ def uploads(settings: Any, tmp_path: Path) -> Iterator[None]:
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     yield
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def pages_of_one_moment_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a test's transaction is undone, no page can have one that is read only; so here it is
+    the statement that is refused.
+    """
+    one_moment = moment.one_moment
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        with one_moment(), connection.execute_wrapper(refuse_to_write):
+            yield
+
+    monkeypatch.setattr(moment, "one_moment", watched)
+
+
+def refuse_to_write(
+    execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
+) -> Any:
+    assert not WRITES.search(sql), f"a page that is read at one moment writes: {sql}"
+    return execute(sql, params, many, context)
 
 
 def lines_of(toy: Toy, claims: list[tuple[str, str, str, str]]) -> bytes:

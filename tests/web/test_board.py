@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.leaderboard import board, sorts
+from kbpo.evaluation.leaderboard import TOO_FEW_YET, board, sorts
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -330,3 +330,30 @@ def test_a_new_evaluation_is_shown_at_once(toy: Toy, as_user: As) -> None:
     old = as_user("").get(address)
     Evaluation.objects.filter(pk=before.pk).update(made_at=timezone.now())
     assert as_user("").get(address)["ETag"] != old["ETag"]
+
+
+def test_what_could_still_be_anything_is_told_in_words_wherever_it_stands(
+    toy: Toy, as_user: As
+) -> None:
+    """While the first questions in order were open, 0–100 stood beside an estimate."""
+    make_board(toy, 2)
+    row = Submission.objects.get(name="run 1")
+    estimates = Estimate.objects.filter(submission=row, quantity="precision", method="centred")
+    estimates.update(low80=0.0, high80=1.0, low95=0.0, high95=1.0, kind="provisional")
+    address = reverse("board", args=["toy"])
+    client = as_user("Admin")
+    [line] = [
+        one
+        for one in csv.DictReader(io.StringIO(client.get(f"{address}board.csv").content.decode()))
+        if one["system"] == "run 1"
+    ]
+    told = client.get(f"{address}board.json").json()
+    [system] = [one for one in told["systems"] if one["submission"] == row.pk]
+    page = client.get(reverse("submission", args=[row.pk])).content.decode()
+    for text in (client.get(address).content.decode(), page):
+        assert "too few yet" in text and "0–100" not in text and "0.0–100.0" not in text
+    assert (line["precision_value"], line["precision_low80"]) == ("", "")
+    assert line["note"] == system["precision"]["note"] == TOO_FEW_YET
+    assert (system["precision"]["value"], system["precision"]["high95"]) == (None, None)
+    estimates.update(low80=0.006, high80=0.99)
+    assert "too few yet" not in client.get(address).content.decode()

@@ -6,18 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import InternalError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
 from kbpo.accounts.models import Team, User
 from kbpo.sampling import distribution
+from kbpo.web import moment
 from kbpo.web.moment import at_one_moment
 from kbpo.web.research import order, runs
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ONE_MOMENT = moment.one_moment
+"""As the service has it, without what tests watch besides"""
 
 
 def arrive(name: str) -> None:
@@ -41,6 +44,24 @@ def test_what_a_page_tells_twice_is_one_number_whatever_comes_in_meanwhile() -> 
     assert counts(asked.get("/")).content == b"1 1", "the next one sees what has come"
     assert counts(asked.post("/")).content == b"2 3", "who changes something sees the last word"
     assert not connection.in_atomic_block
+
+
+@at_one_moment
+def founds(request: HttpRequest) -> HttpResponse:
+    """A page that writes, whoever asks for it."""
+    Team.objects.create(name="New", slug="new")
+    return HttpResponse()
+
+
+def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two who looked at a run at once the database refused one: both had written a row."""
+    asked = RequestFactory()
+    monkeypatch.setattr(moment, "one_moment", ONE_MOMENT)
+    with pytest.raises(InternalError, match="read-only transaction"):
+        founds(asked.get("/"))
+    assert not Team.objects.exists() and not connection.in_atomic_block
+    founds(asked.post("/"))
+    assert Team.objects.count() == 1
 
 
 def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(

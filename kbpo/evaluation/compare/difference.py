@@ -56,8 +56,11 @@ def differences(
         value__isnull=False,
     )
     for row in rows:
+        figure = Figure.of(row)
+        if figure.value is None:
+            continue
         if row.distribution == distribution or row.quantity in unweighed:
-            figures[row.quantity, row.submission_id] = Figure.of(row)
+            figures[row.quantity, row.submission_id] = figure
     found = []
     for quantity in (one.name for one in compared):
         kind = "instance" if quantity in unweighed else distribution

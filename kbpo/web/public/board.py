@@ -493,6 +493,7 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
         "interval": interval(figure),
         "alone": interval(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
+        "too_few": figure is not None and figure.too_few,
         "counted": counted,
         "beneath": beneath,
     }

@@ -73,7 +73,8 @@ def history_of(latest: Latest) -> History | None:
     if quantity.weighed:
         rows = rows.filter(distribution=track.distribution)
     ordered = rows.select_related("evaluation").order_by("evaluation__number")
-    figures = [(row.evaluation, Figure.of(row)) for row in ordered]
+    told = [(row.evaluation, Figure.of(row)) for row in ordered]
+    figures = [(evaluation, figure) for evaluation, figure in told if figure.value is not None]
     return History(quantity, figures) if figures else None
 
 
