@@ -148,7 +148,7 @@ class Pool:
     def n_targets(self) -> Ids:
         """(m,) how many targets each submission predicts anything of."""
         summed = sparse.csc_array(self._chooser @ self.member)
-        return np.diff(summed.indptr).astype(np.int64)
+        return np.asarray(np.diff(summed.indptr), dtype=np.int64)
 
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""
