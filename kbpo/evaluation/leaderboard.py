@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from kbpo import clock
-from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.models import LEAVES_OUT, Estimate, Evaluation, Rescoring
 from kbpo.evaluation.printed import printed
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -25,8 +25,6 @@ BOOTSTRAP = "bootstrap"
 """Where an evaluation's settings have the published intervals"""
 TOO_FEW_YET = "Too few yet: it could still be anything."
 """Said in place of a number whose interval leaves nothing out"""
-LEAVES_OUT = 0.005
-"""What an interval that is printed as 0–100 leaves out at either end, at most"""
 FEW = 50
 """Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 

@@ -142,6 +142,16 @@ class Slice(models.Model):
         return self.name
 
 
+LEAVES_OUT = 0.005
+"""What an interval that is printed as 0–100 leaves out at either end, at most"""
+
+
+class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
+    def telling(self) -> InterimIntervalQuerySet:
+        """Those that leave something out: only these are shown."""
+        return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
+
+
 class InterimInterval(models.Model):
     """The guaranteed number of a submission as its page showed it at one moment of judging, safe to
     watch.
@@ -166,6 +176,8 @@ class InterimInterval(models.Model):
     quantile80 = models.FloatField(help_text="In the place of the normal quantile")
     quantile95 = models.FloatField()
     made_at = models.DateTimeField(default=clock.now)
+
+    objects = InterimIntervalQuerySet.as_manager()
 
     class Meta:
         db_table = "evaluation_look"

@@ -337,6 +337,17 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(
     assert Client().get(reverse("submission-looks", args=[watched.pk])).status_code == 404
 
 
+def test_an_interval_that_leaves_nothing_out_is_not_shown(
+    watched: Submission, rosa: Client
+) -> None:
+    address, csv = (reverse(name, args=[watched.pk]) for name in ("submission", "submission-looks"))
+    assert "safe to watch" in rosa.get(address).content.decode()
+    watched.interim_intervals.update(low80=0.0, high80=1.0, low95=0.0, high95=1.0)
+    assert "safe to watch" not in rosa.get(address).content.decode()
+    assert len(rosa.get(csv).content.decode().splitlines()) == 1
+    assert "0–100" not in rosa.get(reverse("runs")).content.decode()
+
+
 def test_only_the_interval_that_may_be_watched_is_hatched(
     watched: Submission, rosa: Client
 ) -> None:

@@ -27,7 +27,7 @@ def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers behind the plot of arriving judgments."""
     submission = find(request, pk)
     names = ["made_at", "n", "n_before", "value", "low80", "high80", "low95", "high95"]
-    intervals = InterimInterval.objects.filter(submission=submission).order_by("n")
+    intervals = InterimInterval.objects.filter(submission=submission).telling().order_by("n")
     return csv_response(f"judgments-{submission.pk}.csv", names, intervals.values_list(*names))
 
 

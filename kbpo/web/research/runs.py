@@ -219,7 +219,8 @@ def _score(
         )
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
-    shown = InterimInterval.objects.filter(submission=row, order=row.orders).order_by("-n").first()
+    intervals = InterimInterval.objects.filter(submission=row, order=row.orders).telling()
+    shown = intervals.order_by("-n").first()
     if row.status in UNDER_WAY and shown is not None:
         kind_of_track = kind_of(row.track)
         label = f"{kind_of_track.quantity(kind_of_track.mean).label}, provisional"

@@ -115,7 +115,8 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     """What may be watched of a submission's guaranteed number as judgments arrive; None before the
     first.
     """
-    intervals = list(InterimInterval.objects.filter(submission=submission).order_by("order", "n"))
+    shown = InterimInterval.objects.filter(submission=submission).telling()
+    intervals = list(shown.order_by("order", "n"))
     if not intervals:
         return None
     now = intervals[-1]
