@@ -420,6 +420,8 @@ class _Reader:
             said = node.value[question.name]
             labels = {answer.label: answer.value for answer in question.answers}
             value = labels.get(said.value, said.value) if _is_scalar(said.value) else None
+            if not values:  # what is wrong with its answers is told where they stand
+                continue
             if isinstance(value, bool) or value not in values:
                 known = ", ".join(f"{one:g}" for one in values)
                 sentence = f"No answer of {quoted(question.name)} is that; there are {known}."

@@ -104,3 +104,9 @@ def test_a_mistake_is_named_with_its_line(code: str, number: int, text: str, sen
     if number and text != GOOD + "price: 0\n":
         assert number in {message.line for message in found}, list(said_of(report))
     assert all(message.text.endswith(".") for message in report)
+
+
+def test_a_question_that_is_wrong_is_told_once() -> None:
+    report = Report()
+    read_form(GOOD.replace("kind: rating", "kind: stars"), report)
+    assert [message.line for message in report] == [5]

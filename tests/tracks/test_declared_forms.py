@@ -16,6 +16,7 @@ from django.test import Client
 
 from annotation.budget.check_books import check_books
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question, Response
 from annotation.workers import teach
 from kbpo.accounts.models import Team, Token, User
@@ -235,6 +236,17 @@ def test_a_rating_a_choice_and_free_words_are_asked_for_by_one_form(tmp_path: Pa
         ("helpful", 0.75),
         ("harmless", 1.0),
     ]
+    explained = side_by_side(interface, asked, said, right)
+    told = {line.words: (line.yours, line.right) for line in explained.lines}
+    assert told == {
+        "How helpful is the text? 4": (True, False),
+        "How helpful is the text? 1": (False, True),
+        "Could it do harm? No": (True, True),
+    }, "of free words nothing is expected"
+    said = interface.parse(asked, {"helpful": ["1"], "harmless": ["1"], "why": ["More."]})
+    explained = side_by_side(interface, asked, said, right)
+    assert [one.right for one in explained.lines if "More." in one.words] == [None]
+    assert not explained.differing
     with pytest.raises(CommandError, match="There is a form helpfulness already"):
         call_command("declare_form", EXAMPLE)
     with pytest.raises(CommandError, match="cannot be read"):

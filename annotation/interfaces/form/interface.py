@@ -118,7 +118,8 @@ class Form(Interface):
             elif one.criterion in asked:
                 choice = _words_of(one.value)
                 words = f"{asked[one.criterion]} {choice}"
-                found.append(Statement((one.criterion, choice), words))
+                is_free = "text" in one.value  # no two people write the same
+                found.append(Statement((one.criterion, choice), words, optional=is_free))
         return found
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
