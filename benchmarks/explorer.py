@@ -24,8 +24,8 @@ import numpy as np
 
 WORDS = 20_000
 WORDS_A_TEXT = 60
-PLACE = 24
-"""Characters between two mentions; each is six long"""
+PLACE = 20
+"""Characters from one pair of mentions to the next; each mention is a word, of nine"""
 
 
 def texts(n: int, rng: np.random.Generator) -> Iterator[str]:
@@ -104,8 +104,8 @@ def build(documents: int, predictions: int, judged: int) -> Any:
 STATEMENTS = (
     """
     INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end, key, u)
-    SELECT d.corpus_id, d.id, 'pair', k * %(place)s, k * %(place)s + 6, k * %(place)s + 10,
-        k * %(place)s + 16, md5(d.id || '|' || k)::uuid, random()
+    SELECT d.corpus_id, d.id, 'pair', k * %(place)s, k * %(place)s + 9, k * %(place)s + 10,
+        k * %(place)s + 19, md5(d.id || '|' || k)::uuid, random()
     FROM corpus_document d, generate_series(0, %(each)s - 1) k ORDER BY d.id, k
     """,
     """
@@ -136,7 +136,7 @@ STATEMENTS = (
     """,
     """
     INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end, key, u)
-    SELECT %(corpus)s, t.document_id, 'mention', m.begin, m.begin + 6, 0, 0,
+    SELECT %(corpus)s, t.document_id, 'mention', m.begin, m.begin + 9, 0, 0,
         md5(t.document_id || 'm' || m.begin)::uuid, random()
     FROM instances_label l JOIN instances_target t ON t.id = l.target_id
     CROSS JOIN LATERAL (VALUES (t.a_begin), (t.b_begin)) m (begin)
@@ -184,6 +184,8 @@ def requests(row: Any, rng: np.random.Generator) -> dict[str, Callable[[], str]]
         "wrong relation, divided": lambda: f"{page}?part=relation&votes=split",
         "only this system": lambda: f"{page}?who=alone&after={somewhere()}",
         "one document": lambda: f"{page}?document=d{rng.integers(1000):06d}",
+        "an entity": lambda: f"{page}?entity={word(0, WORDS)}",
+        "an entity, frequent word": lambda: f"{page}?entity={word(0, 20)}&verdict=unjudged",
         "API, wrong": lambda: f"{api}?verdict=wrong&limit=50",
         "API, a page": lambda: f"{api}?after={somewhere()}&limit=50",
         "search: a rare word": lambda: f"{page}?q={word(5000, WORDS)}",

@@ -116,7 +116,7 @@ class Client:
 
         Filters are those of the page: `verdict` (right, wrong, judged, unjudged, turned), `part`,
         `votes="split"`, `who="alone"`, `relation`, `type`, `confidence`, `q` (words of the text),
-        `document`, `sort`.
+        `entity` (name of the subject or object), `document`, `sort`.
         """
         after = ""
         while True:

@@ -59,6 +59,11 @@ class Corpus(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @cached_property
+    def has_mentions(self) -> bool:
+        """Whether names came with its texts."""
+        return Mention.objects.filter(document__corpus=self.pk).exists()
+
     def relation_names(self) -> dict[str, str]:
         """What pages call each predicate: its label, and of what where several share that label, as
         "parents" of a person and of an organisation do.
@@ -148,7 +153,14 @@ class Predicate(models.Model):
 class DocumentQuerySet(models.QuerySet["Document"]):
     def with_words(self, words: str) -> DocumentQuerySet:
         """Documents that hold all of some words; "in quotes" one after the other, -without."""
-        query = SearchQuery(words.replace("\0", ""), config="simple", search_type="websearch")
+        return self._found(words, "websearch")
+
+    def with_all_of(self, name: str) -> DocumentQuerySet:
+        """Documents that hold all words of a name, whatever signs stand between them."""
+        return self._found(name, "plain")
+
+    def _found(self, words: str, how: str) -> DocumentQuerySet:
+        query = SearchQuery(words.replace("\0", ""), config="simple", search_type=how)
         return self.alias(words=WORDS).filter(words=query)
 
 

@@ -401,6 +401,8 @@ class Track(ABC):
     """What the explorer filters predictions by"""
     searchable: ClassVar[bool] = False
     """Whether predictions can be found by words of their text (`search`)"""
+    names_entities: ClassVar[bool] = False
+    """Whether predictions are about entities, and can be found by an entity's name (`about`)"""
     parts: ClassVar[Mapping[str, str]] = {}
     """Each part of a prediction that can be wrong, and what pages call it"""
     plotted: ClassVar[tuple[str, str] | None] = None
@@ -662,6 +664,12 @@ class Track(ABC):
     def within(self, submission_id: int, key: str) -> list[int]:
         """The predictions of a submission about one input, by the input's key."""
         return []
+
+    def about(self, submission_id: int, name: str, most: int, key: str) -> tuple[list[int], bool]:
+        """The predictions of a submission about an entity of that name, and whether these are all;
+        those of at most so many inputs, or of the one with this key.
+        """
+        return [], True
 
     @abstractmethod
     def verdicts(

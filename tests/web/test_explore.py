@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -134,6 +135,8 @@ def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
         {"relation": LIVES},
         {"verdict": "judged"},
         {"q": "Anna"},
+        {"entity": "anna"},
+        {"entity": "Town2", "document": "blog-2"},
         {"confidence": "low"},
         {"verdict": "unjudged"},
         {"who": "alone"},
@@ -154,6 +157,67 @@ def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
     alone = set(listed(explorer, who="alone"))
     others = row.predictions.filter(instance__predictions__submission__name="other")
     assert alone == everything - set(others.values_list("pk", flat=True))
+
+
+def test_a_run_is_listed_by_the_name_of_an_entity(
+    row: Submission, toy: Toy, django_assert_max_num_queries: Any
+) -> None:
+    """Of subject or object, or of what the system says that either refers to; in capitals or not."""
+    explorer = Explorer(row, public=False)
+    called: dict[int, set[str]] = {}
+    for one in row.predictions.select_related("instance__document"):
+        place, text = one.instance, one.instance.document.gloss
+        called[one.pk] = {
+            text(place.subject_begin, place.subject_end),
+            text(place.object_begin, place.object_end),
+        }
+    alias = min(pk for pk, names in called.items() if "Carl3x2" in names)
+    anna = Prediction.objects.filter(pk=min(pk for pk, names in called.items() if "Anna" in names))
+    document = row.predictions.get(pk=alias).instance.document
+    at = document.text.index("Anna")
+    row.predictions.filter(pk=alias).update(
+        subject_canonical_begin=at, subject_canonical_end=at + len("Anna")
+    )
+    called[alias].add("Anna")
+    for name in ("Anna", "Carl3x2", "Town1", "Firm0y4"):
+        expected = {pk for pk, names in called.items() if name in names}
+        for asked in (name, f" {name.upper()} "):
+            assert set(listed(explorer, entity=asked)) == expected != set(), asked
+    inside = {
+        pk
+        for pk in row.predictions.filter(instance__document=document).values_list("pk", flat=True)
+        if "Anna" in called[pk]
+    }
+    assert set(listed(explorer, entity="Anna", document=document.key)) == inside >= {alias}
+    assert set(listed(explorer, entity="Anna", q="Carl3x2")) == inside, "both hold"
+    for part in ("Ann", "works for", "Anna works", "nobody", "%", '"Anna', "-", "&"):
+        assert listed(explorer, entity=part) == [], part
+    assert explorer.all_found
+    assert not explorer.kind.about(row.pk, "Anna", 2, "")[1], "there are five texts with her"
+    assert explorer.kind.about(row.pk, "Anna", 2, document.key)[1]
+    client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
+    client.get(address)
+    with django_assert_max_num_queries(MOST_QUERIES):
+        page = client.get(address, {"entity": "Anna"})
+    assert page.context["n"] == sum("Anna" in names for names in called.values())
+    said = {"entity": "Anna", "q": "works", "relation": WORKS, "document": document.key}
+    form = client.get(address, said).content.decode()
+    for name, value in said.items():
+        kept = rf'<input (id="{name}" )?(type="hidden" )?name="{name}"[^>]* value="{value}"'
+        assert re.search(kept, form), f"the form keeps {name}"
+    assert f"In <b>{document.key}</b> alone" in form and "About <b>Anna</b> alone" in form
+    opened = client.get(address, {"p": anna[0].pk}).content.decode()
+    assert 'href="?entity=Anna"' in opened, "a name leads to all that is said about it"
+    file: Any = client.get(reverse("submission-explore-csv", args=[row.pk]), {"entity": "Town1"})
+    rows = csv.DictReader(b"".join(file.streaming_content).decode().splitlines())
+    api = client.get(
+        reverse("api-predictions", args=[row.pk]),
+        {"entity": "Town1"},
+        headers=header_of(toy, "Rosa"),
+    ).json()
+    wanted = listed(explorer, entity="Town1")
+    assert [int(one["prediction"]) for one in rows] == wanted
+    assert [one["prediction"] for one in api["results"]] == wanted and api["count"] == len(wanted)
 
 
 def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
@@ -240,6 +304,12 @@ def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -
     )
     assert client.get(address, {"verdict": "no"}, headers=headers).status_code == 400
     assert client.get(address, {"limit": "0"}, headers=headers).status_code == 400
+    for name in ("verdict", "votes", "who", "confidence", "sort", "after"):
+        assert client.get(address, {name: ""}, headers=headers).status_code == 400, name
+    for after in ("0", str(2**31)):
+        assert client.get(address, {"after": after}, headers=headers).status_code == 400
+    page = reverse("submission-explore", args=[row.pk])
+    assert client.get(page, {"votes": "", "after": "", "q": ""}).status_code == 200, "of a form"
 
 
 def test_the_api_tells_scores_by_slice_to_the_runs_own_team(row: Submission, toy: Toy) -> None:

@@ -23,6 +23,14 @@ from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Found
 
+ENDS = (
+    "i.subject_begin", "i.subject_end", "i.object_begin", "i.object_end",
+    "coalesce(p.subject_canonical_begin, i.subject_begin)",
+    "coalesce(p.subject_canonical_end, i.subject_end)",
+    "coalesce(p.object_canonical_begin, i.object_begin)",
+    "coalesce(p.object_canonical_end, i.object_end)",
+)  # fmt: skip
+"""SQL of where the names stand that a prediction is about, each begin before its end"""
 Mark = tuple[int, int, str]
 """Begin and end in the document's text, and what is marked: subject, object, provenance"""
 
@@ -127,11 +135,8 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
     and whether there are no more such documents.
     """
     with by_index():
-        documents = list(
-            Document.objects.filter(corpus=corpus)
-            .with_words(words)
-            .values_list("pk", flat=True)[: most + 1]
-        )
+        found = Document.objects.filter(corpus=corpus).with_words(words)
+        documents = list(found.values_list("pk", flat=True)[: most + 1])
         return _inside(submission, documents[:most]), len(documents) <= most
 
 
@@ -139,6 +144,38 @@ def within(corpus: Corpus, submission: int, key: str) -> list[int]:
     """The predictions of a submission in the document of that key."""
     rows = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
     return _inside(submission, list(rows))
+
+
+def about(
+    corpus: Corpus, submission: int, name: str, most: int, key: str = ""
+) -> tuple[list[int], bool]:
+    """The predictions of a submission whose subject or object is called that, or refers to what is,
+    as the system says (in so many documents at most, or in the one of that key), and whether there
+    are no more documents with the name's words.
+    """
+    documents = Document.objects.filter(corpus=corpus)
+    documents = documents.filter(key=key) if key else documents.with_all_of(name)
+    with by_index():
+        texts = list(documents.values_list("pk", "text")[: most + 1])
+        predicted = fetch(
+            f"SELECT p.id, i.document_id, {', '.join(ENDS)} FROM instances_instance i"
+            " JOIN submissions_prediction p ON p.instance_id = i.id AND p.submission_id = %s"
+            " WHERE i.document_id = ANY(%s)",
+            [submission, [pk for pk, _ in texts[:most]]],
+        )
+    by_document, wanted = dict(texts), _folded(name)
+    found = []
+    for pk, document, *ends in predicted:
+        text = by_document[document]
+        spans = set(zip(ends[::2], ends[1::2], strict=True))
+        if any(_folded(text[begin:end]) == wanted for begin, end in spans):
+            found.append(pk)
+    return found, len(texts) <= most
+
+
+def _folded(name: str) -> str:
+    """A name as it is compared: in capitals or not, over the end of a line or not."""
+    return " ".join(name.split()).casefold()
 
 
 def _inside(submission: int, documents: Sequence[int]) -> list[int]:

@@ -61,6 +61,7 @@ class KbpTrack(TrackWithRecall):
     facets: ClassVar = FACETS
     parts: ClassVar = PARTS
     searchable: ClassVar[bool] = True
+    names_entities: ClassVar[bool] = True
     published: ClassVar[tuple[str, ...]] = ("simple", "joint")
     plotted: ClassVar = ("recall", "precision")
     can_be_checked: ClassVar[bool] = True
@@ -164,6 +165,9 @@ class KbpTrack(TrackWithRecall):
 
     def within(self, submission_id: int, key: str) -> list[int]:
         return explore.within(self.corpus, submission_id, key)
+
+    def about(self, submission_id: int, name: str, most: int, key: str) -> tuple[list[int], bool]:
+        return explore.about(self.corpus, submission_id, name, most, key)
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts:
         return read_facts(self.track, instances, submissions, annotated)

@@ -48,6 +48,9 @@ FILTERS = [
     OpenApiParameter("confidence", str, enum=list(BANDS)),
     OpenApiParameter("q", str, description="Words of the text"),
     OpenApiParameter("document", str, description="Key of a document"),
+    OpenApiParameter(
+        "entity", str, description="Name of the subject or object, or of what either refers to"
+    ),
     OpenApiParameter("sort", str, enum=list(SORTS)),
     whole("limit", MOST, f"{DEFAULT} where nothing is said"),
     whole("after", BIGGEST, "The page begins after this prediction"),
@@ -73,10 +76,11 @@ class Predictions(APIView):
             raise Http404(NOT_YET)
         explorer = Explorer(submission, public=only_public(request.user, submission))
         try:
-            choice = read_choice(request.query_params.dict(), submission)
+            choice = read_choice(request.query_params.dict(), submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
+        whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
         following = _next(request, choice, page.after) if page.after else None
         rows = [as_record(row) for row in rows_of(explorer, page.ids)]

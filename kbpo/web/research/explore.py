@@ -78,7 +78,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "pages": explorer.kind.pages,
         "own": not explorer.public,
         "waits": not explorer.public and not is_answered(submission),
-        "choice": choice,
+        "said": choice.said,
         "refusal": refusal,
         "rows": rows,
         "n": page.n,
@@ -91,6 +91,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "tabs": _tabs(request, explorer),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
+        "names_entities": explorer.kind.names_entities,
+        "of_anything": choice.query(entity=""),
         "named": _named(explorer, choice),
         "export": choice.query(),
         "slices": by_slice(

@@ -104,19 +104,24 @@ class Choice:
         return "?" + urlencode({key: value for key, value in told.items() if value})
 
 
-def read_choice(given: Mapping[str, str], submission: Submission) -> Choice:
-    """The choice that an address makes. Raises Unreadable."""
+def read_choice(
+    address: Mapping[str, str], submission: Submission, *, strict: bool = False
+) -> Choice:
+    """The choice that an address makes. An empty value chooses nothing, as a field of a form that
+    nobody filled in; `strict`: it is one that there is not. Raises Unreadable.
+    """
+    given = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
     known = _known_values(kind)
     said: dict[str, str] = {}
     facets: dict[str, Any] = {}
     for name in GIVEN:
-        if value := given.get(name, ""):
-            if value not in known[name]:
-                raise Unreadable(name, value, known[name])
-            said[name] = value
+        if name in given:
+            if given[name] not in known[name]:
+                raise Unreadable(name, given[name], known[name])
+            said[name] = given[name]
     for name in NUMBERS:
-        if value := given.get(name, ""):
+        if (value := given.get(name)) is not None:
             if not (value.isascii() and value.isdecimal() and len(value) < 18):
                 raise Unreadable(name, value, ())
             said[name] = value
@@ -127,7 +132,7 @@ def read_choice(given: Mapping[str, str], submission: Submission) -> Choice:
                 raise Unreadable(facet.name, value, list(by_name)[:20])
             said[facet.name] = value
             facets[facet.name] = by_name.get(value, value)
-    for name in ("q", "document"):
+    for name in ("q", "document", *(["entity"] if kind.names_entities else [])):
         if value := given.get(name, "").replace("\0", "").strip()[:200]:
             said[name] = value
     return Choice(said, facets)
@@ -349,19 +354,22 @@ class Explorer:
         )
 
     def _found(self, choice: Choice) -> Rows | None:
-        """What the words or the document that were chosen leave; None without either."""
-        ids: set[int] | None = None
+        """What the words, the entity and the document that were chosen leave; None without any."""
+        submission, found = self.submission.pk, []
         if choice["q"] and self.kind.searchable:
-            found, self.all_found = self.kind.search(
-                self.submission.pk, choice["q"], MOST_DOCUMENTS
+            ids, self.all_found = self.kind.search(submission, choice["q"], MOST_DOCUMENTS)
+            found.append(set(ids))
+        if choice["entity"]:
+            ids, are_all = self.kind.about(
+                submission, choice["entity"], MOST_DOCUMENTS, choice["document"]
             )
-            ids = set(found)
-        if choice["document"]:
-            inside = set(self.kind.within(self.submission.pk, choice["document"]))
-            ids = inside if ids is None else ids & inside
-        if ids is None:
+            self.all_found = self.all_found and are_all
+            found.append(set(ids))
+        elif choice["document"]:
+            found.append(set(self.kind.within(submission, choice["document"])))
+        if not found:
             return None
-        rows, judged = self._read(sorted(ids)), self.judged
+        rows, judged = self._read(sorted(set.intersection(*found))), self.judged
         both = np.isin(rows.ids, judged.ids)
         there = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
         rows.judged[both], rows.value[both], rows.split[both] = True, there.value, there.split
