@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -48,6 +48,7 @@ class Difference:
 
     system: int
     name: str
+    """Of its team and of the run, as everybody knows them"""
     quantity: str
     criterion: str
     distribution: str
@@ -102,7 +103,7 @@ def rescore(release: Release) -> Rescored:
 
 def _rescored(release: Release, changes: list[str]) -> Rescored:
     found = Rescored(str(release.about["track"]["name"]), changes)
-    names = {row["system"]: row["name"] for _, row in release.lines("systems")}
+    names = _names(release)
     computed = dict(recomputed(release))
     printed: set[Key] = set()
     left_out: Counter[str] = Counter()
@@ -138,23 +139,34 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     return found
 
 
+def _names(release: Release) -> dict[Any, str]:
+    """The number of each system -> its team and its name; of what was withdrawn, that it was."""
+    return {
+        row.get("system"): " ".join(str(row[key]) for key in ("team", "name") if row.get(key))
+        for _, row in release.lines("systems")
+    }
+
+
 def altered(release: Release) -> Iterator[str]:
     """Yields what is not as it was published: each altered row, else the file. Raises BadRelease."""
+    names = _names(release)
     for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
         digest, _, name = text.partition("  ")
         if not name:
             raise BadRelease(f"{SUMS} has a line that is no checksum: {text[:80]!r}.")
         is_same = hashlib.sha256(release.bytes(name)).hexdigest() == digest
-        named = list(_altered_rows(release, name)) if name.endswith(".jsonl") else []
+        named = list(_altered_rows(release, name, names)) if name.endswith(".jsonl") else []
         yield from named
         if not is_same and not named:
             yield f"{name} is not the file that was published: its checksum differs."
 
 
-def _altered_rows(release: Release, name: str) -> Iterator[str]:
+def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iterator[str]:
     for line, row in release.lines(name.removesuffix(".jsonl")):
         if is_altered(row):
             said = [f"{key} {row[key]}" for key in ("system", "instance", "target") if key in row]
+            if known := names.get(row.get("system")):
+                said.insert(1, known)
             yield f"{name}, line {line} ({', '.join(said)}): this row was altered."
 
 

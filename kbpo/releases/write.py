@@ -136,11 +136,13 @@ def check(track: Track) -> None:
             " are shown to nobody but the teams that they are about."
         )
     taking_part = Submission.objects.filter(track=track).confirmed()
-    waiting = taking_part.exclude(pk__in=Submission.objects.on_board()).count()
+    waiting = taking_part.exclude(pk__in=Submission.objects.on_board()).select_related("team")
     if waiting:
+        names = ", ".join(run.own_name for run in waiting.order_by("pk")[:5])
         raise CannotRelease(
-            f"{waiting} confirmed runs of {track.name} do not stand on the board: they are still"
-            " judged, or not public. Wait until they are scored, or withdraw them."
+            f"{len(waiting):,} confirmed run{'' if len(waiting) == 1 else 's'} of {track.name} not"
+            f" on the board, still judged or not public: {names}. Wait until each is scored, or"
+            " withdraw it."
         )
 
 

@@ -91,6 +91,23 @@ def test_a_board_is_recomputed_from_its_release(
     line = altered(release, "labels", flip, check=False)
     found = rescore(Release(release.path))
     assert [one for one in found.altered if f"labels.jsonl, line {line} (instance" in one]
+    runs = {row["system"]: f"{row['team']} {row['name']}:" for _, row in release.lines("systems")}
+    assert found.differences and all(
+        str(one).startswith(runs[one.system]) for one in found.differences
+    )
+    line = altered(release, "estimates", _another_value, check=False)
+    [(system, named)] = [
+        (row["system"], one)
+        for at, row in release.lines("estimates")
+        for one in rescore(Release(release.path)).altered
+        if at == line and one.startswith("estimates.jsonl")
+    ]
+    assert f"(system {system}, {runs[system].removesuffix(':')})" in named
+
+
+def _another_value(row: dict[str, Any]) -> bool:
+    row["value"] = 0.123
+    return True
 
 
 def _with_estimates(release: Release, rows: list[dict[str, Any]], about: dict[str, Any]) -> Release:
