@@ -1,11 +1,20 @@
 """Plots put things where their figures say, name what must be named, and say what they show."""
 
 import re
+from itertools import combinations
 
 import pytest
 
 from kbpo.web.components.drawing import Interval
-from kbpo.web.components.plots import Moment, Point, draw_arrival, draw_precision_recall
+from kbpo.web.components.plots import (
+    LETTER,
+    PLOT_HEIGHT,
+    WIDTHS,
+    Moment,
+    Point,
+    draw_arrival,
+    draw_precision_recall,
+)
 
 
 def point(name: str, precision: float, recall: float, *, first: bool = False) -> Point:
@@ -36,18 +45,61 @@ def test_it_says_what_it_shows_and_where_each_cross_stands():
 
 
 def test_only_the_first_group_and_the_extremes_are_named():
-    names = re.findall(
-        r"<text[^>]*text-anchor[^>]*>([A-Z][a-z]+)</text>", draw_precision_recall(BOARD, "alt")
+    svg = draw_precision_recall(BOARD, "alt")
+    named = {width: sorted(label[0] for label in labels(svg, width)) for width in WIDTHS}
+    assert named == {"wide": ["Neural", "Patterns", "Twin"], "narrow": ["Twin"]}
+
+
+def labels(svg: str, which: str) -> list[tuple[str, tuple[float, float, float, float]]]:
+    """Each name on a plot of that width, and what it covers there."""
+    said = (
+        rf'<text class="{which}" x="([\d.]+)%" y="([\d.]+)%" dx="(-?\d+)" dy="(-?\d+)"'
+        r' text-anchor="(\w+)">([^<]+)</text>'
     )
-    assert sorted(names) == ["Neural", "Patterns", "Twin"]
+    found = []
+    for x, y, dx, dy, anchor, name in re.findall(said, svg):
+        at = float(x) / 100 * WIDTHS[which] + int(dx)
+        line = float(y) / 100 * PLOT_HEIGHT + int(dy)
+        length = LETTER * len(name)
+        left = at - {"start": 0, "middle": length / 2, "end": length}[anchor]
+        found.append((name, (left, line - 12, left + length, line + 3)))
+    return found
 
 
-def test_names_on_one_spot_do_not_cover_each_other():
+def arms(svg: str, width: int) -> list[tuple[float, float, float, float]]:
+    """What the lines of all crosses cover on a plot of that width."""
+    crosses = re.findall(r'<g class="cross.*?</g>', svg)
+    said = r'<line x1="([\d.]+)%" x2="([\d.]+)%" y1="([\d.]+)%" y2="([\d.]+)%"/>'
+    ends = [map(float, one) for cross in crosses for one in re.findall(said, cross)]
+    return [
+        (x1 / 100 * width, y1 / 100 * PLOT_HEIGHT, x2 / 100 * width, y2 / 100 * PLOT_HEIGHT)
+        for x1, x2, y1, y2 in ends
+    ]
+
+
+def meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@pytest.mark.parametrize("which", WIDTHS)
+def test_a_name_covers_neither_a_cross_nor_another_name_on_wide_pages_and_on_phones(
+    which: str,
+) -> None:
+    """Where crosses stand close together, the leader's name finds room beside them."""
+    close = [
+        point(f"Harbor Walk run {number}", 0.62 + 0.03 * number, 0.2 + 0.012 * number, first=True)
+        for number in range(4)
+    ]
     same = [point(f"System {number}", 0.5, 0.3, first=True) for number in range(8)]
-    texts = re.findall(
-        r'dx="(-?\d+)" dy="(-?\d+)" text-anchor="(\w+)"', draw_precision_recall(same, "alt")
-    )
-    assert 0 < len(texts) <= 5 and len(set(texts)) == len(texts)
+    for board in (BOARD, close, same, [*BOARD, *close]):
+        svg = draw_precision_recall(board, "alt")
+        named, lines = labels(svg, which), arms(svg, WIDTHS[which])
+        assert named and len(lines) == 2 * len(board)
+        for name, box in named:
+            assert not any(meet(box, line) for line in lines), name
+            assert box[0] >= 0 and box[2] <= WIDTHS[which], name
+        for (name, box), (_, other) in combinations(named, 2):
+            assert not meet(box, other), name
 
 
 def test_curves_join_points_of_equal_f1():

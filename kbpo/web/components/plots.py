@@ -6,7 +6,7 @@ not.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -18,12 +18,18 @@ from kbpo.web.components.figures import count_text, interval_text, number_text
 PLOT_HEIGHT = 400
 ARRIVAL_HEIGHT = 230
 CURVES_HEIGHT = 300
-# What the labels are placed against: the width a plot has on a wide page, and the size of a letter
-# there.
-NOMINAL_WIDTH = 580
+WIDTHS = {"wide": 580, "narrow": 250}
+"""What names are placed against: the width a plot has on a wide page, and on a phone"""
 ORDER_ROW = 34
 LETTER = 6.5
 LINE = 15
+SIDES = (
+    (8, -8, "start"), (8, 16, "start"), (-8, -8, "end"), (-8, 16, "end"), (0, -20, "middle"),
+    (0, 30, "middle"), (14, -26, "start"), (14, 34, "start"), (-14, -26, "end"), (-14, 34, "end"),
+    (0, -32, "middle"), (0, 42, "middle"), (0, -44, "middle"), (0, 54, "middle"),
+)  # fmt: skip
+"""Where a name may stand beside its point, the best first: (dx, dy, anchor). One above or below it
+moves aside where it would leave the plot."""
 DAY = 86400
 MINUTES = (1, 5, 15, 60, 180, 360)
 STEPS = (*(minutes / 1440 for minutes in MINUTES), 1, 2, 7, 14, 30, 91, 182, 365, 3650, 36500)
@@ -87,9 +93,17 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
     across = _from_zero(drawable, "recall", ticks=6)
     up = _from_zero(drawable, "precision", ticks=5)
     body = _grid(across, up, PLOT_HEIGHT) + _equal_curves(across, up)
-    labels = _placed_labels(drawable, across, up)
+    shapes = [_cross(point, across, up) for point in drawable]
+    named = _named(drawable)
+    narrow = [index for index in named if drawable[index].first] or named[:1]
+    chosen = {"wide": named, "narrow": narrow}
+    labels = {
+        which: _placed_labels(drawable, chosen[which], shapes, width)
+        for which, width in WIDTHS.items()
+    }
     body += "".join(
-        _cross(point, across, up, labels.get(index)) for index, point in enumerate(drawable)
+        _drawn(point, shape, {name: placed.get(index) for name, placed in labels.items()})
+        for index, (point, shape) in enumerate(zip(drawable, shapes, strict=True))
     )
     return _framed(body, across, up, PLOT_HEIGHT, alt, "Precision, %", "Recall, %")
 
@@ -305,67 +319,90 @@ def _equal_curves(across: Axis, up: Axis) -> str:
     return _stretched("".join(paths)) + "".join(names)
 
 
-def _cross(point: Point, across: Axis, up: Axis, label: tuple[int, int, str] | None) -> str:
-    x, y = across.position(_known(point.recall.estimate)), _y(up, _known(point.precision.estimate))
+@dataclass(frozen=True)
+class _Cross:
+    """Where a point and its two intervals stand, in shares of the plot."""
+
+    x: float
+    y: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+def _cross(point: Point, across: Axis, up: Axis) -> _Cross:
     left, right = (
         across.position(_or(v, point.recall.estimate))
         for v in (point.recall.low80, point.recall.high80)
     )
-    low, high = (
+    bottom, top = (
         _y(up, _or(v, point.precision.estimate))
         for v in (point.precision.low80, point.precision.high80)
     )
-    text = ""
-    if label:
-        dx, dy, anchor = label
-        text = (
-            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
-            f' text-anchor="{anchor}">{escape(point.name)}</text>'
-        )
+    x, y = across.position(_known(point.recall.estimate)), _y(up, _known(point.precision.estimate))
+    return _Cross(x, y, left, right, top, bottom)
+
+
+Label = tuple[int, int, str]
+"""How far from its point a name stands, and which end of it is there"""
+Box = tuple[float, float, float, float]
+
+
+def _drawn(point: Point, cross: _Cross, labels: Mapping[str, Label | None]) -> str:
+    """A cross with its name where it has room on a wide page, and where on a narrow one."""
+    x, y = f"{cross.x:g}%", f"{cross.y:g}%"
+    texts = ""
+    for which, label in labels.items():
+        if label is not None:
+            dx, dy, anchor = label
+            texts += (
+                f'<text class="{which}" x="{x}" y="{y}" dx="{dx}" dy="{dy}"'
+                f' text-anchor="{anchor}">{escape(point.name)}</text>'
+            )
     said = (
         f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
         f" {number_text(point.recall.estimate)}"
     )
     return (
         f'<g class="cross{" first" if point.first else ""}"><title>{escape(said)}</title>'
-        f'<line x1="{left:g}%" x2="{right:g}%" y1="{y:g}%" y2="{y:g}%"/>'
-        f'<line x1="{x:g}%" x2="{x:g}%" y1="{high:g}%" y2="{low:g}%"/>{text}</g>'
+        f'<line x1="{cross.left:g}%" x2="{cross.right:g}%" y1="{y}" y2="{y}"/>'
+        f'<line x1="{x}" x2="{x}" y1="{cross.top:g}%" y2="{cross.bottom:g}%"/>{texts}</g>'
     )
 
 
 def _placed_labels(
-    points: Sequence[Point], across: Axis, up: Axis
-) -> dict[int, tuple[int, int, str]]:
-    """For each point that is named, where its name goes so that it covers neither a name nor a
-    cross.
+    points: Sequence[Point], named: Sequence[int], crosses: Sequence[_Cross], width: int
+) -> dict[int, Label]:
+    """For each point that is named, where its name goes on a plot of that width so that it covers
+    neither a name nor a cross; no name where there is no such place.
     """
-    centres = []
-    for point in points:
-        x = across.position(_known(point.recall.estimate)) / 100 * NOMINAL_WIDTH
-        centres.append((x, _y(up, _known(point.precision.estimate)) / 100 * PLOT_HEIGHT))
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in centres]
-    placed: dict[int, tuple[int, int, str]] = {}
-    for index in _named(points):
-        x, y = centres[index]
-        width = len(points[index].name) * LETTER
-        own = taken[index]
-        for dx, dy, anchor in (
-            (8, -8, "start"),
-            (8, 16, "start"),
-            (-8, -8, "end"),
-            (-8, 16, "end"),
-            (0, -20, "middle"),
-        ):
-            left = x + dx - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
-            box = (left, y + dy - LINE + 3, left + width, y + dy + 3)
-            inside = (
-                box[0] >= 0 and box[2] <= NOMINAL_WIDTH and box[1] >= 0 and box[3] <= PLOT_HEIGHT
-            )
-            if inside and not any(_overlap(box, other) for other in taken if other is not own):
+    taken: list[Box] = []
+    for cross in crosses:
+        x, y = cross.x / 100 * width, cross.y / 100 * PLOT_HEIGHT
+        left, right = cross.left / 100 * width, cross.right / 100 * width
+        top, bottom = cross.top / 100 * PLOT_HEIGHT, cross.bottom / 100 * PLOT_HEIGHT
+        taken += [(left, y - 2, right, y + 2), (x - 2, top, x + 2, bottom)]
+    placed: dict[int, Label] = {}
+    for index in named:
+        x, y = crosses[index].x / 100 * width, crosses[index].y / 100 * PLOT_HEIGHT
+        length = len(points[index].name) * LETTER
+        for dx, dy, anchor in SIDES:
+            if anchor == "middle":
+                dx = round(min(max(x, length / 2 + 2), width - length / 2 - 2) - x)
+            box = _box(x + dx, y + dy, length, anchor)
+            is_inside = box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= PLOT_HEIGHT
+            if is_inside and not any(_overlap(box, other) for other in taken):
                 placed[index] = (dx, dy, anchor)
                 taken.append(box)
                 break
     return placed
+
+
+def _box(x: float, y: float, length: float, anchor: str) -> Box:
+    """What a name covers whose `anchor` stands there, on the line."""
+    left = x - {"start": 0.0, "middle": length / 2, "end": length}[anchor]
+    return left, y - LINE + 3, left + length, y + 3
 
 
 def _named(points: Sequence[Point]) -> list[int]:
@@ -383,9 +420,7 @@ def _named(points: Sequence[Point]) -> list[int]:
     return list(dict.fromkeys(first + extremes))
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
