@@ -143,7 +143,10 @@ def download(service: Service, track: str, to: Path | None) -> None:
     with service.client() as client:
         schema = client.schema(track)
         folder.mkdir(parents=True, exist_ok=True)
-        for what, name in (("documents", DOCUMENTS), ("mentions", MENTIONS)):
+        files = {"documents": DOCUMENTS}
+        if "mention_types" in client.track(track)["corpus"]["links"]:
+            files["mentions"] = MENTIONS
+        for what, name in files.items():
             with click.progressbar(length=0, label=name, show_pos=True, show_eta=False) as bar:
                 client.download(track, folder / name, what=what, tell=bar.update)
     text = json_module.dumps(schema, indent=1, ensure_ascii=False)
@@ -220,7 +223,8 @@ def show_reading(reading: Reading, as_json: bool) -> None:
         (reading.warnings, "warning"),
     )
     words = (f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts)
-    click.echo(f"{', '.join(words)}.")
+    verdict = "The service would take it as it is." if reading.usable else "It needs mending first."
+    click.echo(f"{', '.join(words)}. {verdict}")
 
 
 @main.command()
@@ -364,20 +368,29 @@ def compare(
     if as_json:
         show_json(told)
         return
+    table(*comparison(told))
+
+
+def comparison(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the lines of a comparison, with its systems by team and name."""
+    names = [f"{told[side]['team']} {told[side]['name']}" for side in ("a", "b")]
+    lines = []
     for difference in told["differences"]:
         low, high = 100 * difference["low80"], 100 * difference["high80"]
-        shown = "a difference is shown" if low > 0 or high < 0 else "no difference shown"
-        click.echo(
-            f"{difference['quantity']:10} {percent(difference['a']):24} "
-            f"{percent(difference['b']):24} {100 * difference['difference']:+.1f} "
-            f"({low:.1f} to {high:.1f}), {shown}"
-        )
+        shown = "no difference shown"
+        if low > 0 or high < 0:
+            shown = f"{names[0] if low > 0 else names[1]} is higher"
+        points = f"{100 * difference['difference']:+.1f} ({low:+.1f} to {high:+.1f})"
+        scores = [percent(difference[side]) for side in ("a", "b")]
+        lines.append([difference["quantity"], shown, *scores, points])
+    return ["", "", *names, "points, 80 %"], lines
 
 
 @main.command()
 @click.argument("number", type=int)
 @click.option("--verdict", type=click.Choice(["all", "right", "wrong"]), default="wrong")
 @click.option("--predicate", default="")
+@click.option("--entity", default="", help="Name of the subject or object.")
 @click.option("--missed", type=click.Choice(["others", "nobody"]), help=MISSED)
 @json_option
 @service_of
@@ -386,6 +399,7 @@ def errors(
     number: int,
     verdict: str,
     predicate: str,
+    entity: str,
     missed: str | None,
     as_json: bool,
 ) -> None:
@@ -395,7 +409,7 @@ def errors(
             show_missed(client.missed(number, who=WHO_FOUND[missed]), as_json)
             return
         wanted = "judged" if verdict == "all" else verdict
-        judged = client.judgments(number, verdict=wanted, relation=predicate)
+        judged = client.judgments(number, verdict=wanted, relation=predicate, entity=entity)
     if as_json:
         show_json(judged)
         return

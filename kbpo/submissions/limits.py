@@ -32,9 +32,9 @@ def runs_left(track: Track, team: Team, *, lock: bool = False) -> int | None:
 
 def limits_in_words(track: Track) -> str:
     """“3 runs a week and 12 in all”; “as many runs as it likes” without a limit."""
-    parts = []
-    if track.runs_a_week is not None:
-        parts.append(f"{track.runs_a_week} a week")
-    if track.runs_in_all is not None:
-        parts.append(f"{track.runs_in_all} in all")
-    return f"{' and '.join(parts)}" if parts else "as many runs as it likes"
+    words: list[str] = []
+    for n, when in ((track.runs_a_week, "a week"), (track.runs_in_all, "in all")):
+        if n is not None:
+            runs = "" if words else " run" if n == 1 else " runs"
+            words.append(f"{n}{runs} {when}")
+    return " and ".join(words) or "as many runs as it likes"

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from django.test import Client as Browser
 from kbpo_client import Client, Refused, Unreachable, settings
-from kbpo_client.commands import main
+from kbpo_client.commands import comparison, main
 
 from kbpo.accounts.models import Token
 from kbpo.corpus.models import Mention
@@ -90,8 +90,10 @@ def test_what_is_downloaded_reads_a_file_as_the_service_does(
 
 def test_a_good_file_is_valid_offline(run: Run, file: Path, live_server: Any) -> None:
     run("download", "toy", who="")
+    assert not Path("toy/mentions.jsonl.gz").exists(), "no names came with the texts"
     result = run("validate", file, "--track", "toy")
     assert result.exit_code == 0 and "4 relations, 0 errors" in result.output
+    assert "would take it as it is" in result.output
 
 
 def test_without_the_documents_it_is_said_how_they_are_had(run: Run, file: Path) -> None:
@@ -139,10 +141,39 @@ def test_scores_and_a_comparison_stand_as_on_the_board(run: Run, toy: Toy) -> No
     assert scores.exit_code == 0 and "53.3 (51.3–55.3)" in scores.output
     compared = told(run("compare", "toy", numbers[0], numbers[1], "--json", who=""))
     assert {compared["a"]["submission"], compared["b"]["submission"]} == set(numbers[:2])
+    page = run("compare", "toy", numbers[0], numbers[1], who="").output
+    names = [f"{compared[side]['team']} {compared[side]['name']}" for side in ("a", "b")]
+    assert all(name in page.splitlines()[0] for name in names)
     same = run("compare", "toy", numbers[0], numbers[0], who="")
     assert same.exit_code == 1 and "one and the same" in same.output
     wrong = run("compare", "toy", numbers[0], 999999, who="")
     assert wrong.exit_code == 1 and "not on this board" in wrong.output
+
+
+def test_a_comparison_says_which_system_is_higher_by_its_team_and_name() -> None:
+    def difference(quantity: str, low: float, high: float) -> dict[str, Any]:
+        score = {"value": 0.3, "low80": 0.28, "high80": 0.32}
+        middle = (low + high) / 2
+        ends = {"difference": middle, "low80": low, "high80": high}
+        return {"quantity": quantity, "a": score, "b": score, **ends}
+
+    compared = {
+        "a": {"team": "Harbor", "name": "run 1"},
+        "b": {"team": "Quarry", "name": "run 2"},
+        "differences": [
+            difference("f1", -0.02, 0.04),
+            difference("precision", -0.157, -0.092),
+            difference("recall", 0.059, 0.127),
+        ],
+    }
+    head, lines = comparison(compared)
+    assert head[2:4] == ["Harbor run 1", "Quarry run 2"]
+    assert [line[1] for line in lines] == [
+        "no difference shown",
+        "Quarry run 2 is higher",
+        "Harbor run 1 is higher",
+    ]
+    assert lines[1][2:] == ["30.0 (28.0–32.0)"] * 2 + ["-12.4 (-15.7 to -9.2)"]
 
 
 def test_errors_are_told_to_their_team_alone(
@@ -156,6 +187,10 @@ def test_errors_are_told_to_their_team_alone(
     first = judged[0]
     assert first["document"] == "d1" and first["subject"] == list(toy.span("d1", "Mara Lindt"))
     assert first["relation_right"] is True
+    lindt = ("errors", submission.pk, "--verdict", "all", "--entity", "mara lindt", "--json")
+    assert [one["prediction"] for one in told(run(*lindt))] == [
+        one["prediction"] for one in judged if "Mara Lindt" in one["claim"]
+    ]
     assert run("errors", submission.pk).exit_code == 0
     stranger = run("errors", submission.pk, who="Tim")
     assert stranger.exit_code == 1 and "You have no submission" in stranger.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,10 +20,11 @@ from django.utils import timezone
 
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
-from kbpo.corpus.models import Mention
+from kbpo.corpus.models import Corpus, Mention
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.web.desk import describe
 from tests.conftest import Toy
@@ -47,7 +49,7 @@ def test_a_stranger_reads_what_the_track_is_and_how_to_begin(client: Client, toy
     toy.corpus.licence = "CC BY-SA 4.0"
     toy.corpus.save()
     text = page(client)
-    for words in ("Who is related to whom", "$15 a run", "31 January 2031", "3 a week"):
+    for words in ("Who is related to whom", "$15 a run", "31 January 2031", "3 runs a week"):
         assert words in text
     assert "CC BY-SA 4.0" in text and reverse("api-documents", args=["toy"]) in text
     assert "no description yet" not in text
@@ -102,12 +104,40 @@ def test_the_list_leads_to_every_track(client: Client, toy: Toy) -> None:
     assert reverse("track", args=["toy"]) in client.get(reverse("tracks")).content.decode()
 
 
+def test_the_list_says_on_how_many_texts_systems_are_run(client: Client, toy: Toy) -> None:
+    """Documents, or what systems that write are given: three articles are not none."""
+    corpus = Corpus.objects.create(name="Articles", slug="articles", schema={})
+    Input.objects.bulk_create(Input(corpus=corpus, key=str(at)) for at in range(3))
+    Track.objects.create(
+        corpus=corpus, name="Summaries", slug="summaries", kind="generation", status="open"
+    )
+    told = client.get(reverse("tracks")).content.decode()
+    cells = re.findall(r'<td data-label="Texts">([^<]*)</td>', told)
+    assert sorted(cells) == ["3, Articles", "4, Toy"]
+
+
 def test_texts_that_may_not_be_downloaded_are_not(client: Client, toy: Toy) -> None:
     toy.corpus.may_be_downloaded = False
     toy.corpus.save()
     assert reverse("api-documents", args=["toy"]) not in page(client)
     for name in ("api-documents", "api-mention-types", "baseline-output"):
         assert client.get(reverse(name, args=["toy"])).status_code == 404
+
+
+def test_mentions_are_offered_only_where_names_came_with_the_texts(
+    client: Client, toy: Toy
+) -> None:
+    address = reverse("api-mention-types", args=["toy"])
+    without = page(client)
+    assert address not in without and "mentions.jsonl" not in without
+    assert "the documents, schema and baseline" in without
+    api = client.get(reverse("api-track", args=["toy"]))
+    assert address not in api.content.decode()
+    Mention.objects.create(document=toy.documents["d1"], begin=0, end=4, type="PER")
+    offered = page(client)
+    assert address in offered and "toy.jsonl.gz schema.json toy-mentions.jsonl.gz" in offered
+    assert "the documents, mentions, schema and baseline" in offered
+    assert address in client.get(reverse("api-track", args=["toy"])).content.decode()
 
 
 def test_the_baseline_is_run_and_uploaded_by_a_stranger(
@@ -150,6 +180,7 @@ def test_the_baseline_is_run_and_uploaded_by_a_stranger(
 def test_sizes_stand_beside_the_files_as_they_are_or_as_the_first_documents_tell(
     client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Mention.objects.create(document=toy.documents["d1"], begin=0, end=10, type="PER")
     text = page(client)
     for name in ("api-documents", "api-mention-types", "baseline-output", "baseline"):
         size = len(client.get(reverse(name, args=["toy"])).getvalue())
@@ -173,7 +204,7 @@ def test_a_team_confirms_no_more_runs_than_the_track_allows(
     first, second = draft(claims, name="run 1"), draft(name="run 2")
     confirm(first, rosa)
     assert runs_left(toy.track, team) == 0
-    with pytest.raises(CannotConfirm, match="1 a week and 2 in all"):
+    with pytest.raises(CannotConfirm, match="1 run a week and 2 in all"):
         confirm(second, rosa)
     assert Submission.objects.get(pk=second.pk).status == "planned", "the draft is kept"
     Submission.objects.filter(pk=first.pk).update(confirmed_at=timezone.now() - timedelta(days=8))

@@ -79,6 +79,17 @@ def test_two_admins_make_one_link(client: Client, as_user: As, toy: Toy) -> None
     assert Invitation.objects.count() == 1 and len(mail.outbox) == 1
 
 
+def test_whoever_asks_is_told_where_the_answer_comes_from(
+    client: Client, toy: Toy, settings: Any
+) -> None:
+    assert (
+        "The answer goes to nina@example.org" in client.post(reverse("ask"), NEW).content.decode()
+    )
+    settings.MAIL_URL = ""
+    told = client.post(reverse("ask"), NEW).content.decode()
+    assert "sends no mail" in told and "goes to nina@example.org" not in told
+
+
 def test_asking_again_replaces_what_was_asked(client: Client, toy: Toy) -> None:
     client.post(reverse("ask"), NEW)
     client.post(reverse("ask"), NEW | {"team": "Harbor Two", "email": "Nina@Example.org"})

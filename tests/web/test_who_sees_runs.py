@@ -166,6 +166,8 @@ def test_a_team_compares_its_private_runs_and_nobody_else_does(toy: Toy, as_user
     assert own.context["rows"] and own.context["overlap"] == overlap
     assert "private" in own.content.decode()
     assert rosa.get(page, {"a": a.pk, "b": other.pk}).context["rows"], "with one of the board"
+    for who, latest in (("Rosa", b), ("Tim", other)):
+        assert as_user(who).get(page).context["marked"][0] == latest, "one's own run comes first"
     for who in ("", "Tim"):
         outsider = as_user(who)
         assert outsider.get(page, two).status_code == outsider.get(api, two).status_code == 404

@@ -53,7 +53,8 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
     links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
     if corpus.may_be_downloaded:
         links["documents"] = reverse("api-documents", args=[track.slug])
-        links["mention_types"] = reverse("api-mention-types", args=[track.slug])
+        if corpus.has_mentions:
+            links["mention_types"] = reverse("api-mention-types", args=[track.slug])
         if kind_of(track).baseline() is not None:
             links["baseline"] = reverse("baseline", args=[track.slug])
             links["baseline_output"] = reverse("baseline-output", args=[track.slug])

@@ -62,7 +62,8 @@ def show(request: HttpRequest) -> HttpResponse:
     except CannotAsk as refusal:
         context = {"form": form, "refusal": str(refusal)}
         return render(request, "people/ask.html", context, status=503)
-    return render(request, "people/asked.html", {"email": form.cleaned_data["email"]})
+    context = {"email": form.cleaned_data["email"], "by_mail": goes_out()}
+    return render(request, "people/asked.html", context)
 
 
 @never_cache

@@ -84,7 +84,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
                 "b": by_pk[near[1]],
                 "url": address(track, view, *near),
             }
-    context["marked"] = _marked(board, chosen, context.get("closest", {}))
+    context["marked"] = _marked(
+        _latest_own(board, request.user), board, chosen, context.get("closest", {})
+    )
     return render(
         request, "compare.html", context, status=404 if why_not and not context.get("rows") else 200
     )
@@ -116,13 +118,23 @@ def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | 
     return [by_pk.get(a), by_pk.get(b)], ""
 
 
+def _latest_own(board: list[Submission], who: Any) -> list[Submission]:
+    """The latest of somebody's own runs that can be compared, if there is one."""
+    teams = set(who.teams.values_list("pk", flat=True)) if isinstance(who, User) else set()
+    own = [row for row in board if row.team_id in teams]
+    return [max(own, key=lambda row: row.pk)] if own else []
+
+
 def _marked(
-    board: list[Submission], chosen: list[Submission | None], near: dict[str, Any]
+    own: list[Submission],
+    board: list[Submission],
+    chosen: list[Submission | None],
+    near: dict[str, Any],
 ) -> list[Submission]:
-    """What the two lists have selected: what was chosen, else the closest neighbours, else what
-    comes first.
+    """What the two lists have selected: what was chosen, else a run of one's own, the closest
+    neighbours, or what comes first.
     """
-    spare = [near[key] for key in ("a", "b") if key in near] + board
+    spare = own + [near[key] for key in ("a", "b") if key in near] + board
     taken = [one for one in chosen if one]
     spare = [one for one in dict.fromkeys(spare) if one not in taken]
     return [one or spare.pop(0) for one in chosen if one or spare]

@@ -39,7 +39,8 @@ def listing(request: HttpRequest) -> HttpResponse:
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
-    return render(request, "track_list.html", {"tracks": ordered})
+    rows = [(track, kind_of(track).n_inputs()) for track in ordered]
+    return render(request, "track_list.html", {"tracks": rows})
 
 
 @at_one_moment
@@ -120,10 +121,11 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "size": _size(track, "documents", partial(corpus_lines, track.corpus)),
             }
         )
+    if files and track.corpus.has_mentions:
         files.append(
             {
                 "name": "Mentions",
-                "what": "Spans and types of the names that came with the texts, if any did",
+                "what": "Spans and types of the names that came with the texts",
                 "format": "JSON Lines",
                 "url": reverse("api-mention-types", args=slug),
                 "file": f"{track.corpus.slug}-mentions.jsonl.gz",
@@ -207,10 +209,10 @@ def _baseline_command(track: Track) -> str:
     if kind_of(track).baseline() is None or not track.corpus.may_be_downloaded:
         return ""
     corpus = track.corpus.slug
-    return (
-        f"python baseline.py {corpus}.jsonl.gz schema.json {corpus}-mentions.jsonl.gz"
-        " > baseline.jsonl"
-    )
+    names = [f"{corpus}.jsonl.gz", "schema.json"]
+    if track.corpus.has_mentions:
+        names.append(f"{corpus}-mentions.jsonl.gz")
+    return f"python baseline.py {' '.join(names)} > baseline.jsonl"
 
 
 def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
