@@ -2,17 +2,21 @@
 
 import re
 from itertools import combinations
+from typing import Any
 
 import pytest
 
-from kbpo.web.components.drawing import Interval
+from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.plots import (
+    CURVES_HEIGHT,
     LETTER,
     PLOT_HEIGHT,
     WIDTHS,
+    Dot,
     Moment,
     Point,
     draw_arrival,
+    draw_curves,
     draw_precision_recall,
 )
 
@@ -50,7 +54,9 @@ def test_only_the_first_group_and_the_extremes_are_named():
     assert named == {"wide": ["Neural", "Patterns", "Twin"], "narrow": ["Twin"]}
 
 
-def labels(svg: str, which: str) -> list[tuple[str, tuple[float, float, float, float]]]:
+def labels(
+    svg: str, which: str, height: int = PLOT_HEIGHT
+) -> list[tuple[str, tuple[float, float, float, float]]]:
     """Each name on a plot of that width, and what it covers there."""
     said = (
         rf'<text class="{which}" x="([\d.]+)%" y="([\d.]+)%" dx="(-?\d+)" dy="(-?\d+)"'
@@ -59,7 +65,7 @@ def labels(svg: str, which: str) -> list[tuple[str, tuple[float, float, float, f
     found = []
     for x, y, dx, dy, anchor, name in re.findall(said, svg):
         at = float(x) / 100 * WIDTHS[which] + int(dx)
-        line = float(y) / 100 * PLOT_HEIGHT + int(dy)
+        line = float(y) / 100 * height + int(dy)
         length = LETTER * len(name)
         left = at - {"start": 0, "middle": length / 2, "end": length}[anchor]
         found.append((name, (left, line - 12, left + length, line + 3)))
@@ -100,6 +106,27 @@ def test_a_name_covers_neither_a_cross_nor_another_name_on_wide_pages_and_on_pho
             assert box[0] >= 0 and box[2] <= WIDTHS[which], name
         for (name, box), (_, other) in combinations(named, 2):
             assert not meet(box, other), name
+
+
+@pytest.mark.parametrize("which", WIDTHS)
+def test_a_dots_name_covers_no_other_dot_on_wide_pages_and_on_phones(which: str) -> None:
+    places = [(0.45, 0.5), (0.55, 0.64), (0.86, 0.6), (0.95, 0.97), (0.82, 0.88)]
+    dots = [
+        Dot(f"Harbor Walk run {at}", x, y, ends=(y - 0.03, y + 0.03))
+        for at, (x, y) in enumerate(places)
+    ]
+    axis = Axis(0.4, 1.0, (0.4, 0.7, 1.0))
+    says: dict[str, Any] = {"x_written": str, "y_written": str, "x_name": "x", "y_name": "y"}
+    svg = draw_curves([], dots, axis, axis, "alt", **says)
+    named = labels(svg, which, CURVES_HEIGHT)
+    assert [name for name, _ in named] == [dot.name for dot in dots]
+    for dot in dots:
+        x = axis.position(dot.x) / 100 * WIDTHS[which]
+        y = (100 - axis.position(dot.y)) / 100 * CURVES_HEIGHT
+        mark = (x - 4, y - 4, x + 4, y + 4)
+        assert not any(meet(box, mark) for _, box in named), dot.name
+    for (name, box), (_, other) in combinations(named, 2):
+        assert not meet(box, other), name
 
 
 def test_curves_join_points_of_equal_f1():

@@ -23,6 +23,8 @@ WIDTHS = {"wide": 580, "narrow": 250}
 ORDER_ROW = 34
 LETTER = 6.5
 LINE = 15
+DOT = 5
+"""From the middle of a point to where something else may stand"""
 SIDES = (
     (8, -8, "start"), (8, 16, "start"), (-8, -8, "end"), (-8, 16, "end"), (0, -20, "middle"),
     (0, 30, "middle"), (14, -26, "start"), (14, 34, "start"), (-14, -26, "end"), (-14, 34, "end"),
@@ -93,18 +95,13 @@ def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
     across = _from_zero(drawable, "recall", ticks=6)
     up = _from_zero(drawable, "precision", ticks=5)
     body = _grid(across, up, PLOT_HEIGHT) + _equal_curves(across, up)
-    shapes = [_cross(point, across, up) for point in drawable]
-    named = _named(drawable)
-    narrow = [index for index in named if drawable[index].first] or named[:1]
-    chosen = {"wide": named, "narrow": narrow}
-    labels = {
-        which: _placed_labels(drawable, chosen[which], shapes, width)
-        for which, width in WIDTHS.items()
-    }
-    body += "".join(
-        _drawn(point, shape, {name: placed.get(index) for name, placed in labels.items()})
-        for index, (point, shape) in enumerate(zip(drawable, shapes, strict=True))
+    crosses = [_cross(point, across, up) for point in drawable]
+    wide = _named(drawable)
+    narrow = [index for index in wide if drawable[index].first] or wide[:1]
+    texts = _placed_names(
+        [point.name for point in drawable], {"wide": wide, "narrow": narrow}, crosses, PLOT_HEIGHT
     )
+    body += "".join(map(_drawn, drawable, crosses, texts))
     return _framed(body, across, up, PLOT_HEIGHT, alt, "Precision, %", "Recall, %")
 
 
@@ -206,21 +203,22 @@ def draw_curves(
             f' text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
     marks = []
-    for number, dot in enumerate(dots):
-        x, y = across.position(dot.x), _y(up, dot.y)
-        anchor, dx = ("end", -7) if x > 60 else ("start", 7)
-        shown = (
-            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{4 + LINE * (number % 3 - 1)}"'
-            f' text-anchor="{anchor}">{escape(dot.name)}</text>'
-        )
+    crosses = [_upright(dot, across, up) for dot in dots]
+    named = [index for index, dot in enumerate(dots) if dot.is_named]
+    texts = _placed_names(
+        [dot.name for dot in dots], dict.fromkeys(WIDTHS, named), crosses, CURVES_HEIGHT
+    )
+    for dot, cross, text in zip(dots, crosses, texts, strict=True):
         said = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"
         upright = ""
         if dot.ends is not None:
-            low, high = (_y(up, end) for end in dot.ends)
-            upright = f'<line x1="{x:g}%" x2="{x:g}%" y1="{low:g}%" y2="{high:g}%"/>'
+            upright = (
+                f'<line x1="{cross.x:g}%" x2="{cross.x:g}%" y1="{cross.bottom:g}%"'
+                f' y2="{cross.top:g}%"/>'
+            )
         marks.append(
             f'<g class="cross first"><title>{escape(said)}</title>{upright}<circle class="now-dot"'
-            f' cx="{x:g}%" cy="{y:g}%" r="4"/>{shown if dot.is_named else ""}</g>'
+            f' cx="{cross.x:g}%" cy="{cross.y:g}%" r="4"/>{text}</g>'
         )
     body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched("".join(paths))
     body += "".join(names) + "".join(marks)
@@ -344,22 +342,42 @@ def _cross(point: Point, across: Axis, up: Axis) -> _Cross:
     return _Cross(x, y, left, right, top, bottom)
 
 
+def _upright(dot: Dot, across: Axis, up: Axis) -> _Cross:
+    """Where a dot stands, and the ends of its interval."""
+    x, y = across.position(dot.x), _y(up, dot.y)
+    bottom, top = (_y(up, end) for end in dot.ends or (dot.y, dot.y))
+    return _Cross(x, y, x, x, top, bottom)
+
+
 Label = tuple[int, int, str]
 """How far from its point a name stands, and which end of it is there"""
 Box = tuple[float, float, float, float]
 
 
-def _drawn(point: Point, cross: _Cross, labels: Mapping[str, Label | None]) -> str:
-    """A cross with its name where it has room on a wide page, and where on a narrow one."""
-    x, y = f"{cross.x:g}%", f"{cross.y:g}%"
-    texts = ""
-    for which, label in labels.items():
-        if label is not None:
-            dx, dy, anchor = label
-            texts += (
-                f'<text class="{which}" x="{x}" y="{y}" dx="{dx}" dy="{dy}"'
-                f' text-anchor="{anchor}">{escape(point.name)}</text>'
+def _placed_names(
+    names: Sequence[str],
+    named: Mapping[str, Sequence[int]],
+    crosses: Sequence[_Cross],
+    height: int,
+) -> list[str]:
+    """For each point its name where there is room for it on a wide page, and where on a narrow one;
+    `named`: whose names stand on which.
+    """
+    texts = [""] * len(names)
+    for which, width in WIDTHS.items():
+        placed = _placed_labels(names, named[which], crosses, width, height)
+        for index, (dx, dy, anchor) in placed.items():
+            x, y = crosses[index].x, crosses[index].y
+            texts[index] += (
+                f'<text class="{which}" x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
+                f' text-anchor="{anchor}">{escape(names[index])}</text>'
             )
+    return texts
+
+
+def _drawn(point: Point, cross: _Cross, text: str) -> str:
+    """A cross with its name."""
+    x, y = f"{cross.x:g}%", f"{cross.y:g}%"
     said = (
         f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
         f" {number_text(point.recall.estimate)}"
@@ -367,31 +385,36 @@ def _drawn(point: Point, cross: _Cross, labels: Mapping[str, Label | None]) -> s
     return (
         f'<g class="cross{" first" if point.first else ""}"><title>{escape(said)}</title>'
         f'<line x1="{cross.left:g}%" x2="{cross.right:g}%" y1="{y}" y2="{y}"/>'
-        f'<line x1="{x}" x2="{x}" y1="{cross.top:g}%" y2="{cross.bottom:g}%"/>{texts}</g>'
+        f'<line x1="{x}" x2="{x}" y1="{cross.top:g}%" y2="{cross.bottom:g}%"/>{text}</g>'
     )
 
 
 def _placed_labels(
-    points: Sequence[Point], named: Sequence[int], crosses: Sequence[_Cross], width: int
+    names: Sequence[str],
+    named: Sequence[int],
+    crosses: Sequence[_Cross],
+    width: int,
+    height: int,
 ) -> dict[int, Label]:
-    """For each point that is named, where its name goes on a plot of that width so that it covers
-    neither a name nor a cross; no name where there is no such place.
+    """For each point that is named, where its name goes on a plot of that size so that it covers
+    neither a name nor a point with its intervals; no name where there is no such place.
     """
     taken: list[Box] = []
     for cross in crosses:
-        x, y = cross.x / 100 * width, cross.y / 100 * PLOT_HEIGHT
+        x, y = cross.x / 100 * width, cross.y / 100 * height
         left, right = cross.left / 100 * width, cross.right / 100 * width
-        top, bottom = cross.top / 100 * PLOT_HEIGHT, cross.bottom / 100 * PLOT_HEIGHT
+        top, bottom = cross.top / 100 * height, cross.bottom / 100 * height
         taken += [(left, y - 2, right, y + 2), (x - 2, top, x + 2, bottom)]
+        taken.append((x - DOT, y - DOT, x + DOT, y + DOT))
     placed: dict[int, Label] = {}
     for index in named:
-        x, y = crosses[index].x / 100 * width, crosses[index].y / 100 * PLOT_HEIGHT
-        length = len(points[index].name) * LETTER
+        x, y = crosses[index].x / 100 * width, crosses[index].y / 100 * height
+        length = len(names[index]) * LETTER
         for dx, dy, anchor in SIDES:
             if anchor == "middle":
                 dx = round(min(max(x, length / 2 + 2), width - length / 2 - 2) - x)
             box = _box(x + dx, y + dy, length, anchor)
-            is_inside = box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= PLOT_HEIGHT
+            is_inside = box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= height
             if is_inside and not any(_overlap(box, other) for other in taken):
                 placed[index] = (dx, dy, anchor)
                 taken.append(box)
