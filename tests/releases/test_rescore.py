@@ -96,12 +96,9 @@ def test_a_board_is_recomputed_from_its_release(
         str(one).startswith(runs[one.system]) for one in found.differences
     )
     line = altered(release, "estimates", _another_value, check=False)
-    [(system, named)] = [
-        (row["system"], one)
-        for at, row in release.lines("estimates")
-        for one in rescore(Release(release.path)).altered
-        if at == line and one.startswith("estimates.jsonl")
-    ]
+    release = Release(release.path)
+    system = next(row["system"] for at, row in release.lines("estimates") if at == line)
+    [named] = [one for one in rescore(release).altered if one.startswith("estimates.jsonl")]
     assert f"(system {system}, {runs[system].removesuffix(':')})" in named
 
 
