@@ -199,7 +199,7 @@ def draw_curves(
         x, y = across.position(place[0]), _y(up, place[1])
         anchor = "end" if x > 60 else "start"
         names.append(
-            f'<text class="equal-name" x="{x:g}%" y="{y:g}%" dy="-5"'
+            f'<text class="equal-name wide" x="{x:g}%" y="{y:g}%" dy="-5"'
             f' text-anchor="{anchor}">{escape(curve.name)}</text>'
         )
     marks = []
@@ -313,7 +313,8 @@ def _equal_curves(across: Axis, up: Axis) -> str:
             dots.append((across.position(recall), _y(up, f1 * recall / (2 * recall - f1))))
         paths.append(f'<path class="equal" d="{_line(dots)}"/>')
         x = dots[0][0]
-        names.append(f'<text class="equal-name" x="{x:g}%" dx="5" y="12">F1 {f1 * 100:.0f}</text>')
+        words = f"F1 {f1 * 100:.0f}"
+        names.append(f'<text class="equal-name wide" x="{x:g}%" dx="5" y="12">{words}</text>')
     return _stretched("".join(paths)) + "".join(names)
 
 
