@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "centred"
 """The method of the house's own estimates"""
+ENTITY = "entity"
+"""What an address says the name of an entity by, where predictions are about entities"""
 
 
 class Unusable(Exception):

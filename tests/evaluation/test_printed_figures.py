@@ -1,4 +1,4 @@
-"""What is printed is a share."""
+"""What is printed is a share, and tells something."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_a_figure_never_leaves_its_range(value: float | None, printed: float | N
     row = Estimate(
         value=value,
         low80=0.0,
-        high80=1.0,
+        high80=0.99,
         low95=0.0,
         high95=1.0,
         n_labels=15,
@@ -21,3 +21,12 @@ def test_a_figure_never_leaves_its_range(value: float | None, printed: float | N
         n_documents=2,
     )
     assert Figure.of(row).value == printed
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "tells"),
+    [(0.0, 1.0, False), (0.0049, 0.9951, False), (0.005, 1.0, True), (0.0, 0.995, True)],
+)
+def test_a_figure_that_could_be_anything_is_not_told(low: float, high: float, tells: bool) -> None:
+    figure = Figure.of(Estimate(value=0.4, low80=low, high80=high, low95=0.0, high95=1.0))
+    assert (figure.value is not None, not figure.too_few, figure.high95 is not None) == (tells,) * 3

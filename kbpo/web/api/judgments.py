@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 from annotation.desk.adjudicate import MOST_NOTE, CannotAsk
 from kbpo.accounts.models import User
 from kbpo.submissions.tally import BANDS
+from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
@@ -49,7 +50,7 @@ FILTERS = [
     OpenApiParameter("q", str, description="Words of the text"),
     OpenApiParameter("document", str, description="Key of a document"),
     OpenApiParameter(
-        "entity", str, description="Name of the subject or object, or of what either refers to"
+        ENTITY, str, description="Name of the subject or object, or of what either refers to"
     ),
     OpenApiParameter("sort", str, enum=list(SORTS)),
     whole("limit", MOST, f"{DEFAULT} where nothing is said"),

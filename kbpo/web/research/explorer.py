@@ -28,6 +28,7 @@ from kbpo.instances.models import Label
 from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Prediction, Submission, Tally
 from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
+from kbpo.tracks.base import ENTITY
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -132,7 +133,7 @@ def read_choice(
                 raise Unreadable(facet.name, value, list(by_name)[:20])
             said[facet.name] = value
             facets[facet.name] = by_name.get(value, value)
-    for name in ("q", "document", *(["entity"] if kind.names_entities else [])):
+    for name in ("q", "document", *([ENTITY] if kind.names_entities else [])):
         if value := given.get(name, "").replace("\0", "").strip()[:200]:
             said[name] = value
     return Choice(said, facets)
@@ -359,9 +360,9 @@ class Explorer:
         if choice["q"] and self.kind.searchable:
             ids, self.all_found = self.kind.search(submission, choice["q"], MOST_DOCUMENTS)
             found.append(set(ids))
-        if choice["entity"]:
+        if choice[ENTITY]:
             ids, are_all = self.kind.about(
-                submission, choice["entity"], MOST_DOCUMENTS, choice["document"]
+                submission, choice[ENTITY], MOST_DOCUMENTS, choice["document"]
             )
             self.all_found = self.all_found and are_all
             found.append(set(ids))
