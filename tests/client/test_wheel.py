@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,12 @@ def test_its_address_is_on_the_pages_and_another_versions_says_where_it_is(toy: 
     assert old.status_code == 404 and wheel()[0] in old.content.decode()
     told = (ROOT / "client/README.md").read_text()
     assert re.findall(r"/client/(\S+\.whl)", told) == [wheel()[0]]
+
+
+def test_what_pip_builds_from_a_checkout_is_neither_kept_nor_typed() -> None:
+    """`pip install ./client` leaves copies of our packages, which mypy would find twice."""
+    built = "client/build/lib/formats/corpus.py"
+    excluded = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["exclude"]
+    assert any(re.search(one, built) for one in excluded)
+    assert not any(re.search(one, "client/kbpo_client/commands.py") for one in excluded)
+    assert "client/build/" in (ROOT / ".gitignore").read_text().splitlines()
