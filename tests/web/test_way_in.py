@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from annotation.workers.models import Intake
 from kbpo import environment
 from kbpo.accounts.models import AccountRequest, Audit, Invitation, Team, Token, User
 from kbpo.web.public import ask
@@ -225,3 +226,13 @@ def test_a_link_of_an_accepted_request_runs_out(client: Client, as_user: As, toy
     assert invitation.expires_at is not None
     Invitation.objects.update(expires_at=invitation.expires_at - timedelta(days=15))
     assert client.get(reverse("join", args=[invitation.code])).status_code == 410
+
+
+@pytest.mark.parametrize("mode", Intake.Volunteers.values)
+def test_to_judge_is_offered_only_while_volunteers_are_taken(
+    mode: str, client: Client, toy: Toy
+) -> None:
+    Intake.objects.create(volunteers=mode)
+    for page in (reverse("ask"), reverse("login")):
+        offered = reverse("annotate_volunteer") in client.get(page).content.decode()
+        assert offered == (mode != Intake.Volunteers.CLOSED), page

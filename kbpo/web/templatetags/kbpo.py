@@ -12,6 +12,8 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.platforms.mturk import account
+from annotation.workers.intake import takes_volunteers
+from annotation.workers.models import Intake
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -199,6 +201,12 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
         return reverse(name, args=args, kwargs=kwargs)
     except NoReverseMatch:
         return ""
+
+
+@register.simple_tag
+def volunteer_url() -> str:
+    """Where somebody asks to judge, or nothing while no volunteers are taken."""
+    return "" if takes_volunteers() == Intake.Volunteers.CLOSED else reverse("annotate_volunteer")
 
 
 NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
