@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.desk.adjudicate import queue_random
+from annotation.hits.batch import batch, batches
 from annotation.labels import exclude
 from annotation.models import HIT, Assignment, Comparison, Worker
 from annotation.workers.worker import worker_of
@@ -27,10 +28,16 @@ from kbpo.clock import served
 from kbpo.clock.models import Heartbeat
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.purpose import Purpose
+from kbpo.money.spend import balance
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
+from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.components.days import Day, draw_days
+from kbpo.web.components.figures import money_text
 from kbpo.web.desk import health
 from kbpo.web.desk.quality import experts
 from tests.conftest import Toy
@@ -85,6 +92,38 @@ def test_what_asks_for_an_answer_is_one_line_each(toy: Toy, as_user: As) -> None
     AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Lab")
     page = admin.get(reverse("desk")).content.decode()
     assert "<b>1 request</b> for an account" in page and reverse("desk-people") in page
+
+
+def test_a_closed_track_that_judges_on_stands_among_what_is_to_be_decided(
+    toy: Toy, as_user: As, draft: Any
+) -> None:
+    served.beat()
+    admin, row = as_user("Admin"), confirm(draft(), toy.users["Rosa"])
+    draw()
+    assert "What needs you" not in admin.get(reverse("desk")).content.decode()
+    close_track(toy.track, toy.users["Admin"], "The year is over.")
+    row.refresh_from_db()
+    held = balance(row.purpose).open
+    assert row.status == "judging" and held > 0
+    page = admin.get(reverse("desk")).content.decode()
+    needs = page.split('id="needs"')[1].split('id="runs"')[0]
+    said = " ".join(needs.split())
+    assert "Toy track is closed, and <b>1 run</b> of it is judged still" in said
+    assert money_text(held) in said and reverse("submission", args=[row.pk]) in said
+    withdraw(row, toy.users["Admin"])
+    assert "is judged still" not in admin.get(reverse("desk")).content.decode()
+
+
+def test_a_run_that_is_only_being_scored_keeps_what_was_asked_for_it(
+    judged: Submission, as_user: As
+) -> None:
+    assert judged.status == "judging" and not batches(), "nobody is asked anything any more"
+    page = as_user("Admin").get(reverse("desk")).content.decode()
+    line = page.split('id="runs"')[1].split('id="stages"')[0]
+    asked = batch(judged.purpose)
+    assert asked is not None and asked.done == asked.asked > 0
+    assert f"{asked.done} of {asked.asked}" in line and money_text(asked.spent) in line
+    assert f"{asked.answers} of {asked.answers_wanted}" in line
 
 
 def test_only_stages_where_something_waits_are_shown(toy: Toy, as_user: As, draft: Any) -> None:

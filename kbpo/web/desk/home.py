@@ -32,7 +32,7 @@ from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget, Ledger
-from kbpo.money.spend import balance, committed_under
+from kbpo.money.spend import balance, balances, committed_under
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import decide, in_words
 from kbpo.sampling.models import LeakTest
@@ -79,11 +79,12 @@ def _context() -> dict[str, Any]:
     late = [row for row in rows if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, leaks, asked = exclude.undecided(), leaks_to_decide(), _who_asks()
+    outlasting = _outlasting()
     health = signs(rows)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
     wrong = check and (check.trouble or check.findings)
-    needs = [late, failed, quarrels, halts, undecided, leaks, asked, unwell, wrong]
+    needs = [late, failed, quarrels, halts, undecided, leaks, asked, outlasting, unwell, wrong]
     return {
         "stages": [row for row in rows if row.waiting],
         "late": late,
@@ -97,6 +98,7 @@ def _context() -> dict[str, Any]:
         "undecided": undecided,
         "leaks": leaks,
         "asked": asked,
+        "outlasting": outlasting,
         "health": health,
         "unwell": unwell,
         "well": not any(needs),
@@ -123,6 +125,30 @@ def _who_asks() -> list[dict[str, Any]]:
         {"n": n, "what": what, "about": about, "url": reverse(page)}
         for (n, what, about), page in zip(found, pages, strict=True)
         if n
+    ]
+
+
+def _outlasting() -> list[dict[str, Any]]:
+    """Closed tracks of which runs are judged still, and what is set aside for those: they go on
+    until somebody answers or withdraws them.
+    """
+    rows = Submission.objects.filter(
+        status__in=["confirmed", "judging"], track__status=Track.Status.CLOSED
+    )
+    runs_of: dict[Track, list[Submission]] = {}
+    for row in rows.select_related("track").order_by("pk"):
+        runs_of.setdefault(row.track, []).append(row)
+    held = balances("submission", [row.pk for of in runs_of.values() for row in of])
+    return [
+        {
+            "track": track,
+            "n": len(of),
+            "held": sum((held[row.pk].open for row in of if row.pk in held), Decimal(0)),
+            "url": reverse("submission", args=[of[0].pk])
+            if len(of) == 1
+            else reverse("desk-track", args=[track.slug]),
+        }
+        for track, of in runs_of.items()
     ]
 
 

@@ -9,7 +9,7 @@ from django.db.models import Count, Min
 from django.urls import reverse
 
 from annotation.desk import journey
-from annotation.hits.batch import Batch, batches
+from annotation.hits.batch import Batch, batch, batches
 from kbpo import clock
 from kbpo.accounts.audit import dismissed
 from kbpo.submissions.models import Submission
@@ -124,33 +124,36 @@ def runs(most: int = 8) -> list[Run]:
     """Return what is under way, the newest first: what people are asked, then what comes before
     and after that.
     """
-    asked = [_asked(batch) for batch in batches(most)]
+    asked = [_asked(one) for one in batches(most)]
     payers = {one.batch.payer for one in asked if one.batch}
     submissions = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
-    others = [
-        Run(
-            name=f"{row.team.name} {row.name}",
-            url=reverse("submission", args=[row.pk]),
-            track=row.track.name,
-            state=row.get_status_display(),
-            since=row.status_since,
-        )
-        for row in submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
-        if row.purpose not in payers
-    ]
-    return [*asked, *others][:most]
+    latest = submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
+    others = [row for row in latest if row.purpose not in payers]
+    return [*asked, *(_not_asked(row) for row in others[: most - len(asked)])]
 
 
-def _asked(batch: Batch) -> Run:
+def _not_asked(row: Submission) -> Run:
+    """A submission of which nobody is asked anything: not yet, or no more."""
+    return Run(
+        name=f"{row.team.name} {row.name}",
+        url=reverse("submission", args=[row.pk]),
+        track=row.track.name,
+        state=row.get_status_display(),
+        since=row.status_since,
+        batch=batch(row.purpose) if row.status == "judging" else None,
+    )
+
+
+def _asked(row: Batch) -> Run:
     state = "waits"
-    if batch.halt:
+    if row.halt:
         state = "paused"
-    elif batch.published:
+    elif row.published:
         state = "open to people"
-    elif batch.answered:
+    elif row.answered:
         state = "being settled"
-    address = reverse("desk-batch", args=[batch.payer])
-    return Run(batch.name, address, batch.track.name, state, batch.moved_at, batch)
+    address = reverse("desk-batch", args=[row.payer])
+    return Run(row.name, address, row.track.name, state, row.moved_at, row)
 
 
 def failures(most: int = 30) -> list[Failed]:
