@@ -1,8 +1,11 @@
-"""The texts that go with a release: what it is, what it leaves out, how it may be used."""
+"""The texts that go with a release: what it is, what it leaves out, how it may be used and cited."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from django.conf import settings
 
 from kbpo.tracks.models import Track
 
@@ -105,3 +108,22 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "CC BY 4.0, see `LICENSE.txt`.",
         ]
     )
+
+
+def citation(track: Track, told: dict[str, Any]) -> str:
+    """How a release is cited, as CITATION.cff: the track, the evaluation and its address."""
+    number = told["board"]["evaluation"]
+    fields = {
+        "cff-version": "1.2.0",
+        "message": "If you use this release, please cite it.",
+        "type": "dataset",
+        "title": f"{track.name}: judgments, draws and scores",
+        "authors": [{"name": "KBP Online"}],
+        "version": f"evaluation {number}",
+        "date-released": told["made_at"][:10],
+        "license": "CC-BY-4.0",
+        "url": f"{settings.SITE_URL.rstrip('/')}/tracks/{track.slug}/evaluations/{number}/",
+    }
+    # Each value as JSON, which is YAML: whatever a track is called needs no other quoting.
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
+    return "\n".join(lines)

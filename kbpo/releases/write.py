@@ -32,7 +32,7 @@ from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
 from kbpo.inclusion.moment import with_label
 from kbpo.instances.models import Label, Target
-from kbpo.releases.datasheet import LICENCE, datasheet
+from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.parquet import IS_THERE, write_parquet
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
@@ -118,6 +118,7 @@ def _write(track: Track, place: Path) -> Row:
     _text(place / ABOUT, json.dumps(told, ensure_ascii=False, indent=2))
     _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
     _text(place / "datasheet.md", datasheet(track, told, codes.left_out))
+    _text(place / "CITATION.cff", citation(track, told))
     _text(place / "LICENSE.txt", LICENCE)
     _text(place / "consent.md", _consent(codes.versions))
     if IS_THERE:

@@ -13,6 +13,9 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
+import yaml
+from django.conf import settings
+from django.urls import reverse
 
 from kbpo import clock
 from kbpo.evaluation.data import read
@@ -122,6 +125,18 @@ def _with_estimates(release: Release, rows: list[dict[str, Any]], about: dict[st
     return Release(release.path)
 
 
+def _says_how_it_is_cited(release: Release, world: FixedWorld) -> None:
+    """CITATION.cff has what its format demands, and the address of this very evaluation."""
+    said = yaml.safe_load((release.path / "CITATION.cff").read_text())
+    assert said["cff-version"] == "1.2.0" and said["message"] and said["authors"][0]["name"]
+    assert world.track.name in said["title"] and said["type"] == "dataset"
+    assert said["date-released"] == release.about["made_at"][:10]
+    number = world.track.evaluations.get(number=release.about["board"]["evaluation"]).number
+    address = reverse("evaluation", args=[world.track.slug, number])
+    assert said["url"] == settings.SITE_URL + address
+    assert "  CITATION.cff\n" in (release.path / "SHA256SUMS").read_text()
+
+
 def _misses_what_is_left_out(release: Release) -> None:
     """Whoever leaves something out of the estimates and makes all checksums anew is told of it."""
     rows = [row for _, row in release.lines("estimates")]
@@ -183,6 +198,7 @@ def test_what_was_altered_in_a_release_is_named(tmp_path: Path) -> None:
     assert "slices" in release.about["rows"] and found.numbers > 300
     assert set(release.about["data"]["disclosed"]), "nobody had seen anything: a weak test"
     _tells_no_secrets(release, world)
+    _says_how_it_is_cited(release, world)
     _is_read_without_django(release, tmp_path)
 
     before = (release.path / "labels.jsonl").read_text()
