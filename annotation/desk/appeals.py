@@ -9,7 +9,7 @@ from annotation.labels.reject import CannotReject
 from annotation.models import WorkerIdentity
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Appeal, Message
-from annotation.workers.speak import LONGEST_OUT, CannotSay, clean, refusals
+from annotation.workers.speak import ANSWERED, LONGEST_OUT, CannotSay, clean, refusals, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -65,9 +65,9 @@ def _note_answer(appeal_pk: int, who: User, said: str, *, reinstate: bool) -> Ap
         .exclude(worker__platform__in=local_names())
         .exists()
     ):
-        Message.objects.create(
-            worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who
-        )
+        Message.objects.create(worker=row.worker, subject=ANSWERED, text=said[:LONGEST_OUT], by=who)
+    else:
+        tell_decided(row.worker, ANSWERED, said)
     return row
 
 

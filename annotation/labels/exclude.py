@@ -22,6 +22,7 @@ from annotation.labels.reaggregate import Again, lock, reaggregate
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of, flags_that_exclude
 from annotation.quality.warn import had_a_chance, warn
+from annotation.workers.speak import EXCLUDED, OFFERED_AGAIN, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Audit, User
@@ -225,6 +226,8 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     mine.filter(status="leased").update(
         status="returned", status_since=clock.now(), reason="Excluded."
     )
+    told = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
+    tell_decided(worker, EXCLUDED, told)
     responses = Response.objects.filter(assignment__in=mine, excluded_reason="")
     return _count_again(worker, responses, reason, EXCLUDE, who, reason)
 
@@ -241,6 +244,9 @@ def reinstate(worker: Worker, who: User | None = None, why: str = "") -> LeftOut
     )
     Worker.objects.filter(pk=worker.pk).update(
         excluded_at=None, excluded_reason="", reinstated_at=clock.now()
+    )
+    tell_decided(
+        worker, OFFERED_AGAIN, "Your exclusion was taken back: what you answered counts again."
     )
     responses = Response.objects.filter(assignment__worker=worker).exclude(
         assignment__status="rejected"

@@ -14,6 +14,7 @@ from annotation.labels.reaggregate import lock, reaggregate
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
+from annotation.workers.speak import PAID_AFTER_ALL, REFUSED, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -75,6 +76,7 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
         "rejected", evidence
     )  # first: it is not among the answers that a question has, if more are asked for
     _count_again(row, row.responses.filter(excluded_reason=""), f"Rejected: {evidence}", who)
+    tell_decided(row.worker, REFUSED, f"{evidence}\n\nYou may appeal; a person answers.")
     note(
         "reject",
         f"assignment:{row.pk}",
@@ -119,6 +121,7 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
     _count_again(
         row, row.responses.exclude(excluded_reason="").filter(met_before=False), excluded, who
     )
+    tell_decided(row.worker, PAID_AFTER_ALL, "Its refusal was taken back: it counts and is paid.")
     note(
         "undo rejection",
         f"assignment:{row.pk}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -25,6 +26,9 @@ LONGEST_OUT, A_DAY_OUT = 3000, 3
 one worker in a day."""
 EXCLUDED = "We do not offer you more questions"
 REFUSED = "We refused pay for an answer"
+OFFERED_AGAIN = "We offer you questions again"
+PAID_AFTER_ALL = "An answer is paid after all"
+ANSWERED = "Your appeal is answered"
 
 
 class CannotSay(Exception):
@@ -63,6 +67,13 @@ def tell(worker: Worker, subject: str, text: str) -> Message | None:
         return None
     notify([worker.user], "decision", subject, text)
     return Message.objects.create(worker=worker, subject=subject[:120], text=text[:LONGEST])
+
+
+def tell_decided(worker: Worker, subject: str, text: str) -> Message | None:
+    """The message of a decision about somebody's answers, with the address of the page that says
+    more and takes appeals; None without an account here. Marketplaces hand over their own.
+    """
+    return tell(worker, subject, f"{text}\n\n{settings.SITE_URL.rstrip('/')}/annotate/")
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from annotation_world import GOOD, answer_all, says_where_the_money_goes, take
+from django.conf import settings
+from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
@@ -26,7 +29,7 @@ from annotation.workers.models import (
     Terms,
     TutorialRun,
 )
-from kbpo.accounts.models import Audit, User
+from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 
@@ -231,6 +234,41 @@ def test_an_appeal_against_refused_pay_may_fail(
     own = text_of(ada.get(f"/annotate/answers/{answer.pk}/"))
     assert "$0.00, rejected" in own and "$0.05" not in own
     assert "it stays as it is" in text_of(ada.get("/annotate/"))
+
+
+def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
+    published: Submission,
+    ada: Client,
+    admin: Client,
+    django_capture_on_commit_callbacks: Callable[..., Any],
+) -> None:
+    anna, user = User.objects.get(username="anna"), User.objects.get(username="ada")
+    user.email = "ada@example.org"
+    user.save()
+    Webhook.objects.create(user=user, url="https://ada.example.org/told")
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = refused(ada)
+        command.undo_rejection(answer.pk, anna, "It was read.")
+        command.exclude_worker(worker().handle, anna, "Too fast for reading")
+        ada.post("/annotate/appeal/", {"text": "I had read it before."})
+        admin.post(
+            f"{DESK}appeals/{Appeal.objects.get().pk}/",
+            {"text": "You are right.", "decision": "reinstate"},
+        )
+    said = {
+        "We refused pay for an answer": "Every answer was the first button.",
+        "An answer is paid after all": "counts and is paid",
+        "We do not offer you more questions": "Too fast for reading",
+        "We offer you questions again": "counts again",
+        "Your appeal is answered": "You are right.",
+    }
+    mails = {one.subject: one.body for one in mail.outbox if one.to == ["ada@example.org"]}
+    calls = {one.body["subject"]: one.body["text"] for one in Delivery.objects.all()}
+    for subject, words in said.items():
+        assert words in mails[subject] and words in calls[subject], subject
+        assert f"{settings.SITE_URL}/annotate/" in mails[subject], "where one may appeal"
+    assert set(Delivery.objects.values_list("event", flat=True)) == {"decision"}
+    assert len(mail.outbox) == len(said) == Delivery.objects.count(), "each once"
 
 
 def test_who_is_not_excluded_has_nothing_to_appeal(ada: Client) -> None:
