@@ -173,7 +173,7 @@ def errors(toy: Toy, seed: int) -> np.ndarray:
     first = world.enter("Patterns", EARLY, 0.25)
     other = world.enter("Neural", NEIGHBOUR, 0.25)
     world.read_whole()
-    world.sweep()
+    world.follow_up()
     late = world.enter("Neural", LATE, 0.35)
     again = world.enter("Patterns", world.gamed(EARLY, range(140, 200)), 0.5)
     data = read(toy.track)
