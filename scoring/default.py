@@ -302,6 +302,7 @@ class Centred:
                 variance=0.0,
                 n=int(np.asarray(found.n)[column]),
                 influence=np.zeros(found.influence.shape[0]),
+                total_g=float(np.asarray(found.total_g)[column]),
             )
         return with_columns(found, whole)
 

@@ -168,6 +168,20 @@ def test_a_withdrawn_submission_was_seen(toy: Toy) -> None:
     assert honest(world.number(world.judge(row)), world.truth(kept))
 
 
+@pytest.mark.slow
+def test_a_copy_that_cost_nothing_was_seen_too(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    judged = Label.objects.count()
+    copy = world.judge(world.upload("Neural", EVERYTHING))
+    assert Label.objects.count() == judged, "all that was drawn for it had an answer"
+    withdraw(copy)
+    kept = cleaned(world)
+    row = world.upload("Neural", kept)
+    assert earlier(row) == [copy.pk]
+    assert honest(world.number(world.judge(row)), world.truth(kept))
+
+
 def test_a_draft_that_was_never_confirmed_shows_nothing(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Neural", EVERYTHING))

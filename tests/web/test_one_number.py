@@ -412,6 +412,7 @@ def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: 
     assert seen.api["further"] is None and "data-slider-order" not in seen.page
     assert "All is judged: there is no sampling error left to narrow." in seen.text
     assert "All judged: no sampling error; the judges’ remains." in seen.text
+    assert "For this system it says 50.0 %, the judgments make that 41.7 %" in seen.text
     assert "more for ±10" not in seen.text
     assert seen.csv is not None and seen.csv["note"] == seen.json["precision"]["note"]
     assert seen.csv["note"] == "All judged: no sampling error; the judges’ remains."
