@@ -144,8 +144,10 @@ def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
 def asked_about(track: Track, target: int) -> dict[str, Any]:
     """Return what an expert is asked about a target, as fields of a check: the latest question that
     people settled; of what they marked in a document that they read whole, the question about it
-    alone. Raises CannotAsk if no people judged it.
+    alone. Raises CannotAsk if no people judged it, or this kind of track has nothing for experts.
     """
+    if not kind_of(track).can_be_checked:
+        raise CannotAsk("On this kind of track people rate, and no expert is asked about that.")
     questions = Question.objects.filter(target=target, interface=ALONE, status="settled", gold=None)
     question = questions.order_by("-pk").first()
     if question is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimators.preferences import bradley_terry
+from kbpo.evaluation.compare.ranks import LEVEL as RANKED
 from kbpo.tracks.base import Duels
 from kbpo.tracks.base import Track as Kind
 
@@ -45,7 +46,7 @@ def _of(duels: Duels, systems: Sequence[int]) -> dict[str, Any]:
         why = "Some systems never lost so far, or all was a tie: their strength has no end."
         return summary | {"why": why}
     low, high = (np.asarray(end) for end in fitted.confidence_interval(LEVEL))
-    ranks = fitted.compare(rng=np.random.default_rng(SEED), confidence_level=LEVEL)[1]
+    ranks = fitted.compare(rng=np.random.default_rng(SEED), confidence_level=RANKED)[1]
     summary["ties"] = float((duels.outcome == 0.5).mean())
     summary["rows"] = [
         {

@@ -305,7 +305,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         settings=_settings(track, data, found)
         | {
             **_counts(kind, data, previous),
-            "saved": saved(found, alone, data),
+            "saved": {} if kind.opposes else saved(found, alone, data),  # nothing is guessed
             "by_each": by_each(alone, data),
             "scorers": _scorers(kind, data, criteria),
             "worth": worth(kind, data, _means(track, data, found)) if alone else {},

@@ -19,6 +19,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question, Response
 from annotation.workers import teach
+from estimators.preferences import bradley_terry
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
@@ -167,6 +168,7 @@ def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     assert [row.rank for row in pairs.values()] == [(1, 1), (2, 2), (3, 3)]
     shown = Browser(url).get(f"/tracks/{track.slug}/").text
     assert "Win rate" in shown and "Strengths" in shown
+    assert "Helped by" not in shown and "saved" not in shown, "nothing is guessed of pairs"
     told = call(f"{url}/api/tracks/pairs/board/", tokens["good"])
     assert told["strengths"]["why"].startswith("Some systems never lost")
     assert Response.objects.filter(criterion="why", value__text="It reads better.").exists()
@@ -213,6 +215,22 @@ def test_strengths_are_told_where_every_system_loses_now_and_then(tmp_path: Path
     assert {row["system"] for row in told["rows"]} == {7, 8, 9}
     assert sum(row["strength"] for row in told["rows"]) == pytest.approx(0)
     assert all(row["low80"] < row["strength"] < row["high80"] for row in told["rows"])
+
+
+def test_ranks_by_strength_are_held_apart_as_strictly_as_those_of_the_board() -> None:
+    at = np.arange(60)
+    left, right = np.tile([0, 0, 1], 20), np.tile([1, 2, 2], 20)
+    outcome = np.where((at // 3) % np.take([3, 5, 4], at % 3) == 0, 0.0, 1.0)
+
+    class Kind:
+        def duels(self, systems: list[int]) -> dict[str, Duels]:
+            return {"preferred": Duels(left, right, outcome, at)}
+
+    told = strengths(Kind(), [7, 8, 9])["preferred"]["rows"]  # type: ignore[arg-type]
+    assert [(row["best"], row["worst"]) for row in told] == [(1, 2), (1, 2), (3, 3)]
+    fitted = bradley_terry(left, right, outcome, cluster=at)
+    loose = fitted.compare(rng=np.random.default_rng(1), confidence_level=0.8)[1]
+    assert (loose.best.tolist(), loose.worst.tolist()) == ([1, 2, 3], [1, 2, 3])
 
 
 @pytest.mark.django_db

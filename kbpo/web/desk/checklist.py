@@ -72,9 +72,9 @@ def _at(page: str, track: Track) -> str:
 
 
 def _documents(track: Track) -> Step:
-    n = track.corpus.n_documents
-    says = f"{n:,} of {track.corpus.name}"
-    return Step("Documents", n > 0, says, reverse("desk-corpora"), "Corpora")
+    kind = kind_of(track)
+    n, name = kind.n_inputs(), kind.words.inputs.capitalize()
+    return Step(name, n > 0, f"{n:,} of {track.corpus.name}", reverse("desk-corpora"), "Corpora")
 
 
 def _page(track: Track) -> Step:

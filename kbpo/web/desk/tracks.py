@@ -291,6 +291,8 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "platform": dict(places()).get(track.platform, track.platform),
         "criteria": [criterion.label for criterion in kind.criteria],
         "rated": isinstance(kind, ContentTrack),
+        "kind": kind,
+        "has_recall": isinstance(kind, TrackWithRecall),
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 

@@ -62,6 +62,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "axis": _axis(1.0, [row["interval"] for row in rows]),
         "best": _best(rows) if "together" in told else None,
         "prompts": prompts,
+        "untold": [
+            one.label
+            for one in kind.criteria
+            if (parts := _told(evaluation, one.name).get("components")) and parts["gamma"] is None
+        ],
         "prompt_axis": _axis(0.0, [one["gamma"] for one in prompts]),
         "contours": _contours(told),
         "systems": names,

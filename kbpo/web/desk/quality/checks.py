@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
@@ -31,12 +31,15 @@ from scoring.double_sampling import LEAST
 
 WHAT = "checks"
 USUAL = 40
+NOT_HERE = "On this kind of track people rate, and no expert checks that."
 
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The page. A POST asks for a round, or ends the open one."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    if not kind_of(track).can_be_checked:
+        raise Http404(NOT_HERE)
     refusal = _move(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-checks", slug=slug)
@@ -96,6 +99,8 @@ def _move(track: Track, request: HttpRequest) -> str:
 def answer(inquiry: Inquiry) -> dict[str, Any]:
     """What became of a round that was asked for: its number and size, or why it cannot be drawn."""
     track, terms = inquiry.track, inquiry.terms
+    if not kind_of(track).can_be_checked:  # asked for before the page knew
+        return {"refused": NOT_HERE}
     try:
         frame = frame_of(track, read(track))
         row = draw_round(track, frame, terms["budget"], inquiry.asked_by, terms["why"])

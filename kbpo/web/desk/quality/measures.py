@@ -30,7 +30,9 @@ from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
+from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.csv import csv_stream, json_stream
@@ -59,9 +61,11 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         bounds=(-1.0, 1.0),
         ticks=3,
     )
-    policy = policy_of(found)
+    policy, kind = policy_of(found), kind_of(found)
     context = {
         "track": found,
+        "rated": isinstance(kind, ContentTrack),
+        "can_be_checked": kind.can_be_checked,
         "lines": lines,
         "by_batch": by_batch,
         "axis": axis,
