@@ -348,8 +348,12 @@ def _names_what_makes_no_sense(release: Release) -> None:
     for table, change in (("targets", impossible), ("systems", nameless)):
         kept = (release.path / f"{table}.jsonl").read_text()
         line = altered(release, table, change, check=False)
-        with pytest.raises(BadRelease, match=rf"^{table}.jsonl, line {line} .* was altered"):
-            rescore(Release(release.path))
+        try:  # what is not needed for any number hinders none
+            told = rescore(Release(release.path)).altered
+        except BadRelease as bad:
+            assert "was altered" in str(bad)
+            told = [str(bad)]
+        assert [one for one in told if one.startswith(f"{table}.jsonl, line {line} (")], told
         (release.path / f"{table}.jsonl").write_text(kept)
 
 
