@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 LICENCE = """\
 Judgments, draws, estimates and the other tables of this release may be used by anybody for any
@@ -70,7 +71,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Runs were uploaded one after the other. Of each a random sample was judged by people;"
             " every judgment counts for all runs, divided by the probability π that it was asked."
-            f" Design: {track.get_design_display()}. Guaranteed was the number under"
+            f" Design: {kind_of(track).how_drawn()}. Guaranteed was the number under"
             f" `{track.distribution}`, criterion `{track.criterion}`, to"
             f" ±{track.target_half_width} at {track.confidence_level:.0%}.",
             "",

@@ -635,6 +635,12 @@ class Track(ABC):
         """Yields the lines of a file that the track accepts, for people who have none yet."""
         return ()
 
+    def how_drawn(self) -> str:
+        """How samples are drawn here, in the words of what is judged."""
+        if self.track.design == "poisson":
+            return f"each {self.words.item} at most once, with a chance of its own"
+        return str(self.track.get_design_display())
+
     def n_inputs(self) -> int:
         """How many inputs systems are run on."""
         return self.corpus.n_documents

@@ -11,6 +11,7 @@ from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 from kbpo.web.desk.checklist import steps_of
 from kbpo.web.desk.quality import checks
 
@@ -27,6 +28,8 @@ def test_the_desk_tells_of_inputs_and_offers_neither_documents_nor_experts(world
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert "People rate here" in quality and "No question has two answers" not in quality
     assert "Queue and trails" not in quality and "Dawid" not in quality
+    assert "No question has two answers" not in desk.get("/desk/").content.decode()
+    assert f"each {kind_of(world.track).words.item} at most once" in page
 
 
 def test_experts_are_not_asked_about_ratings_and_who_wants_to_is_told_so(world: World) -> None:

@@ -115,12 +115,8 @@ def _figures(evaluation: Evaluation, first: int, second: int) -> dict[str, tuple
         slice__startswith=f"{strata_group(kind)}:",
         value__isnull=False,
     )
-    of = {
-        (row.slice.partition(":")[2], row.submission_id): figure
-        for row in rows
-        for figure in [Figure.of(row)]
-        if figure.value is not None
-    }
+    figures = {(row.slice.partition(":")[2], row.submission_id): Figure.of(row) for row in rows}
+    of = {place: figure for place, figure in figures.items() if figure.value is not None}
     return {
         name: (of[name, first], of[name, second])
         for name, owner in of

@@ -37,7 +37,9 @@ from kbpo.queue import nudge
 from kbpo.sampling.leaks import decide, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
+from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.days import Day, draw_days
 from kbpo.web.components.drawing import axis_over
@@ -162,7 +164,7 @@ def leaks_to_decide() -> list[dict[str, Any]]:
 
 def _agreement() -> dict[str, Any]:
     """How far people agree on each track that is judged, and the axis that all of it is drawn
-    on.
+    on. Where people rate, that is told beside what each question is worth.
     """
     tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
     measured: list[dict[str, Any]] = []
@@ -170,7 +172,7 @@ def _agreement() -> dict[str, Any]:
     for track in tracks:
         if lines := agreement_lines(agreement.measure(track=track)):
             measured.append({"track": track, "lines": lines})
-        else:
+        elif not isinstance(kind_of(track), ContentTrack):
             unmeasured.append(track)
     intervals = []
     for each in measured:

@@ -291,7 +291,9 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "platform": dict(places()).get(track.platform, track.platform),
         "criteria": [criterion.label for criterion in kind.criteria],
         "rated": isinstance(kind, ContentTrack),
-        "kind": kind,
+        "how_drawn": kind.how_drawn(),
+        "n_inputs": kind.n_inputs(),
+        "words": kind.words,
         "has_recall": isinstance(kind, TrackWithRecall),
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
