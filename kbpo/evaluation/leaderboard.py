@@ -126,6 +126,8 @@ class Row:
     bootstrap: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Column of the kind -> the published 80 % interval of what it prints as published, where
     systems have draws that can be taken anew"""
+    beside: dict[str, dict[str, Figure]] = field(default_factory=dict)
+    """Another criterion that the board draws beside its own -> the same as `figures` under it"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -371,6 +373,10 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
         else of_track.on_board()
     )
     figures_of = _figures(evaluation, distribution, criterion, standing)
+    beside_of = {
+        one.name: _figures(evaluation, distribution, one.name, standing)
+        for one in kind.criteria_beside(criterion)
+    }
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
     key = f"{criterion}|{distribution}"
@@ -403,6 +409,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
                 for name, ends in resampled.items()
                 if name in figures and str(pk) in ends
             },
+            {other: of_other.get(pk, {}) for other, of_other in beside_of.items()},
         )
         for pk, figures in figures_of.items()
     ]

@@ -390,6 +390,8 @@ class Track(ABC):
     """The quantity that is the weighted mean of verdicts, which a track guarantees"""
     columns: ClassVar[tuple[Column, ...]]
     counted: ClassVar[tuple[Counted, ...]] = ()
+    n_beside: ClassVar[int] = 0
+    """So many other criteria a board draws, narrow, beside the one that it is of"""
     distributions: ClassVar[dict[str, Distribution]]
     """The last is what a new track guarantees"""
     asking: ClassVar[tuple[Asking, ...]]
@@ -449,6 +451,11 @@ class Track(ABC):
     def distribution_label(cls, name: str) -> str:
         """What pages call a distribution; its name if the kind has none such any more."""
         return cls.distributions[name].label if name in cls.distributions else name
+
+    @classmethod
+    def criteria_beside(cls, name: str) -> list[Criterion]:
+        """The criteria that a board of one criterion draws beside it: the first others."""
+        return [criterion for criterion in cls.criteria if criterion.name != name][: cls.n_beside]
 
     @classmethod
     def quantity(cls, name: str) -> Quantity:

@@ -136,13 +136,14 @@ def studied(world: World) -> World:
         record(
             NewLabel(
                 rows[at].pk,
-                {"ratings": dict.fromkeys(CRITERIA, ratings)},
+                {"ratings": {name: better if name != "edit" else worse for name in CRITERIA}},
                 "crowd",
                 "ratings",
-                len(ratings),
+                len(better),
                 f"q:{rows[at].pk}",
             )
-            for at, ratings in said.items()
+            for at, better in said.items()
+            for worse in [[1 - one for one in better]]
         )
         bent = truth + (0.2 if name == "B" else 0.0)
         judged += list(zip(numbers, bent.tolist(), strict=True))

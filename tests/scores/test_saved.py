@@ -234,8 +234,8 @@ def test_the_board_draws_both_widths_and_what_the_judge_alone_would_say(
     assert ranks == {"A": None, "B": (1, 1)}, "who is behind the reference alone is first"
     address = "/tracks/answers/?criterion=overall"
     page = Client().get(address).content.decode()
-    assert page.count('class="iv-alone"') == 3 * (2 + 1), (
-        "two rows and the legend, three lines each"
+    assert page.count('class="iv-alone"') == 3 * (2 * 3 + 1), (
+        "two rows of three figures, and the legend, three lines each"
     )
     assert "; people alone " in page and "judge alone against people" in page
     assert "Alone judge would put" in page and "above the reference" in page
@@ -346,3 +346,27 @@ def test_few_people_with_levels_of_their_own_widen_the_interval_beside(
         assert with_judges.variance is not None and printed.variance is not None
         assert with_judges.variance > 1.21 * printed.variance
     assert page.count("with its judges too few to say") == 2, "two people tell nothing of people"
+
+
+def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: World) -> None:
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)
+    address = "/tracks/answers/"
+    page = Client().get(f"{address}?criterion=overall")
+    assert [head["label"] for head in page.context["columns"]] == ["Overall", "Fluency", "Edit"]
+    assert page.content.decode().count("lower is better") == 1
+
+    by_edit = board(studied.track, distribution="instance", criterion="edit").rows
+    assert [row.submission.name for row in by_edit] == ["A", "B"], "the least is the best"
+    edit = {row.submission.name: row.figures["mean"].value for row in by_edit}
+    for row in page.context["rows"]:
+        drawn = [cell["interval"].estimate for cell in row["cells"]]
+        assert drawn[2] == edit[row["submission"].name] and 0.9 < drawn[0] + drawn[2] < 1.1
+
+    url = page.context["columns"][2]["url"]
+    heads = Client().get(url).context["columns"]
+    assert [head["label"] for head in heads] == ["Edit", "Overall", "Fluency"]
+    file = Client().get(f"{address}board.csv?criterion=overall").content.decode().splitlines()
+    told = dict(zip(file[0].split(","), file[1].split(","), strict=True))
+    assert float(told["edit_value"]) == edit[told["system"]]
+    assert "redundancy_value" not in told, "what the page does not show"

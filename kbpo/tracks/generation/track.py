@@ -42,17 +42,21 @@ LINE = 40.0
 """Bytes of a line at least, for telling how far a file is read"""
 
 
+def _criterion(facet: str) -> Criterion:
+    """The criterion that is the ratings of one facet."""
+    label = next(label for name, label, _, _ in FACETS if name == facet)
+    return Criterion(facet, label, low=1.0, high=3.0, unit="", single="mean")
+
+
 class GenerationTrack(ContentTrack):
     """Generated text (Chaganty, Mussmann and Liang 2018)."""
 
     kind: ClassVar[str] = "generation"
     target_kind: ClassVar[str] = "output"
     criteria: ClassVar = (
-        *(
-            Criterion(name, label, low=1.0, high=3.0, unit="", single="mean")
-            for name, label, _, _ in reversed(FACETS)
-        ),
+        *(_criterion(name) for name in ("overall", "fluency")),
         Criterion("edit", "Edit", higher_is_better=False, single="mean"),
+        _criterion("redundancy"),
     )
     distributions: ClassVar = {"instance": Distribution("Every output", "1.0::float8")}
     asking: ClassVar = (

@@ -236,7 +236,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         kept for group in shown.groups if len(kept := [at for at in group if at < len(rows)]) > 1
     ]
     lanes, parts = drawing.pack_ties(groups, len(rows))
-    heads = [_head(kind, column, view, address, shown.rows) for column in _drawn(kind)]
+    heads = _heads(kind, view, address, shown.rows)
     sorted_by = {
         name: {"url": view.url(address, sort=name), "current": view.sort == name}
         for name in ("name", "labels")
@@ -401,7 +401,41 @@ def _head(
         "url": view.url(address, sort=column.name),
         "current": view.sort == column.name,
         "axis": drawing.axis_over([interval(row.figure(column.name)) for row in rows], ticks=ticks),
+        "direction": _direction(kind, quantity.name, view.criterion),
     }
+
+
+def _heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The heads of all that is drawn: the columns, then other criteria, each of which leads to the
+    board that is of it. Where there are such, the first column is called by its criterion.
+    """
+    heads = [_head(kind, column, view, address, rows) for column in _drawn(kind)]
+    beside = kind.criteria_beside(view.criterion)
+    if beside:
+        heads[0]["label"] = kind.criterion_label(view.criterion)
+    for criterion in beside:
+        column = kind.column_of(kind.headline(criterion.name))
+        drawn = [interval(row.beside[criterion.name].get(column.name)) for row in rows]
+        heads.append(
+            {
+                "name": column.name,
+                "criterion": criterion.name,
+                "label": criterion.label,
+                "short": criterion.label,
+                "first": False,
+                "has": True,
+                "url": view.url(address, criterion=criterion.name, sort=column.name),
+                "current": False,
+                "axis": drawing.axis_over(drawn, ticks=3),
+                "direction": _direction(kind, column.quantity, criterion.name),
+            }
+        )
+    return heads
+
+
+def _direction(kind: Kind, quantity: str, criterion: str) -> str:
+    """What a head says where less is better."""
+    return "" if kind.higher_is_better(quantity, criterion) else "lower is better"
 
 
 def facts(track: Track, shown: Board) -> dict[str, Any]:
@@ -463,16 +497,19 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
     """A drawn figure, with what stands small under it: what was counted, what was corrected; and
     the same by people alone, where metrics and judges narrow it.
     """
-    figure, alone, beneath = row.figure(head["name"]), None, []
+    criterion = head.get("criterion", view.criterion)
+    is_own = criterion == view.criterion
+    figures = row.figures if is_own else row.beside[criterion]
+    figure, alone, beneath = figures.get(head["name"]), None, []
     for column in kind.columns:
         if column.place != "beneath" or column.under != head["name"]:
             continue
         if column.method == UNAIDED:
-            alone = row.figure(column.name)
-            if view.helped not in (PEOPLE, ALL):
+            alone = figures.get(column.name)
+            if is_own and view.helped not in (PEOPLE, ALL):
                 figure = row.by_each[view.helped].figure if view.helped in row.by_each else None
-        else:
-            drawn = interval(row.figure(column.name))
+        elif is_own:
+            drawn = interval(figures.get(column.name))
             if drawn.estimate is not None:
                 beneath.append(
                     {
@@ -486,7 +523,7 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
     counted = [
         {"label": one.label, "share": row.counted[one.name]}
         for one in kind.counted
-        if one.under == head["name"] and one.criterion == view.criterion and one.name in row.counted
+        if one.under == head["name"] and one.criterion == criterion and one.name in row.counted
     ]
     return {
         "head": head,
@@ -577,6 +614,7 @@ def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
             ],
         }
         for name, key, options in groups
+        if len(options) > 1  # else there is nothing to choose
     ]
 
 
@@ -620,6 +658,8 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     header += ["documents"] if with_documents else []
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
+    beside = kind.criteria_beside(view.criterion)
+    header += [f"{one.name}_{end}" for one in beside for end in ends]
     with_saved = any(row.saved is not None for row in shown.rows)
     resampled = [
         one.name for one in kind.columns if any(one.name in r.bootstrap for r in shown.rows)
@@ -636,6 +676,9 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         told += [row.counted.get(one.name) for one in kind.counted]
         for one in kind.columns:
             told += [getattr(row.figure(one.name), end, None) for end in ends]
+        for other in beside:
+            headline = kind.column_of(kind.headline(other.name)).name
+            told += [getattr(row.beside[other.name].get(headline), end, None) for end in ends]
         for name in resampled:
             told += row.bootstrap.get(name, (None, None))
         told += [row.saved] if with_saved else []
