@@ -11,6 +11,10 @@ A round r could check the targets that were judged then, u < π_r, and chose tho
 target that counts now, u < π, the chance of having been checked is therefore the area of the union
 of the rectangles (π_r, e_r), divided by π: a judgment that came later is corrected by those that
 could be checked.
+
+Where single ratings count, c is their mean, and what people differ by is in (f* − c) already: it is
+drawn with the checks, so that no term of its own is added. What another expert would say is in no
+interval: the one who was asked is taken for right.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 from scoring.default import Centred
 
+SAME = 1e-9
+"""Ratings that differ by less are the same"""
 LEAST = 10
 """Checked judgments of a system below which its number is not corrected: the correction would be
 mostly chance."""
@@ -170,8 +176,10 @@ class Corrected:
         return float(known.mean()) if known.any() else 1.0
 
     def error(self, criterion: str) -> float:
-        """How often the expert contradicts the crowd, with half a contradiction added."""
-        both = np.abs(self.expert[criterion] - self.crowd(criterion))[self.member]
+        """How often the expert contradicts the crowd, with half a contradiction added; of ratings
+        how far the two are apart, squared.
+        """
+        both = ((self.expert[criterion] - self.crowd(criterion)) ** 2)[self.member]
         both, n = both[~np.isnan(both)], int(self.checked.sum())
         return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
 
@@ -189,7 +197,9 @@ class Corrected:
     def late(self, column: int) -> bool:
         """Whether a system predicts what no round could draw when it was judged."""
         return (
-            self._terms(column, np.ones(self.rows.size) * self.member[:, column], "relation")
+            self._terms(
+                column, np.ones(self.rows.size) * self.member[:, column], next(iter(self.checks.f))
+            )
             is None
         )
 
@@ -333,7 +343,8 @@ class Corrected:
 
     def confusion(self, criterion: str) -> dict[str, Any]:
         """Counts of what was checked by what the crowd and the expert say, and what they estimate
-        for all judgments.
+        for all judgments. Of single ratings there is no right and wrong to count: told is by how
+        much the expert's lie above the crowd's, on average.
 
         A relation counts once, as the first system predicts it.
         """
@@ -342,14 +353,20 @@ class Corrected:
         crowd, expert = self.crowd(criterion)[at, first], self.expert[criterion][at, first]
         e = self.chance[self.arranged.targets[1]] * self.answered(criterion)
         kept = self.arranged.counts & self.rows & (e > 0) & ~np.isnan(crowd + expert)
-        crowd, expert, e = crowd[kept] > 0.5, expert[kept] > 0.5, e[kept]
+        crowd, expert, e = crowd[kept], expert[kept], e[kept]
         code = np.unique(self.arranged.targets[1][kept], return_inverse=True)[1]
+        n = int(np.unique(code).size)
+        if criterion in self.data.noise:
+            same = np.abs(crowd - expert) < SAME
+            above = _mean(expert - crowd, e, code)
+            return {"checked": n, "agree": _share(same, e, code), "above": above}
+        crowd, expert = crowd > 0.5, expert > 0.5
         counts = [
             [int(((crowd == c) & (expert == f)).sum()) for f in (True, False)]
             for c in (True, False)
         ]
         return {
-            "checked": int(np.unique(code).size),
+            "checked": n,
             "counts": counts,
             "agree": _share(crowd == expert, e, code),
             "right_of_right": _share(expert[crowd], e[crowd], code[crowd]),
@@ -380,3 +397,19 @@ def _share(holds: Bools, e: Floats, code: Ids) -> dict[str, float | None]:
     found = hajek(np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target)
     low, high = found.confidence_interval(0.8, method="wilson")
     return {"value": float(found.value), "low80": float(low), "high80": float(high)}
+
+
+def _mean(apart: Floats, e: Floats, code: Ids) -> dict[str, float | None]:
+    """A mean over all judgments of what lies between −1 and 1, from the checked ones, with its
+    80 % interval: as if one judgment more had been checked, of which half was wrong.
+    """
+    if not apart.size:
+        return {"value": None, "low80": None, "high80": None}
+    weight = 1 / e / (1 / e).sum()
+    found = hajek(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
+    n = int(code.max()) + 1
+    spread = (float(by_code(apart**2, code, n).sum()) + 0.5) / (n + 1)
+    floor = float(((1 - e) * weight * by_code(weight, code, n)[code]).sum()) * spread / 4
+    safe = replace(found, variance=max(float(found.variance), floor))
+    low, high = (2 * float(end) - 1 for end in safe.confidence_interval(0.8))
+    return {"value": 2 * float(found.value) - 1, "low80": max(-1.0, low), "high80": min(1.0, high)}

@@ -8,9 +8,9 @@ judgment. Judgments drawn at random, each with its probability, go through the s
 order, so that nobody who answers can tell which is which; from them alone we tell how often the
 crowd errs (`error_rate`). Correcting scores is for expert checks, drawn with probabilities as well.
 
-Experts are asked about pairs, be it that people judged them alone or marked them in a document that
-they read whole, and about all names of such a document (`judged`); each kind is drawn, and its
-errors told, by itself.
+Experts are asked about texts, or about pairs, be it that people judged them alone or marked them in
+a document that they read whole, and about all names of such a document (`judged`); each kind is
+drawn, and its errors told, by itself.
 
 A random entry is closed at its own place in the queue. If its target was disputed too and that came
 first, the expert's answer waits for it there: closed at once, what is disputed would be seen
@@ -34,21 +34,20 @@ from annotation.desk.reread import said as names_said
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from annotation.quality.judged import (
-    ALONE,
     MARKED,
     NAMES,
-    PAIRS,
     READ,
-    WORDS,
     Judged,
+    asked_alone,
     judged,
     settled_of,
+    words_of,
 )
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
 from kbpo.experts import queue
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import RATINGS, merged
 from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -64,6 +63,9 @@ MOST = 500  # judgments that are queued at once
 DICE = random.SystemRandom()
 PICKED = ("dispute", "disagreement", "random")
 """Kinds of checks whose answers correct no score"""
+NEAR = 0.25
+"""An expert agrees with ratings if under each criterion the two lie no farther apart than this
+share of its scale"""
 
 
 class CannotAsk(ValueError):
@@ -146,12 +148,12 @@ def asked_about(track: Track, target: int) -> dict[str, Any]:
     people settled; of what they marked in a document that they read whole, the question about it
     alone. Raises CannotAsk if no people judged it, or this kind of track has nothing for experts.
     """
-    if not kind_of(track).can_be_checked:
-        raise CannotAsk("On this kind of track people rate, and no expert is asked about that.")
-    questions = Question.objects.filter(target=target, interface=ALONE, status="settled", gold=None)
+    if why_not := kind_of(track).unchecked:
+        raise CannotAsk(why_not)
+    questions = Question.objects.filter(asked_alone(), target=target, status="settled", gold=None)
     question = questions.order_by("-pk").first()
     if question is not None:
-        return _as_asked(question, PAIRS)
+        return _as_asked(question, next(iter(words_of(track))))
     if Label.objects.filter(target=target, source="document").exclude(value={}).exists():
         for draft in kind_of(track).again([target]):
             return _as_drafted(draft)
@@ -195,13 +197,12 @@ def question_of(check: ExpertCheck) -> Question:
 
 
 @transaction.atomic
-def queue_divided(
-    track: Track, n: int, who: User | None, what: str = PAIRS, *, why: str = ""
-) -> int:
+def queue_divided(track: Track, n: int, who: User | None, what: str = "", *, why: str = "") -> int:
     """How many judgments were queued: those that people were most divided about, and that nobody
-    looked at yet. Without
-    `who` it was the clock, which notes nothing where there are none."""
-    _check(n, what)
+    looked at yet. `what` is one of `words_of`, the first unless said. Without `who` it was the
+    clock, which notes nothing where there are none.
+    """
+    what = _checked(track, n, what)
     one_at_a_time("annotation.queue_divided", track.pk)
     seen = set(
         ExpertCheck.objects.filter(track=track, kind="disagreement").values_list(
@@ -216,14 +217,13 @@ def queue_divided(
 
 
 @transaction.atomic
-def queue_random(
-    track: Track, n: int, who: User | None, what: str = PAIRS, *, why: str = ""
-) -> int:
+def queue_random(track: Track, n: int, who: User | None, what: str = "", *, why: str = "") -> int:
     """How many judgments were queued, n if there are as many: each that was not yet drawn has the
     same, recorded probability. A draw always finds something: one that did not would leave no
-    record of the chance that it gave. Without `who` it was the clock.
+    record of the chance that it gave. `what` is one of `words_of`, the first unless said. Without
+    `who` it was the clock.
     """
-    _check(n, what)
+    what = _checked(track, n, what)
     one_at_a_time("annotation.queue_random", track.pk)
     drawn = set(
         ExpertCheck.objects.filter(track=track, kind="random").values_list("target", flat=True)
@@ -248,11 +248,17 @@ def queue_random(
     return len(chosen)
 
 
-def _check(n: int, what: str) -> None:
-    if what not in WORDS:
-        raise CannotAsk(f"Say what to queue: {', '.join(WORDS.values())}.")
+def _checked(track: Track, n: int, what: str) -> str:
+    """What is to be queued. Raises CannotAsk."""
+    if why_not := kind_of(track).unchecked:
+        raise CannotAsk(why_not)
+    words = words_of(track)
+    what = what or next(iter(words))
+    if what not in words:
+        raise CannotAsk(f"Say what to queue: {', '.join(words.values())}.")
     if not 1 <= n <= MOST:
         raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
+    return what
 
 
 def _queue(
@@ -279,7 +285,7 @@ def _queue(
         "queue for experts",
         f"track:{track.slug}",
         who=who,
-        after=f"{len(rows)} {kind}, of {WORDS[what]}",
+        after=f"{len(rows)} {kind}, of {words_of(track)[what]}",
         why=why,
         track=track.slug,
     )
@@ -434,6 +440,8 @@ def agrees(
         return names_agree(values[question.target_id])
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target))
+        if any(abs(ours - mine) > NEAR for ours, mine in rated(now, value).values()):
+            return False
         if marked and value.get("holds") and not now.get("shown"):
             return False  # most of those who read the document marked nothing there
         both = set(value.get("shown", ())) & set(now.get("shown", ()))
@@ -442,6 +450,16 @@ def agrees(
         if "canonical" in value and "canonical" in now and not same_name(question, value, now):
             return False
     return True
+
+
+def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Criterion -> the mean of people's ratings, and the expert's, of those that both rated."""
+    people, expert = now.get(RATINGS, {}), value.get(RATINGS, {})
+    return {
+        criterion: (sum(people[criterion]) / len(people[criterion]), given[0])
+        for criterion, given in expert.items()
+        if people.get(criterion)
+    }
 
 
 def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

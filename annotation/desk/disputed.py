@@ -2,7 +2,8 @@
 random among them, as many at once of either as the track's policy says.
 
 An expert's answer makes room for the next. All names of a document, which take an expert a quarter
-of an hour, are left to an admin; so is everything beyond the limits (`adjudicate.queue_divided`,
+of an hour, are left to an admin; so are ratings, where who differs may be right as well
+(`Track.is_taste`), and everything beyond the limits (`adjudicate.queue_divided`,
 `adjudicate.queue_random`).
 
 When and how many are drawn at random depends on how many wait, never on which: each draw is one of
@@ -19,18 +20,18 @@ from django.db import transaction
 
 from annotation.desk.adjudicate import MOST, CannotAsk, queue_divided, queue_random
 from annotation.models import Policy
-from annotation.quality.judged import MARKED, PAIRS
+from annotation.quality.judged import NAMES, words_of
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 log = logging.getLogger(__name__)
 
 LOOK = timedelta(minutes=10)  # between two looks at a track: all its labels are read
-KINDS = (PAIRS, MARKED)
 DIVIDED, RANDOM = "divided", "random"
 LIMITS = {DIVIDED: "divided_limit", RANDOM: "random_limit"}
 """What the clock queues -> the field of the policy that says how many of it may wait"""
@@ -55,6 +56,11 @@ def tick() -> int:
     return queued
 
 
+def kinds_of(track: Track) -> list[str]:
+    """What of a track the clock queues, of what experts can be asked about."""
+    return [] if kind_of(track).is_taste else [what for what in words_of(track) if what != NAMES]
+
+
 def _fill(track: Track) -> int:
     """How many were queued on a track, so that as many wait as may."""
     queued = _queue(track)
@@ -77,7 +83,7 @@ def _queue(track: Track) -> int | None:
     room = min(MOST, policy.divided_limit - waiting)
     why = f"The clock keeps up to {policy.divided_limit} waiting for experts"
     queued = 0
-    for what in KINDS:
+    for what in kinds_of(track):
         if room > queued:
             queued += queue_divided(track, room - queued, None, what, why=why)
     return queued + _draw(track, policy.random_limit)
@@ -89,7 +95,7 @@ def _draw(track: Track, limit: int) -> int:
     """
     why = f"The clock keeps up to {limit} of each kind, drawn at random, waiting for experts"
     drawn = 0
-    for what in KINDS if limit else ():
+    for what in kinds_of(track) if limit else ():
         waiting = ExpertCheck.objects.filter(
             track=track, kind="random", judgment=what, status="open"
         ).count()

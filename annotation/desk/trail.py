@@ -6,17 +6,41 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.desk.adjudicate import PICKED, question_of, same_name
+from annotation.desk.adjudicate import NEAR, PICKED, question_of, rated, same_name
 from annotation.desk.reread import Line, compared
 from annotation.models import Response
 from annotation.quality.describe import title_of
 from annotation.quality.judged import READ, votes_in
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import RATINGS, Value, merged
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
+from kbpo.tracks.base import Criterion
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What people said of a text under a criterion, on its scale: each, their mean, the expert."""
+
+    label: str
+    each: list[float]
+    now: float
+    expert: float | None
+    near: bool
+
+    @classmethod
+    def of(
+        cls, criterion: Criterion, said: Sequence[float], both: tuple[float, float] | None
+    ) -> Ratings:
+        """The same of ratings between 0 and 1, and of the two that are held against each other."""
+        scaled = [criterion.on_scale(rating) for rating in said]
+        expert = criterion.on_scale(both[1]) if both else None
+        near = both is None or abs(both[0] - both[1]) <= NEAR
+        return cls(criterion.label, scaled, sum(scaled) / len(scaled), expert, near)
 
 
 @dataclass(frozen=True)
@@ -40,6 +64,8 @@ class Trail:
     that is the same)"""
     marks: list[Line]
     """Of all names of a document: what is settled and what the expert marked"""
+    ratings: list[Ratings]
+    """Of a text: what people said under each criterion"""
 
     @property
     def rows(self) -> list[tuple[str, int, bool | None, bool]]:
@@ -86,6 +112,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         _sentences(found),
         _links(found),
         _marks(found),
+        _ratings(found, value, expert),
     )
 
 
@@ -117,6 +144,16 @@ def _marks(row: ExpertCheck) -> list[Line]:
     return compared(question_of(row), value) if row.interface == READ and value else []
 
 
+def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
+    """What people said of a text and what the expert does, under each criterion."""
+    people, both = value.get(RATINGS, {}), rated(value, expert)
+    return [
+        Ratings.of(criterion, people[criterion.name], both.get(criterion.name))
+        for criterion in kind_of(row.track).criteria
+        if people.get(criterion.name)
+    ]
+
+
 def _sentences(row: ExpertCheck) -> dict[str, str]:
     """part -> its sentence about the two names."""
     payload = row.payload
@@ -138,9 +175,10 @@ NEW = "none of those that were offered"
 
 def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     """What the two names refer to, where both the labels and the expert say so."""
-    text = row.target.its_document.text
+    sides = [row.payload[name] for name in ("a", "b") if name in row.payload]
     links: list[tuple[str, str, str, bool]] = []
-    for side in (row.payload[name] for name in ("a", "b") if name in row.payload):
+    text = row.target.its_document.text if sides else ""
+    for side in sides:
         value = merged(Label.objects.filter(target=side["target"]))
         answer = (row.value or {}).get(str(side["target"]), {})
         now, says = value.get("canonical"), answer.get("canonical")

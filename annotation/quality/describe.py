@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from annotation.workers.models import Appeal, Message
 
 ONLINE = timedelta(minutes=5)
+SHORT = 80
+"""Characters of a text in a title"""
 ZERO = Decimal("0.00")
 SIGNALS = {
     "too_fast": "too fast",
@@ -231,5 +233,13 @@ def title_of(question: Question) -> str:
     place = document.get("title") or document.get("key") or ""
     return (
         " and ".join(sides) + (f", in {place}" if sides and place else place)
+        or " to ".join(
+            _beginning(payload[part]) for part in ("text", "question") if payload.get(part)
+        )
         or f"question {question.pk}"
     )
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(text.split())
+    return f"“{line}”" if len(line) <= SHORT else f"“{line[:SHORT]}…”"

@@ -69,8 +69,8 @@ class Weighed:
 
 
 def errors(track: Track, what: str = PAIRS) -> Errors:
-    """How often experts contradict the crowd on a track: on pairs that were asked alone, or on what
-    was marked.
+    """How often experts contradict the crowd on a track: on what was asked alone, or on what was
+    marked.
     """
     rows = _weighed(track, what)
     if not rows:

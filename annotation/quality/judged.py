@@ -1,5 +1,5 @@
-"""What people judged on a track, for experts to be asked about: pairs, relations marked in
-documents, names of documents.
+"""What people judged on a track, for experts to be asked about: texts; or pairs, relations marked
+in documents, names of documents.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from annotation.models import Question, Response
 from kbpo.instances.merge import standing, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
 
-PAIRS, MARKED, NAMES = "pairs", "marked", "names"
+PAIRS, MARKED, NAMES, TEXTS = "pairs", "marked", "names", "texts"
+ASKED_ALONE = (PAIRS, TEXTS)
+"""What of it people were asked about one by one"""
 WORDS = {
     PAIRS: "pairs that were asked alone",
     MARKED: "relations marked in documents read whole",
     NAMES: "documents whose names were marked",
 }
-"""What experts are asked about -> in words"""
-ALONE, WHOLE, READ = "relation", "relations_exhaustive", "entities"
-"""The interfaces through which these were judged"""
+"""What experts are asked about where documents are read -> in words"""
+WHOLE, READ = "relations_exhaustive", "entities"
+"""The interfaces through which whole documents were judged; what was asked alone, by any other"""
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,33 @@ class Judged:
     counts: bool = True
 
 
+def words_of(track: Track) -> dict[str, str]:
+    """What experts can be asked about on a track -> in words, the first what is asked alone; nothing
+    where they cannot be asked.
+    """
+    kind = kind_of(track)
+    if kind.unchecked:
+        return {}
+    return WORDS if recall_of(track) else {TEXTS: f"{kind.words.items} that people judged"}
+
+
 def judged(track: Track, what: str) -> list[Judged]:
     """All of one kind that people judged on a track, in the order of the targets."""
-    found = {PAIRS: _pairs, MARKED: _marked, NAMES: _names}[what](track)
+    found = {PAIRS: _alone, TEXTS: _alone, MARKED: _marked, NAMES: _names}[what](track)
     return sorted(found, key=lambda one: one.target)
 
 
-def settled_of(track: Track, interface: str) -> Q:
-    """The questions of a track that people settled through an interface; gold has no part in it."""
-    return Q(track=track, interface=interface, status="settled", gold=None)
+def asked_alone() -> Q:
+    """The questions that asked about a target by itself, and no whole document."""
+    return ~Q(interface__in=[WHOLE, READ])
+
+
+def settled_of(track: Track, interface: str = "") -> Q:
+    """The questions of a track that people settled through an interface, or that asked about a
+    target alone; gold has no part in it.
+    """
+    asked = Q(interface=interface) if interface else asked_alone()
+    return asked & Q(track=track, status="settled", gold=None)
 
 
 def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime]:
@@ -68,7 +90,7 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
             target: read[document] for target, document in document_of.items() if document in read
         }
     questions = Question.objects.filter(
-        settled_of(track, ALONE if what == PAIRS else READ), target__in=targets
+        settled_of(track, "" if what in ASKED_ALONE else READ), target__in=targets
     )
     settled = dict(questions.values_list("target").annotate(Min("status_since")).order_by())
     return settled | _first_settled(settled)
@@ -100,9 +122,11 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
     }
 
 
-def _pairs(track: Track) -> Iterator[Judged]:
-    """Pairs that were asked alone: their latest settled question."""
-    questions = Question.objects.filter(settled_of(track, ALONE))
+def _alone(track: Track) -> Iterator[Judged]:
+    """What was asked alone: the latest settled question about each. How divided people were about
+    a text is how far apart they lie under the criterion where that is most.
+    """
+    questions = Question.objects.filter(settled_of(track))
     latest = dict(questions.values_list("target").annotate(Max("pk")).order_by())
     divided: dict[int, float] = {}
     for label in standing(Label.objects.filter(target__in=latest, source="crowd")):
@@ -115,7 +139,7 @@ def _marked(track: Track) -> Iterator[Judged]:
     """Pairs of documents that were read whole of which somebody marked something, unless they were
     asked alone too.
     """
-    alone = set(Question.objects.filter(settled_of(track, ALONE)).values_list("target", flat=True))
+    alone = set(Question.objects.filter(settled_of(track)).values_list("target", flat=True))
     parts: dict[int, list[str]] = {}
     for payload in Question.objects.filter(settled_of(track, WHOLE)).values_list(
         "payload", flat=True

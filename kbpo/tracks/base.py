@@ -67,6 +67,10 @@ class Criterion:
     """How the judgments of several people about one target become a value: what most say, taken as
     true; or their mean, whose own noise then counts in every variance"""
 
+    def on_scale(self, value: float) -> float:
+        """A verdict in [0, 1] on the scale that people read."""
+        return self.low + (self.high - self.low) * value
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -411,8 +415,11 @@ class Track(ABC):
     """Each part of a prediction that can be wrong, and what pages call it"""
     plotted: ClassVar[tuple[str, str] | None] = None
     """Two columns of the board that are drawn against each other"""
-    can_be_checked: ClassVar[bool] = False
-    """Whether experts can answer again what people were asked (`again`, `rejudge`)"""
+    unchecked: ClassVar[str] = "What is asked on this kind of track cannot be put to an expert."
+    """Why experts cannot answer again what people were asked (`again`, `rejudge`), as a sentence;
+    empty where they can"""
+    is_taste: ClassVar[bool] = False
+    """Whether two people who differ may both be right: then the clock asks no expert by itself"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
     priors: ClassVar[Mapping[str, tuple[float, float]]] = {}

@@ -205,3 +205,49 @@ def test_documents_keep_their_clusters_beside_the_checks():
         expert_design(labelled.pi, np.full(3, 0.25), design=Design(np.array([0.5])))
     same = corrected(nothing, labelled, np.ones(3), labelled.pi, np.ones(3), unchecked, np.ones(3))
     assert (same.value, same.variance) == (0.5, 0.0)
+
+
+PEOPLE = np.array([[0.0, 0.5], [0.25, 1.0], [0.5, 1.0]])
+"""What each of two people, or one of them as often as the other, would say of three outputs"""
+ASKED = np.array([1, 2, 1])
+
+
+def ratings_of():
+    """Yield chance and (3,) mean rating, over everybody who may be asked about three outputs."""
+    ways = [list(itertools.product(range(2), repeat=c)) for c in ASKED]
+    for picks in itertools.product(*ways):
+        crowd = np.array([PEOPLE[z, list(pick)].mean() for z, pick in enumerate(picks)])
+        yield 1 / np.prod([len(way) for way in ways]), crowd
+
+
+@pytest.mark.parametrize("pi", [np.array([0.3, 0.6, 0.8]), np.ones(3)])
+@pytest.mark.parametrize("e", [np.array([0.2, 0.5, 0.9]), np.ones(3)])
+def test_of_single_ratings_the_expert_takes_out_also_what_people_differ_by(pi, e):
+    """Whoever was asked, one person or two: the mean is what the expert would have said of all, and
+    the variance needs no term for people.
+    """
+    p = np.array([[0.2, 0.5], [0.3, 0.1], [0.5, 0.4]])
+    expert, g = np.array([0.5, 0.3, 1.0]), np.array([0.4, 0.5, 0.8])
+    total, target = p.T @ g, np.arange(3)
+    mean, variance, second = np.zeros(2), np.zeros(2), np.zeros((2, 2))
+    for likely, crowd in ratings_of():
+        for state in itertools.product(range(3), repeat=3):
+            s = np.array(state)
+            chance = likely * np.prod(np.choose(s, [1 - pi, pi * (1 - e), pi * e]))
+            rows, said = s >= 1, np.where(s == 2, expert, np.nan)
+            found = ppi(
+                p[rows],
+                pi[rows],
+                crowd[rows],
+                g[rows],
+                said[rows],
+                e[rows],
+                total,
+                target=target[rows],
+                n_targets=3,
+            )
+            mean += chance * found.value
+            second += chance * np.outer(found.value, found.value)
+            variance += chance * found.variance
+    np.testing.assert_allclose(mean, p.T @ expert, atol=1e-12)
+    np.testing.assert_allclose(variance, np.diag(second) - mean**2, atol=1e-12)

@@ -55,6 +55,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         "scoring.corrected.WIDEST", 2.0
     )  # few checks, and an expert who contradicts most
+    assert f'{DESK}">Expert checks</a>' in admin.get("/desk/tracks/toy/").content.decode()
     assert "Draw a round" in admin.get(DESK).content.decode()
     unsaid = admin.post(DESK, {"verb": "draw", "budget": "45"})
     assert unsaid.status_code == 409 and "say what the check is for" in unsaid.content.decode()

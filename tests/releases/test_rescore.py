@@ -28,6 +28,7 @@ from scoring.release import BadRelease, Release, checked, tables
 from scoring.rescore import Rescored, rescore
 from tests.golden.fixed_world import FixedWorld
 from tests.golden.worlds import by_draws, by_thresholds, second_runs_followed_up
+from tests.scores import test_experts_of_texts as experts
 from tests.scores.conftest import World, studied, world
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -236,6 +237,19 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
     methods = {row["method"] for _, row in Release(tmp_path / "release").lines("estimates")}
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
+
+
+def test_means_that_experts_corrected_are_recomputed_too(studied: World, tmp_path: Path) -> None:
+    experts.draw(studied, 60)
+    n = experts.check(studied)
+    _close(studied)
+    write_release(studied.track, tmp_path / "release")
+    release = Release(tmp_path / "release")
+    found = rescore(release)
+    assert found.agrees, [*found.altered, *map(str, found.differences)][:5]
+    told = [row for _, row in release.lines("estimates") if row["method"] == "expert"]
+    assert len(told) == 8 and {row["n_checked"] > 0 for row in told} == {True}
+    assert len(list(release.lines("checked"))) == n
 
 
 def test_nothing_links_the_ratings_of_somebody_who_is_not_to_be_known(studied: World) -> None:

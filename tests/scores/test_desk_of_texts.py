@@ -2,45 +2,88 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 from django.test import Client
 from scores.conftest import N, World
 
-from annotation.desk.adjudicate import CannotAsk, dispute
+from annotation.desk.adjudicate import CannotAsk, dispute, queue_random
 from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.generation.declared import declare
+from kbpo.tracks.registry import FORM, kind_of
+from kbpo.web.desk import inquiries
 from kbpo.web.desk.checklist import steps_of
 from kbpo.web.desk.quality import checks
+from tests.tracks.test_declared_forms import BETTER
 
 
-def test_the_desk_tells_of_inputs_and_offers_neither_documents_nor_experts(world: World) -> None:
+def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) -> None:
     desk = Client()
     desk.force_login(world.admin)
     page = desk.get("/desk/tracks/answers/").content.decode()
     assert f"Answers, {N} inputs" in page
-    for other in ("document", "Expert checks", "Scope"):
+    for other in ("document", "Scope", "Slices", "Pooling"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
+    assert "Expert checks" in page
+    for name in ("slices", "pooling", "adding-up"):
+        answer = desk.get(f"/desk/tracks/answers/{name}/")
+        assert answer.status_code == 404 and "state no relations" in answer.content.decode()
     first = steps_of(world.track)[0]
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
     assert "People rate here" in quality and "No question has two answers" not in quality
-    assert "Queue and trails" not in quality and "Dawid" not in quality
+    assert "Queue and trails" in quality and "Dawid" not in quality and "Pilots" not in quality
     assert "No question has two answers" not in desk.get("/desk/").content.decode()
     assert f"each {kind_of(world.track).words.item} at most once" in page
 
 
-def test_experts_are_not_asked_about_ratings_and_who_wants_to_is_told_so(world: World) -> None:
+def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(
+    world: World,
+) -> None:
+    declare(BETTER)
+    world.track.kind, world.track.criterion = f"{FORM}better", "preferred"
+    world.track.save(update_fields=["kind", "criterion"])
+    why = kind_of(world.track).unchecked
+    assert "which of two texts they prefer" in why
     desk = Client()
     desk.force_login(world.admin)
-    assert desk.get("/desk/tracks/answers/checks/").status_code == 404
+    for page in ("checks", "adjudication"):
+        answer = desk.get(f"/desk/tracks/answers/{page}/")
+        assert answer.status_code == 404 and why in html.unescape(answer.content.decode())
+    assert why in html.unescape(desk.get("/desk/tracks/answers/quality/").content.decode())
+    assert "Expert checks" not in desk.get("/desk/tracks/answers/").content.decode()
+    tools = desk.get("/desk/quality/").content.decode()
+    assert "/desk/tracks/answers/gold/" in tools
+    assert "/desk/tracks/answers/checks/" not in tools and "answers/adding-up/" not in tools
     Inquiry.ask(world.track, checks.WHAT, world.admin, budget=3, why="To see.")
-    assert checks.answer(Inquiry.objects.get()) == {"refused": checks.NOT_HERE}
+    assert checks.answer(Inquiry.objects.get()) == {"refused": why}
     target = Instance.objects.get(pk=world.numbers("A")[0]).target_id
-    with pytest.raises(CannotAsk, match="people rate, and no expert is asked"):
+    with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
         dispute(world.runs["A"], target, world.admin, "This is far better than that.")
+    with pytest.raises(CannotAsk, match="no expert can say that it is wrong"):
+        queue_random(world.track, 3, world.admin)
+
+
+def test_a_round_that_cannot_be_drawn_says_what_failed_and_what_to_do(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Client()
+    desk.force_login(world.admin)
+    Inquiry.ask(world.track, checks.WHAT, world.admin, budget=3, why="To see.")
+    page = "/desk/tracks/answers/checks/"
+    assert "A round is being drawn" in desk.get(page).content.decode()
+    monkeypatch.setattr(checks, "frame_of", lambda *_: 1 / 0)
+    assert inquiries.tick() == 0
+    told = desk.get(page).content.decode()
+    assert "It failed 1 time" in told and "ZeroDivisionError" in told and "tried again" in told
+    assert "being drawn" not in told
+    Inquiry.objects.update(status="failed")
+    told = desk.get(page).content.decode()
+    assert "No round could be drawn." in told and "ask again" in told and "Draw them" in told
 
 
 def test_a_question_without_a_variance_between_outputs_is_named_where_others_have_theirs(

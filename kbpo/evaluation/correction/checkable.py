@@ -100,15 +100,15 @@ def votes_of(ids: Ids) -> tuple[Ids, Floats]:
 
 def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement: Floats) -> Floats:
     """(t',) q (1 − q) of the most doubtful row: q from the votes and from the model's opinion,
-    taken as independent.
+    taken as independent. A rating is taken for the chance that another person says right.
     """
     row_target = arranged.targets[1]
     said = ((n * (1 - disagreement) + 1) / (n + 2))[
         row_target
     ]  # half a vote each way, twice: none is certain
-    g = np.clip(data.g["relation"][arranged.row], 0.05, 0.95)
+    g = np.clip(data.g[arranged.criterion][arranged.row], 0.05, 0.95)
     c = np.nan_to_num(verdicts).max(axis=1)
-    agrees = np.where(c > 0, g, 1 - g)
+    agrees = c * g + (1 - c) * (1 - g)
     q = said * agrees / (said * agrees + (1 - said) * (1 - agrees))
     doubt = np.zeros(arranged.targets[0].size)
     np.maximum.at(doubt, row_target, q * (1 - q))

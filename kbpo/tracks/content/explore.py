@@ -116,9 +116,9 @@ def describe(
 
 def _said(known: Rated, criterion: Criterion) -> Said:
     value = known.value(criterion)
-    scaled = criterion.low + (criterion.high - criterion.low) * value
     n = len(known.ratings.get(criterion.name, ()))
-    return Said(label=criterion.label, value=None if np.isnan(value) else scaled, n=n)
+    told = None if np.isnan(value) else criterion.on_scale(value)
+    return Said(label=criterion.label, value=told, n=n)
 
 
 def _people(known: Rated) -> str:

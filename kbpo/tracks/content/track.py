@@ -47,10 +47,11 @@ class ContentTrack(Track):
         Column("mean", "mean", DEFAULT, "first"),
         Column("mean_unaided", "mean", "unaided", "beneath", "people alone", "mean"),
         Column("mean_judges", "mean", "judges", "beneath", "with its judges", "mean"),
+        Column("mean_expert", "mean", "expert", "beneath", "corrected", "mean"),
         Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
     )
     n_beside: ClassVar[int] = 2
-    can_be_checked: ClassVar[bool] = True
+    unchecked: ClassVar[str] = ""
     second_share: ClassVar[Decimal] = Decimal("0")
     """Of targets, at random, one more person is asked about so many: what people differ by is told
     by these alone"""

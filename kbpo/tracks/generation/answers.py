@@ -24,6 +24,7 @@ class AnswersTrack(GenerationTrack):
         Criterion("any_correct", "Some passage shows it", single="mean"),
         Criterion("avg_correct", "Share of passages that show it", single="mean"),
     )
+    is_taste: ClassVar[bool] = False
     asking: ClassVar = (Asking("answer_correctness", Decimal("0.40"), 120, people=1),)
     words: ClassVar = Words(
         item="answer",

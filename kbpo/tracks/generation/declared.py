@@ -257,6 +257,10 @@ class PreferenceTrack(DeclaredTrack):
     )
     columns: ClassVar[tuple[Column, ...]] = (Column("mean", "mean", DEFAULT, "first"),)
     metrics: ClassVar = ()
+    unchecked: ClassVar[str] = (
+        "Here people say which of two texts they prefer. That is a choice of theirs: no expert can"
+        " say that it is wrong."
+    )
     opposes: ClassVar[bool] = True
     words: ClassVar = replace(
         GenerationTrack.words,

@@ -62,7 +62,7 @@ class GenerationTrack(ContentTrack):
     asking: ClassVar = (
         Asking("language_quality", Decimal("0.15"), 60, people=1, extra=Decimal("0.25")),
     )
-    can_be_checked: ClassVar[bool] = False  # ratings are opinions
+    is_taste: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
     priors: ClassVar = PRIORS
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")

@@ -64,7 +64,7 @@ class KbpTrack(TrackWithRecall):
     names_entities: ClassVar[bool] = True
     published: ClassVar[tuple[str, ...]] = ("simple", "joint")
     plotted: ClassVar = ("recall", "precision")
-    can_be_checked: ClassVar[bool] = True
+    unchecked: ClassVar[str] = ""
 
     def new_report(self) -> Report:
         return Report()

@@ -155,7 +155,7 @@ def _open(track: Track) -> Step:
 
 
 def _checks(track: Track) -> Iterator[Step]:
-    if not kind_of(track).can_be_checked:
+    if kind_of(track).unchecked:
         return
     rounds = ExpertRound.objects.filter(track=track, kind="check").count()
     left = ExpertCheck.objects.filter(track=track, kind="check", answered_at=None).count()

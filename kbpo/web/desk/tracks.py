@@ -291,6 +291,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "platform": dict(places()).get(track.platform, track.platform),
         "criteria": [criterion.label for criterion in kind.criteria],
         "rated": isinstance(kind, ContentTrack),
+        "unchecked": kind.unchecked,
         "how_drawn": kind.how_drawn(),
         "n_inputs": kind.n_inputs(),
         "words": kind.words,

@@ -8,13 +8,15 @@ from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
 from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import Board, Figure
 from kbpo.evaluation.run import ALL_JUDGED
-from kbpo.web.components.figures import count_text, interval_text, percent_text
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components.figures import count_text, interval_text, number_text, percent_text
 
 SAMPLING_ONLY = "The intervals cover sampling only: the judges’ error is not in them."
 CORRECTED = (
     "Intervals called “corrected” hold the judges’ error too; the others cover sampling only."
 )
 RATINGS = "What people differ by is in the intervals. An error that all of them make is not."
+CORRECTED_RATINGS = "Intervals called “corrected” hold that too."
 TOO_FEW = "Where no corrected number stands, too little is checked; the system’s page says so."
 UNCHECKED = "No expert has checked any of these judgments yet."
 
@@ -24,14 +26,16 @@ def of_board(shown: Board) -> list[str]:
     if not shown.rows:
         return []
     judges, people = judges_of(shown.evaluation), people_of(shown)
-    if judges.in_interval:
-        return [RATINGS, *_people(people)]
     checks = _checks(shown)
-    said = [CORRECTED if checks else SAMPLING_ONLY]
-    if any(figure.exact for row in shown.rows for figure in row.figures.values()):
-        said.append(f"“All judged” means: {ALL_JUDGED.partition(': ')[2]}")
-    said += [_agree(judges, "about what these systems predict"), *_people(people)]
-    said.append(checks or UNCHECKED)
+    if judges.in_interval:
+        said = [RATINGS, *([CORRECTED_RATINGS] if checks else []), *_people(people)]
+    else:
+        said = [CORRECTED if checks else SAMPLING_ONLY]
+        if any(figure.exact for row in shown.rows for figure in row.figures.values()):
+            said.append(f"“All judged” means: {ALL_JUDGED.partition(': ')[2]}")
+        said += [_agree(judges, "about what these systems predict"), *_people(people)]
+    if not kind_of(shown.track).unchecked:
+        said.append(checks or UNCHECKED)
     if checks and not all(row.n_checked for row in shown.rows):
         said.append(TOO_FEW)
     return said
@@ -47,13 +51,21 @@ def _checks(shown: Board) -> str:
     """What experts said of a track's judgments; empty if they checked none."""
     settings = shown.evaluation.settings if shown.evaluation is not None else {}
     told: dict[str, Any] = settings.get("expert", {}).get(shown.criterion, {})
-    agree = told.get("agree", {})
+    agree, above = told.get("agree", {}), told.get("above")
     if not told.get("checked") or agree.get("value") is None:
         return ""
+    if above is None:
+        return (
+            f"Experts checked {count_text(told['checked'])} judgments, drawn at random, and agree"
+            f" with {percent_text(agree['value'])} of all (80 % interval"
+            f" {interval_text(agree['low80'], agree['high80'])})."
+        )
     return (
-        f"Experts checked {count_text(told['checked'])} judgments, drawn at random, and agree with"
+        f"Experts checked {count_text(told['checked'])} judgments, drawn at random. Of"
         f" {percent_text(agree['value'])} of all (80 % interval"
-        f" {interval_text(agree['low80'], agree['high80'])})."
+        f" {interval_text(agree['low80'], agree['high80'])}) they would say just what people said;"
+        f" on average theirs lie {number_text(above['value'], signed=True)} points of 100 away"
+        f" ({interval_text(above['low80'], above['high80'])})."
     )
 
 
@@ -71,13 +83,14 @@ def of_submission(
     if printed is None or printed.value is None:
         return []
     if judges.in_interval:
-        return [RATINGS, *_people(people)]
-    said = [ALL_JUDGED] if printed.exact else []
-    if corrected:
-        said.append(CORRECTED)
-    elif not printed.exact:
-        said.append(SAMPLING_ONLY)
-    said += [_agree(judges, "behind its score"), *_people(people)]
+        said = [RATINGS, *([CORRECTED_RATINGS] if corrected else []), *_people(people)]
+    else:
+        said = [ALL_JUDGED] if printed.exact else []
+        if corrected:
+            said.append(CORRECTED)
+        elif not printed.exact:
+            said.append(SAMPLING_ONLY)
+        said += [_agree(judges, "behind its score"), *_people(people)]
     if not checked:
         said.append(UNCHECKED)
     return said

@@ -109,16 +109,16 @@ def with_disputes(
     with how the verdict turned, by instances.
     """
     disputes = adjudicate.of_submission(submission) if own else {}
-    can_be_checked = kind_of(submission.track).can_be_checked
+    unchecked = kind_of(submission.track).unchecked
     return [
         replace(
             row,
             turned=turned.get(row.prediction.instance_id),
             dispute=disputes.get(row.prediction.instance.target_id),
             disputable=own
-            and can_be_checked
+            and not unchecked
             and row.source in (Label.Source.CROWD, Label.Source.DOCUMENT),
-            undisputed=NOT_DISPUTED.get(row.source, "") if own else "",
+            undisputed=(NOT_DISPUTED.get(row.source) or (row.source and unchecked)) if own else "",
         )
         for row in rows
     ]

@@ -172,7 +172,8 @@ def _answered(team: Team, since: datetime) -> list[Piece]:
         text = (
             "The expert says what people said."
             if row.agrees
-            else "The expert says otherwise than people did, and that counts."
+            else "The expert says otherwise than people did. The score keeps what people said, since"
+            " only what is drawn by chance may correct it."
         )
         url = f"{reverse('submission-explore', args=[row.submission.pk])}?verdict=judged"
         title = f"A dispute about {row.submission.name} was answered"

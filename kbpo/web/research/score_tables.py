@@ -11,6 +11,7 @@ from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import percent_text
@@ -172,7 +173,8 @@ def checked(latest: Latest) -> dict[str, Any] | None:
     corrected = latest.guaranteed("expert")
     if corrected is None:
         return None
-    return {"figure": corrected, "crowd": latest.guaranteed()}
+    has_recall = recall_of(latest.submission.track) is not None
+    return {"figure": corrected, "crowd": latest.guaranteed(), "has_recall": has_recall}
 
 
 def _kind(submission: Submission, figure: Any) -> drawing.Kind:

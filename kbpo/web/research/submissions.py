@@ -205,7 +205,8 @@ def _judges(latest: Latest) -> list[str]:
         reliability(latest.submission.track),
         latest.guaranteed(),
         corrected=corrected,
-        checked=corrected or bool(not_corrected(latest)),
+        checked=corrected
+        or bool(not_corrected(latest) or kind_of(latest.submission.track).unchecked),
     )
 
 

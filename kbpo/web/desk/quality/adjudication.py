@@ -14,13 +14,15 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from annotation.desk import adjudicate, disputed
-from annotation.desk.adjudicate import CannotAsk
+from annotation.desk.adjudicate import NEAR, CannotAsk
 from annotation.desk.trail import trail_of
 from annotation.quality import describe, error_rate, gold
-from annotation.quality.judged import MARKED, PAIRS, READ, WORDS
+from annotation.quality.judged import MARKED, PAIRS, READ, TEXTS, words_of
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins
 from kbpo.web.desk.reason import why_of
 from kbpo.web.research import judged
@@ -35,16 +37,22 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
     clock does, or drops a dispute.
     """
     track = get_object_or_404(Track, slug=slug)
+    kind = kind_of(track)
+    if kind.unchecked:
+        raise Http404(kind.unchecked)
     refusal = _change(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-adjudication", slug=slug)
     counts = adjudicate.counts(track)
     context = {
         "track": track,
+        "kind": kind,
+        "has_recall": recall_of(track) is not None,
+        "near": round(100 * NEAR),
         "counts": counts,
         "open": sum(count.get("open", 0) for count in counts.values()),
         "errors": _errors(track),
-        "judged": WORDS,
+        "judged": words_of(track),
         "limit": gold.policy_of(track).divided_limit,
         "random_limit": gold.policy_of(track).random_limit,
         "disputes": [(dispute_, _title(dispute_)) for dispute_ in adjudicate.disputes(track)],
@@ -64,6 +72,10 @@ def _errors(track: Track) -> list[tuple[str, Any, str]]:
     """(what, how often the crowd errs in it, what is counted), of what experts answered after a
     random draw.
     """
+    if recall_of(track) is None:
+        items = kind_of(track).words.items.capitalize()
+        found = [(items, error_rate.errors(track, TEXTS), "random judgment")]
+        return [one for one in found if one[1].of]
     wrong, missed = error_rate.errors_of_names(track)
     found = [
         (
@@ -88,7 +100,7 @@ def _change(request: HttpRequest, track: Track) -> str:
             if not (why := why_of(request)):
                 return "Nothing was queued: say what experts are asked for. It stands in the log."
             add = adjudicate.queue_divided if verb == "divided" else adjudicate.queue_random
-            made = add(track, int(n), user, request.POST.get("what", PAIRS), why=why)
+            made = add(track, int(n), user, request.POST.get("what", ""), why=why)
             messages.success(request, f"{made} judgments were queued.")
         elif verb in ("limit", "random-limit"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:

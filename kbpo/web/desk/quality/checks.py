@@ -21,6 +21,7 @@ from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round, open_roun
 from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins
 from kbpo.web.components import drawing
@@ -31,15 +32,15 @@ from scoring.double_sampling import LEAST
 
 WHAT = "checks"
 USUAL = 40
-NOT_HERE = "On this kind of track people rate, and no expert checks that."
 
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The page. A POST asks for a round, or ends the open one."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    if not kind_of(track).can_be_checked:
-        raise Http404(NOT_HERE)
+    kind = kind_of(track)
+    if kind.unchecked:
+        raise Http404(kind.unchecked)
     refusal = _move(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-checks", slug=slug)
@@ -66,8 +67,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             matrices(latest), key=lambda matrix: matrix["criterion"] != track.criterion
         ),
         "scores": scores(track, latest),
-        "weighted": kind_of(track).distribution_label(track.distribution).lower(),
-        "criterion": kind_of(track).criterion_label(track.criterion).lower(),
+        "weighted": kind.distribution_label(track.distribution).lower(),
+        "criterion": kind.criterion_label(track.criterion).lower(),
+        "words": kind.words,
+        "quantity": kind.quantity(kind.mean).label,
+        "has_recall": recall_of(track) is not None,
+        "seconds": kind.asking[0].seconds,
     }
     return render(request, "desk/checks.html", context, status=409 if refusal else 200)
 
@@ -99,8 +104,8 @@ def _move(track: Track, request: HttpRequest) -> str:
 def answer(inquiry: Inquiry) -> dict[str, Any]:
     """What became of a round that was asked for: its number and size, or why it cannot be drawn."""
     track, terms = inquiry.track, inquiry.terms
-    if not kind_of(track).can_be_checked:  # asked for before the page knew
-        return {"refused": NOT_HERE}
+    if why_not := kind_of(track).unchecked:  # asked for before the page knew
+        return {"refused": why_not}
     try:
         frame = frame_of(track, read(track))
         row = draw_round(track, frame, terms["budget"], inquiry.asked_by, terms["why"])
@@ -110,7 +115,9 @@ def answer(inquiry: Inquiry) -> dict[str, Any]:
 
 
 def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
-    """The crowd against experts, a table for each criterion."""
+    """The crowd against experts, a table for each criterion; of single ratings, which are neither
+    right nor wrong, how often they say the same and how far they lie apart.
+    """
     stored = evaluation.settings.get("expert", {}) if evaluation else {}
     return [
         {
@@ -125,8 +132,11 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
                     ("right_of_right", "wrong_of_wrong"),
                     strict=True,
                 )
-            ],
+            ]
+            if "counts" in told
+            else [],
             "agree": _share(told["agree"]),
+            "above": _share(told["above"]) if "above" in told else None,
         }
         for criterion, told in stored.items()
         if told["checked"]
@@ -138,8 +148,8 @@ def _share(told: dict[str, float | None]) -> drawing.Interval:
 
 
 def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
-    """The guaranteed precision of every corrected system, as the crowd says it and corrected, on
-    one axis.
+    """The guaranteed number of every corrected system, as the crowd says it and corrected, on one
+    axis.
     """
     if evaluation is None:
         return {"rows": [], "axis": None}

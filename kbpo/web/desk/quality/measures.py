@@ -65,7 +65,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": found,
         "rated": isinstance(kind, ContentTrack),
-        "can_be_checked": kind.can_be_checked,
+        "unchecked": kind.unchecked,
         "lines": lines,
         "by_batch": by_batch,
         "axis": axis,

@@ -1,0 +1,177 @@
+"""What an expert says of a random part of people's ratings corrects every mean, and nothing else
+moves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scores.conftest import CRITERIA, World
+
+from annotation.desk.adjudicate import agrees, question_of
+from annotation.quality.judged import words_of
+from kbpo.evaluation.correction.checkable import frame_of
+from kbpo.evaluation.correction.read import checks_of
+from kbpo.evaluation.data import read
+from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate
+from kbpo.experts.draw import CannotDraw, answer, draw_round
+from kbpo.experts.queue import Outcome, take
+from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck, ExpertRound, SampleBatch
+from kbpo.submissions.models import Submission
+from kbpo.web.desk.quality.checks import matrices
+from kbpo.web.public.judges import of_board
+
+TOO_KIND = 0.1
+"""By so much people rate each output above what the expert says"""
+
+
+def draw(world: World, budget: int) -> ExpertRound:
+    SampleBatch.objects.update(settled_at=world.runs["A"].received_at)
+    return draw_round(world.track, frame_of(world.track, read(world.track)), budget, world.admin)
+
+
+def mean_of(target: int, criterion: str) -> float:
+    said = [label.value["ratings"][criterion] for label in Label.objects.filter(target=target)]
+    ratings = [rating for some in said for rating in some]
+    return sum(ratings) / len(ratings)
+
+
+def strict(target: int) -> dict[str, list[float]]:
+    """What the expert says of an output."""
+    return {name: [max(0.0, mean_of(target, name) - TOO_KIND)] for name in CRITERIA}
+
+
+def check(world: World, flagged: int = 0) -> int:
+    """How many open checks were answered; so many of them, the first, by a flag."""
+    n = 0
+    while (row := take(world.track, world.admin, "check")) is not None:
+        said = {} if n < flagged else {row.target_id: {"ratings": strict(row.target_id)}}
+        assert answer(row, world.admin, {}, said) is Outcome.STORED
+        n += 1
+    return n
+
+
+def estimates(world: World, method: str, criterion: str = "overall") -> dict[str, Estimate]:
+    latest = world.track.evaluations.order_by("-number").first()
+    found = Estimate.objects.filter(
+        evaluation=latest, quantity="mean", method=method, criterion=criterion, slice=""
+    )
+    return {one.submission.name: one for one in found.select_related("submission")}
+
+
+@pytest.fixture
+def judged(studied: World) -> World:
+    Submission.objects.update(status="scored")
+    return studied
+
+
+def test_a_mean_is_corrected_by_what_the_expert_says_and_no_label_moves(judged: World) -> None:
+    evaluate(judged.track)
+    before, labels = estimates(judged, "centred"), Label.objects.count()
+    draw(judged, 60)
+    n = check(judged)
+    assert 40 < n < 80
+    evaluate(judged.track)
+    assert Label.objects.count() == labels
+    for criterion in CRITERIA:
+        after, corrected = (estimates(judged, way, criterion) for way in ("centred", "expert"))
+        assert set(corrected) == {"A", "B"} and sum(o.n_checked for o in corrected.values()) == n
+        for name, one in corrected.items():
+            assert after[name].value == before[name].value or criterion != "overall"
+            error = one.value - (after[name].value - TOO_KIND)
+            assert abs(error) < 4 * one.variance**0.5 < 0.2
+            assert one.low95 < one.low80 < one.value < one.high80 < one.high95
+    told = judged.track.evaluations.latest("number").settings["expert"]["overall"]
+    assert told["checked"] == n and "counts" not in told
+    assert told["above"]["low80"] <= told["above"]["value"] <= told["above"]["high80"] < 0
+    assert told["agree"]["value"] < 0.2, "the expert hardly ever says just the same"
+
+
+def test_all_checked_is_the_mean_that_the_expert_gives_without_a_term_for_people(
+    judged: World,
+) -> None:
+    draw(judged, 4_000)
+    assert check(judged) == Label.objects.values("target").distinct().count()
+    evaluate(judged.track)
+    data = read(judged.track)
+    checks = checks_of(judged.track, data)
+    assert checks is not None and checks.checked.all()
+    plain, corrected = estimates(judged, "centred"), estimates(judged, "expert")
+    pi = data.inclusion.chances.asked[data.pool.target[data.judged]]
+    for column, name in enumerate("AB"):
+        p = data.pool.p["instance"][data.judged].toarray()[:, column]
+        moved = float((p / pi * (checks.f["overall"] - data.f["overall"])[:, column]).sum())
+        assert corrected[name].value == pytest.approx(plain[name].value + moved, abs=1e-12)
+        assert corrected[name].variance < plain[name].variance, "half is known, and by one judge"
+
+
+def test_a_flag_is_missing_and_few_checks_say_why_nothing_is_corrected(judged: World) -> None:
+    draw(judged, 12)
+    n = check(judged, flagged=2)
+    evaluate(judged.track)
+    checked = {name: one.n_checked for name, one in estimates(judged, "expert").items()}
+    settings = judged.track.evaluations.latest("number").settings
+    assert settings["expert"]["overall"]["checked"] == n - 2
+    for name, row in judged.runs.items():
+        if name not in checked:
+            [why] = settings["not_corrected"][str(row.pk)]
+            assert "scores are corrected from 10 checks on" in why
+
+
+def test_chances_are_larger_where_less_is_known_and_nothing_brought_here_is_drawn(
+    judged: World,
+) -> None:
+    elsewhere = Label.objects.order_by("pk").first()
+    assert elsewhere is not None
+    Label.objects.filter(pk=elsewhere.pk).update(source="import")
+    frame = frame_of(judged.track, read(judged.track))
+    assert elsewhere.target_id not in frame.target_id
+    assert frame.target_id.size == Label.objects.count() - 1
+    assert (frame.doubt > 0).all() and (frame.doubt <= 0.25).all()
+    assert np.unique(frame.doubt).size > 20
+
+
+def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:
+    def said() -> str:
+        shown = board(judged.track, distribution="instance", criterion="overall")
+        return " ".join(of_board(shown))
+
+    evaluate(judged.track)
+    assert "No expert has checked any of these judgments yet." in said()
+    draw(judged, 60)
+    n = check(judged)
+    evaluate(judged.track)
+    assert f"Experts checked {n} judgments, drawn at random." in said()
+    assert (
+        "on average theirs lie −" in said()
+        and "Intervals called “corrected” hold that too." in said()
+    )
+    tables = matrices(judged.track.evaluations.latest("number"))
+    assert {one["name"] for one in tables} == {"Overall", "Redundancy", "Fluency", "Edit"}
+    assert all(one["above"].estimate < 0 and not one["rows"] for one in tables)
+    rows = board(judged.track, distribution="instance", criterion="overall").rows
+    assert {row.n_checked > 0 for row in rows} == {True}
+
+
+def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World) -> None:
+    draw(judged, 4)
+    row = ExpertCheck.objects.order_by("pk").first()
+    assert row is not None
+    question, target = question_of(row), row.target_id
+    for apart, same in ((0.0, True), (0.24, True), (0.26, False)):
+        said = {name: [mean_of(target, name)] for name in CRITERIA}
+        middle = said["fluency"][0]
+        said["fluency"] = [middle + apart if middle < 0.5 else middle - apart]
+        assert agrees(question, {target: {"ratings": said}}) is same
+    assert agrees(question, {}) is False, "a flag, where people had an answer"
+    assert words_of(judged.track) == {"texts": "outputs that people judged"}
+
+
+def test_a_round_cannot_be_drawn_where_all_is_checked(judged: World) -> None:
+    draw(judged, 4_000)
+    check(judged)
+    with pytest.raises(CannotDraw, match="not checked yet"):
+        draw(judged, 5)

@@ -1,0 +1,248 @@
+"""Experts on a track of answers, over HTTP: a round of checks from the desk's button to the corrected
+number on the board, and a dispute from the page where a judgment is seen to what its team is told.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import urllib.error
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.management import call_command
+
+from annotation.models import Question, Response
+from kbpo.accounts.models import Audit, Delivery, Token, User, Webhook
+from kbpo.evaluation.models import Estimate, Inquiry
+from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.load import load_inputs
+from kbpo.tracks.models import Track
+from rehearsal.browser import Browser, Page
+from rehearsal.opinions import Shown, checking
+from tests.tracks.test_generation import Reader, rate
+from tests.tracks.test_toy_kind import PASSWORD, call, researcher, upload
+
+TOWNS = tuple(f"Town{at}" for at in range(16))
+LIED = TOWNS[::2]
+"""Of these a passage says what is not so, and only an expert knows"""
+WHY = {"why": ["To know how often people are taken in."]}
+
+
+class Expert(Reader):
+    """Knows which passages lie."""
+
+    def check(self, question: str, answer: str, passage: str) -> Shown:
+        said = super().check(question, answer, passage)
+        wrong = any(f"{town} " in f"{question} " for town in LIED) and said.says == "correct"
+        return Shown("incorrect", said.words) if wrong else said
+
+
+class Played:
+    """A track of answers on which people have judged all of one run."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        path = folder / "inputs.jsonl"
+        inputs = [
+            {
+                "input_id": town,
+                "question": f"what is the capital of {town} county",
+                "passages": ["This one says nothing.", f"It is {town}. Nobody doubts it."],
+            }
+            for town in TOWNS
+        ]
+        path.write_text("".join(json.dumps(one) + "\n" for one in inputs))
+        corpus = load_inputs("Questions", path)
+        money = Money(budget=Decimal(90))
+        self.track: Track = open_track(create_track(corpus, "Answers", kind="answers", money=money))
+        self.token = researcher("answerers")
+        self.owner = User.objects.get(username="of answerers")
+        self.run = upload(url, self.token, "Mine", self.lines(TOWNS), self.track.slug)
+        call(f"{url}/api/submissions/{self.run}/confirm/", self.token, b"{}")
+        call_command("tick", "--until-idle", verbosity=0)
+        while rate(url, "ada", "bo"):
+            call_command("tick", "--until-idle", verbosity=0)
+        User.objects.create_user("root", password=PASSWORD, is_staff=True)
+
+    @staticmethod
+    def lines(towns: tuple[str, ...]) -> list[str]:
+        return [json.dumps({"input_id": town, "output": town}) for town in towns]
+
+    def as_user(self, name: str) -> Browser:
+        browser = Browser(self.url)
+        login = browser.get("/login/").form()
+        browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
+        return browser
+
+    def row(self) -> Submission:
+        return Submission.objects.get(pk=self.run)
+
+    def mean(self, method: str, criterion: str = "any_correct") -> Estimate:
+        latest = self.track.evaluations.latest("number")
+        return latest.estimates.get(
+            submission=self.run, quantity="mean", method=method, criterion=criterion, slice=""
+        )
+
+
+@pytest.fixture
+def played(transactional_db: None, live_server: Any, tmp_path: Path) -> Played:
+    return Played(live_server.url, tmp_path)
+
+
+def send(browser: Browser, page: Page, field: str, **fields: list[str]) -> Page:
+    """The page after the form that has this field."""
+    [form] = [form for form in page.forms if any(name == field for name, _, _ in form.fields)]
+    return browser.submit(form, form.values() | fields)
+
+
+def answered(browser: Browser, page: Page) -> Page:
+    """The page after an expert's answer to the one that is shown."""
+    form = page.form("answer")
+    fields = checking(page, form, Expert(), False, random.Random(0))
+    return browser.submit(form, form.values() | fields)
+
+
+def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: Played) -> None:
+    root, slug = played.as_user("root"), played.track.slug
+    desk = root.get(f"/desk/tracks/{slug}/checks/")
+    assert desk.status == 200 and "relation" not in desk.text and "Precision" not in desk.text
+    assert "Expert checks" in root.get(f"/desk/tracks/{slug}/").text
+    for budget, why, sentence in (
+        ("0", WHY, "a number between 1 and"),
+        ("x", WHY, "a number between 1 and"),
+        ("99", {"why": [" "]}, "say what the check is for"),
+    ):
+        page = send(root, desk, "budget", verb=["draw"], budget=[budget], **why)
+        assert page.status == 409 and sentence in page.text
+    send(root, desk, "budget", verb=["draw"], budget=["99"], **WHY)
+    rounds = ExpertRound.objects.filter(kind="check")
+    assert Inquiry.objects.filter(status="asked").count() == 1 and not rounds.exists()
+    call_command("tick", "--until-idle", verbosity=0)
+    n = ExpertCheck.objects.filter(kind="check", status="open").count()
+    judged = Label.objects.exclude(value={}).values("target").distinct().count()
+    assert n == judged >= 10, "all of it has a chance of 1"
+    before = played.mean("centred")
+    assert before.value == pytest.approx(1.0, abs=0.02), "people believe what is written"
+
+    page = root.get(f"/annotate/check/{slug}/")
+    bad = root.submit(page.form("answer"), page.form("answer").values() | {"plausible": ["maybe"]})
+    assert bad.status == 422 and "say whether the answer is plausible" in bad.text
+    for word in ("Mine", "answerers", "votes", "ada"):
+        assert word not in page.text, "who said it, and what people made of it"
+    page = root.get(f"/annotate/check/{slug}/")
+    for _ in range(n):
+        page = answered(root, page)
+    assert "No judgment of this track waits for a check." in page.text
+    labels = Label.objects.count()
+    call_command("tick", "--until-idle", verbosity=0)
+    assert Label.objects.count() == labels and rounds.get().ended_at is not None
+
+    after, corrected = played.mean("centred"), played.mean("expert")
+    assert after.value == before.value
+    asked = set(Label.objects.values_list("target__content__input", flat=True))
+    true = len(asked - set(LIED)) / len(asked)
+    assert corrected.value == pytest.approx(true, abs=0.06) and corrected.n_checked == n
+    board = Browser(played.url).get(f"/tracks/{slug}/").text
+    assert "corrected" in board and f"Experts checked {n} judgments, drawn at random." in board
+    told = call(f"{played.url}/api/tracks/{slug}/board/", played.token)["systems"][0]
+    assert told["mean_expert"]["value"] == pytest.approx(corrected.value)
+    assert told["judges"]["checked"] == n
+    text = Browser(played.url).get(f"/tracks/{slug}/board.csv").text
+    [line] = csv.DictReader(io.StringIO(text))
+    assert float(line["mean_expert_value"]) == pytest.approx(corrected.value)
+    mine = played.as_user("of answerers").get(f"/submissions/{played.run}/").text
+    assert f"An expert checked {n} of these judgments, chosen at random: corrected mean" in mine
+    assert "What readers found" not in mine
+    desk = root.get(f"/desk/tracks/{slug}/checks/")
+    assert "Mean as the crowd says it, and corrected" in desk.text
+    assert "of all you would say just what people said" in desk.text
+    assert "There is no judgment that was not checked yet." in _drawn_again(root, desk, played)
+
+
+def _drawn_again(root: Browser, desk: Page, played: Played) -> str:
+    send(root, desk, "budget", verb=["draw"], budget=["5"], **WHY)
+    call_command("tick", "--until-idle", verbosity=0)
+    return root.get(f"/desk/tracks/{played.track.slug}/checks/").text
+
+
+def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played: Played) -> None:
+    slug = played.track.slug
+    ExpertCheck.objects.all().delete()  # what the clock queued by itself
+    User.objects.filter(pk=played.owner.pk).update(email="mine@example.org")
+    Webhook.objects.create(user=played.owner, url="https://mine.example/")
+    lied = Question.objects.filter(status="settled", payload__text__in=LIED).order_by("pk")[0]
+    [prediction] = played.row().predictions.filter(instance__target=lied.target_id)
+    owner, root = played.as_user("of answerers"), played.as_user("root")
+    seen = f"/submissions/{played.run}/explore/?p={prediction.pk}"
+    page = owner.get(seen)
+    assert "I think this judgment is wrong" in page.text
+    form = next(form for form in page.forms if form.action.endswith("/dispute/"))
+    short = owner.submit(form, form.values() | {"note": ["No."]})
+    assert "in 10 characters or more" in short.text and not ExpertCheck.objects.exists()
+    before = played.mean("centred")
+    told = owner.submit(form, form.values() | {"note": ["The passage was made up by somebody."]})
+    assert "An expert is asked" in told.text and "You dispute this judgment" in told.text
+    row = ExpertCheck.objects.get()
+    assert (row.kind, row.judgment, row.interface) == ("dispute", "texts", "answer_correctness")
+
+    address = f"{played.url}/api/submissions/{played.run}/predictions/{prediction.pk}/dispute/"
+    assert _refused(address, played.token) == 409, "one is open"
+    researcher("others")
+    stranger = Token.issue(User.objects.get(username="of others"), "x")[1]
+    assert _refused(address, stranger) == 404
+    assert "I think this judgment" not in played.as_user("of others").get(seen).text
+
+    queue = root.get(f"/desk/tracks/{slug}/adjudication/")
+    assert f"“{lied.payload['text']}”" in queue.text and "made up by somebody" in queue.text
+    assert "pairs" not in queue.text and "names" not in queue.text.lower().replace("username", "")
+    asked = root.get(f"/annotate/adjudicate/{slug}/")
+    assert "made up by somebody" not in asked.text and "answerers" not in asked.text
+    trail = answered(root, asked)
+    assert "the expert says otherwise" in trail.text and "Some passage shows it" in trail.text
+    row.refresh_from_db()
+    assert row.agrees is False and row.value is not None
+    assert Audit.objects.filter(what="adjudicate", after="says otherwise").count() == 1
+    assert "says otherwise" in owner.get(seen).text
+    letters = [one for one in mail.outbox if one.to == ["mine@example.org"]]
+    assert any("An expert says otherwise" in letter.body for letter in letters)
+    assert Delivery.objects.filter(event="dispute").count() == 1
+    assert "The score keeps what people said" in owner.get("/runs/").text
+    labels, ratings = Label.objects.count(), Response.objects.count()
+    evaluate(played.track)
+    assert (Label.objects.count(), Response.objects.count()) == (labels, ratings)
+    assert played.mean("centred").value == before.value
+    assert "expert" not in {one.method for one in Estimate.objects.all()}
+
+
+def _refused(address: str, token: str) -> int:
+    body = json.dumps({"note": "It says what nobody ever wrote."}).encode()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        call(address, token, body)
+    return refused.value.code
+
+
+def test_the_clock_keeps_random_ones_waiting_and_says_how_often_people_err(played: Played) -> None:
+    slug, root = played.track.slug, played.as_user("root")
+    drawn = ExpertCheck.objects.filter(kind="random", judgment="texts", status="open").count()
+    assert drawn == 5, "as on every track"
+    page = root.get(f"/annotate/adjudicate/{slug}/")
+    for _ in range(drawn):
+        answered(root, page)
+        page = root.get(f"/annotate/adjudicate/{slug}/")
+    queue = root.get(f"/desk/tracks/{slug}/adjudication/")
+    wrong = ExpertCheck.objects.filter(kind="random", agrees=False).count()
+    assert f"{wrong} of {drawn}" in queue.text and "random judgments contradicted" in queue.text
+    for what, n, sentence in (("pairs", "5", "Say what to queue"), ("texts", "501", "between 1")):
+        form = next(form for form in queue.forms if form.offers("verb", "random"))
+        page = root.submit(form, form.values() | {"what": [what], "n": [n]} | WHY)
+        assert page.status == 422 and sentence in page.text
