@@ -8,11 +8,14 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.models import User
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
@@ -39,3 +42,13 @@ def for_admins(
 def admin_of(request: HttpRequest) -> User:
     """Who asks, where a view is for people who are logged in."""
     return cast(User, request.user)
+
+
+def track_of_relations(slug: str) -> Track:
+    """The track of that name. Raises Http404 with a sentence where its systems state no relations of
+    documents: what is told of these has no meaning there.
+    """
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    if recall_of(track) is None:
+        raise Http404(f"On {track.name} systems state no relations of documents: it has none.")
+    return track

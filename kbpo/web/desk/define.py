@@ -9,14 +9,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import path
 
 from kbpo.evaluation.models import InterimInterval, Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, parse
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
+from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.csv import csv_response
 from kbpo.web.research.submissions import find
 
@@ -34,7 +34,7 @@ def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
 @for_admins
 def listing(request: HttpRequest, slug: str) -> HttpResponse:
     """The slices of a track. A POST defines one, or removes one."""
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    track = track_of_relations(slug)
     refusal = _change(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-slices", slug=slug)

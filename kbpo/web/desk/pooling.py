@@ -14,8 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.studies.pooling import HEAD, QUANTITIES, study
-from kbpo.tracks.models import Track
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.access import admin_of, for_admins, track_of_relations
 from kbpo.web.components.drawing import Axis
 from kbpo.web.components.figures import number_text
 from kbpo.web.csv import csv_response
@@ -31,7 +30,7 @@ WORDS = 16
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The last study of a track. A POST asks for a new one."""
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    track = track_of_relations(slug)
     if request.method == "POST":
         Inquiry.ask(track, WHAT, admin_of(request))
         return redirect("desk-pooling", slug=slug)

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import path
 
 from annotation.labels import revise
@@ -19,7 +19,7 @@ from kbpo.evaluation.studies.what_if import Change, what_if
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import admin_of, for_admins
+from kbpo.web.access import admin_of, for_admins, track_of_relations
 
 WHAT = "adding_up"
 METHODS = {"majority": "Majority", "dawid_skene": "Dawid and Skene’s model"}
@@ -31,7 +31,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """How a track's answers are aggregated, and what another method would change, as it was worked
     out last. A POST asks for that, or switches.
     """
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    track = track_of_relations(slug)
     refusal = _move(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-adding-up", slug=slug)

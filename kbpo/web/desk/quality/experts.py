@@ -18,6 +18,8 @@ from kbpo.accounts.models import User
 from kbpo.experts.queue import askable
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
 from kbpo.web.desk.checklist import GOLD_WANTED
 
@@ -162,7 +164,15 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _links(page: str, tracks: list[Track]) -> list[tuple[str, str]]:
-    return [(track.name, reverse(page, args=[track.slug])) for track in tracks]
+    """Name and address of the page of each track that has it."""
+    having = (track for track in tracks if _has(page, track))
+    return [(track.name, reverse(page, args=[track.slug])) for track in having]
+
+
+def _has(page: str, track: Track) -> bool:
+    if page in ("desk-checks", "desk-adjudication"):
+        return not kind_of(track).unchecked
+    return page not in ("desk-pilots", "desk-adding-up") or recall_of(track) is not None
 
 
 urlpatterns = [path("desk/quality/", show, name="desk-quality")]
