@@ -413,6 +413,8 @@ def _heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[di
     beside = kind.criteria_beside(view.criterion)
     if beside:
         heads[0]["label"] = kind.criterion_label(view.criterion)
+    elif len(kind.criteria) == 1:  # no switch says what is judged
+        heads[0]["label"] += f": {kind.criterion_label(view.criterion)}"
     for criterion in beside:
         column = kind.column_of(kind.headline(criterion.name))
         drawn = [interval(row.beside[criterion.name].get(column.name)) for row in rows]
