@@ -9,7 +9,17 @@ from annotation.labels.reject import CannotReject
 from annotation.models import WorkerIdentity
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Appeal, Message
-from annotation.workers.speak import ANSWERED, LONGEST_OUT, CannotSay, clean, refusals, tell_decided
+from annotation.workers.speak import (
+    ANSWERED,
+    COUNTS_AGAIN,
+    IS_PAID,
+    LONGEST_OUT,
+    STAYS,
+    CannotSay,
+    clean,
+    refusals,
+    tell_decided,
+)
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -50,7 +60,7 @@ def _note_answer(appeal_pk: int, who: User, said: str, *, reinstate: bool) -> Ap
     )
     row.save(update_fields=["answer", "reinstated", "answered_at", "answered_by"])
     if reinstate and not row.about_pay:
-        reinstate_worker(row.worker.handle, who, f"Appeal: {said}")
+        reinstate_worker(row.worker.handle, who, f"Appeal: {said}", is_answer=True)
     elif not reinstate:
         what = "uphold rejection" if row.about_pay else "uphold exclusion"
         note(
@@ -67,7 +77,8 @@ def _note_answer(appeal_pk: int, who: User, said: str, *, reinstate: bool) -> Ap
     ):
         Message.objects.create(worker=row.worker, subject=ANSWERED, text=said[:LONGEST_OUT], by=who)
     else:
-        tell_decided(row.worker, ANSWERED, said)
+        granted = IS_PAID if row.about_pay else COUNTS_AGAIN
+        tell_decided(row.worker, ANSWERED, f"{said}\n\n{granted if reinstate else STAYS}")
     return row
 
 
@@ -79,6 +90,6 @@ def _pay_after_all(row: Appeal, who: User, why: str) -> None:
             .filter(made_at__lte=row.made_at)
             .values_list("assignment", flat=True)
         ):
-            undo_rejection(pk, who, why)
+            undo_rejection(pk, who, why, is_answer=True)
     except CannotReject as cannot:
         raise CannotSay(str(cannot)) from cannot

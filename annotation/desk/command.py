@@ -201,10 +201,12 @@ def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
     return exclude.exclude(Worker.objects.get(handle=handle), signed, who)
 
 
-def reinstate_worker(handle: str, who: User, why: str = "") -> LeftOut:
-    """What counts again of a worker's answers, and what became of the labels."""
+def reinstate_worker(handle: str, who: User, why: str = "", *, is_answer: bool = False) -> LeftOut:
+    """What counts again of a worker's answers, and what became of the labels. The answer to an
+    appeal tells the worker itself.
+    """
     log.warning("%s reinstated worker %s", who, handle)
-    return exclude.reinstate(Worker.objects.get(handle=handle), who, why)
+    return exclude.reinstate(Worker.objects.get(handle=handle), who, why, is_answer=is_answer)
 
 
 def keep_worker(handle: str, who: User, why: str) -> None:
@@ -232,9 +234,11 @@ def reject_answer(pk: int, who: User, evidence: str) -> None:
     reject.reject(answer_of(pk), who, evidence)
 
 
-def undo_rejection(pk: int, who: User, why: str) -> None:
-    """Nothing; a rejected answer counts and is paid after all. Raises CannotReject."""
-    reject.undo(answer_of(pk), who, why)
+def undo_rejection(pk: int, who: User, why: str, *, is_answer: bool = False) -> None:
+    """Nothing; a rejected answer counts and is paid after all. The answer to an appeal tells the
+    worker itself. Raises CannotReject.
+    """
+    reject.undo(answer_of(pk), who, why, is_answer=is_answer)
 
 
 def write_to(handle: str, who: User, subject: str, text: str) -> str:

@@ -22,7 +22,7 @@ from annotation.labels.reaggregate import Again, lock, reaggregate
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of, flags_that_exclude
 from annotation.quality.warn import had_a_chance, warn
-from annotation.workers.speak import EXCLUDED, OFFERED_AGAIN, tell_decided
+from annotation.workers.speak import COUNTS_AGAIN, EXCLUDED, OFFERED_AGAIN, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Audit, User
@@ -233,9 +233,11 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
 
 
 @transaction.atomic
-def reinstate(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
+def reinstate(
+    worker: Worker, who: User | None = None, why: str = "", *, is_answer: bool = False
+) -> LeftOut:
     """What counts again after an exclusion was taken back. What is known by now does not exclude
-    again.
+    again. Where it is the answer to an appeal, that answer tells the worker.
     """
     before = (
         Worker.objects.select_for_update(of=("self",), no_key=True)
@@ -245,9 +247,8 @@ def reinstate(worker: Worker, who: User | None = None, why: str = "") -> LeftOut
     Worker.objects.filter(pk=worker.pk).update(
         excluded_at=None, excluded_reason="", reinstated_at=clock.now()
     )
-    tell_decided(
-        worker, OFFERED_AGAIN, "Your exclusion was taken back: what you answered counts again."
-    )
+    if not is_answer:
+        tell_decided(worker, OFFERED_AGAIN, COUNTS_AGAIN)
     responses = Response.objects.filter(assignment__worker=worker).exclude(
         assignment__status="rejected"
     )

@@ -14,7 +14,7 @@ from annotation.labels.reaggregate import lock, reaggregate
 from annotation.models import Assignment, Bonus, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
-from annotation.workers.speak import PAID_AFTER_ALL, REFUSED, tell_decided
+from annotation.workers.speak import IS_PAID, PAID_AFTER_ALL, REFUSED, tell_decided
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -88,20 +88,20 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     return rejection
 
 
-def undo(assignment: Assignment, who: User, why: str) -> Rejection:
+def undo(assignment: Assignment, who: User, why: str, *, is_answer: bool = False) -> Rejection:
     """The rejection, undone: the answer counts and is paid again. Raises CannotReject, also without
-    a reason.
+    a reason. Where it is the answer to an appeal, that answer tells the worker.
     """
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")
     if not why.strip():
         raise CannotReject("Nothing was undone: say why. It stands in the log.")
     _tell(assignment, why, approve=True)
-    return _undo(assignment, who, why)
+    return _undo(assignment, who, why, is_answer=is_answer)
 
 
 @transaction.atomic
-def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
+def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Rejection:
     row = (
         Assignment.objects.select_for_update(of=("self",))
         .select_related("worker")
@@ -121,7 +121,8 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
     _count_again(
         row, row.responses.exclude(excluded_reason="").filter(met_before=False), excluded, who
     )
-    tell_decided(row.worker, PAID_AFTER_ALL, "Its refusal was taken back: it counts and is paid.")
+    if not is_answer:
+        tell_decided(row.worker, PAID_AFTER_ALL, IS_PAID)
     note(
         "undo rejection",
         f"assignment:{row.pk}",

@@ -29,6 +29,9 @@ REFUSED = "We refused pay for an answer"
 OFFERED_AGAIN = "We offer you questions again"
 PAID_AFTER_ALL = "An answer is paid after all"
 ANSWERED = "Your appeal is answered"
+COUNTS_AGAIN = "Your exclusion was taken back: what you answered counts again."
+IS_PAID = "The refusal was taken back: what you answered counts and is paid."
+STAYS = "It stays as it was decided."
 
 
 class CannotSay(Exception):

@@ -265,7 +265,7 @@ def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
 
     def tell(submission: dict[str, Any]) -> None:
         nonlocal last
-        line = f"{submission['status_text']} {100 * submission['progress']:.0f} % read"
+        line = how_far(submission)
         if line != last:
             click.echo(line, err=True)
         last = line
@@ -276,6 +276,16 @@ def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
         show_json(submission)
         return
     show_submission(submission)
+
+
+def how_far(submission: dict[str, Any]) -> str:
+    """Where a submission is, as “Being judged, 131 of 160”."""
+    said, judging = str(submission["status_text"]), submission["judging"]
+    if submission["status"] == "received":
+        return f"{said}, {100 * submission['progress']:.0f} % read"
+    if submission["status"] == "judging":
+        return f"{said}, {judging['judged']:,} of {judging['sample']:,}"
+    return said
 
 
 def show_submission(submission: dict[str, Any]) -> None:

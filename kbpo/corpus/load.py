@@ -5,6 +5,7 @@ all or nothing.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,9 @@ MENTION_COLUMNS = (
 )
 CHUNK_OF_DOCUMENTS = 200
 SHOWN = 20
+DROPPED = re.compile(r" (?:It|The line|The relation|The document) is dropped\.$")
+"""What a reader says of a line of a run at the end"""
+NOTHING = "Nothing was loaded. Mend these lines or take them out, and send the file again."
 
 
 class CannotLoad(Exception):
@@ -112,12 +116,13 @@ def refuse_errors(report: Report, path: Path) -> None:
     told = [_told(message, path) for message in errors[:SHOWN]]
     if report.errors > len(told):
         told.append(f"… and {report.errors - len(told):,} more errors.")
-    raise CannotLoad("\n".join([*told, "Nothing was loaded."]))
+    raise CannotLoad("\n".join([*told, NOTHING]))
 
 
 def _told(message: Message, path: Path) -> str:
+    """An error as whoever loads reads it: a run does without such a line, a load does not."""
     where = f"{path.name}, line {message.line}" if message.line else path.name
-    return f"{where}: {message.text}"
+    return f"{where}: {DROPPED.sub('', message.text)}"
 
 
 def _make_room(name: str, slug: str, replace: bool) -> None:

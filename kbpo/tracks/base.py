@@ -657,7 +657,12 @@ class Track(ABC):
 
     def n_inputs(self) -> int:
         """How many inputs systems are run on."""
-        return self.corpus.n_documents
+        return self.n_inputs_of([self.corpus])[self.corpus.pk]
+
+    @classmethod
+    def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:
+        """Corpus -> how many inputs systems are run on, of many at once."""
+        return {corpus.pk: corpus.n_documents for corpus in corpora}
 
     def baseline(self) -> Path | None:
         """Path of a short script that anybody can run and whose output this track takes; None if

@@ -4,6 +4,7 @@ it is used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from django.utils.module_loading import import_string
@@ -37,6 +38,18 @@ def class_of(kind: str) -> type[Track]:
         return declared
     behaviour: type[Track] = import_string(KINDS[kind])
     return behaviour
+
+
+def n_inputs_of(tracks: Sequence[TrackRow]) -> dict[int, int]:
+    """Track -> how many inputs systems are run on: one query a kind at most, however many there
+    are.
+    """
+    found: dict[int, int] = {}
+    for kind in {track.kind for track in tracks}:
+        mine = [track for track in tracks if track.kind == kind]
+        counted = class_of(kind).n_inputs_of([track.corpus for track in mine])
+        found |= {track.pk: counted[track.corpus_id] for track in mine}
+    return found
 
 
 def kind_of(track: TrackRow) -> Track:

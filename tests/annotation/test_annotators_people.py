@@ -259,8 +259,7 @@ def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
         "We refused pay for an answer": "Every answer was the first button.",
         "An answer is paid after all": "counts and is paid",
         "We do not offer you more questions": "Too fast for reading",
-        "We offer you questions again": "counts again",
-        "Your appeal is answered": "You are right.",
+        "Your appeal is answered": "You are right.\n\nYour exclusion was taken back",
     }
     mails = {one.subject: one.body for one in mail.outbox if one.to == ["ada@example.org"]}
     calls = {one.body["subject"]: one.body["text"] for one in Delivery.objects.all()}

@@ -117,6 +117,7 @@ def test_an_upload_is_planned_confirmed_and_watched(run: Run, file: Path, toy: T
     plan()
     watched = run("status", submission["id"], "--watch")
     assert watched.exit_code == 0 and "kbpo confirm" in watched.output
+    assert watched.stderr == "Waiting for you\n", "what is read whole is told once"
     assert "new questions, at most $" in watched.output
     assert run("confirm", submission["id"], input="n\n").exit_code == 1
     assert Submission.objects.get().status == "planned"

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from annotation.budget.check_books import check_books
 from annotation.models import Assignment, Question
@@ -22,6 +24,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from kbpo.accounts.models import User
+from kbpo.corpus.load import CannotLoad
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
@@ -30,7 +33,7 @@ from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.answers import AnswersTrack
-from kbpo.tracks.generation.load import CannotLoad, load_inputs
+from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import FACETS, GenerationTrack
 from kbpo.tracks.models import Track
@@ -98,8 +101,8 @@ def test_what_nobody_sees_is_not_shown_and_markup_is_kept_as_text() -> None:
 def test_inputs_that_are_wrong_are_refused_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "inputs.jsonl"
     for text, sentence in (
-        ("{}", "Line 1"),
-        ('{"input_id": "a"}\n' * 2, "Line 2"),
+        ("{}", "line 1: "),
+        ('{"input_id": "a"}\n' * 2, "line 2: "),
         ("\n", "has no input"),
     ):
         path.write_text(text)
@@ -121,6 +124,28 @@ def test_a_corpus_of_inputs_is_loaded_once(tmp_path: Path) -> None:
     call_command("load_inputs", "Articles", path, stdout=io.StringIO())
     with pytest.raises(CommandError, match="already"):
         call_command("load_inputs", "Articles", path)
+
+
+@pytest.mark.django_db
+def test_inputs_of_all_tracks_are_counted_at_once(tmp_path: Path, client: Client) -> None:
+    researcher("writers")
+    client.force_login(User.objects.get(username="of writers"))
+    asked = []
+    for number, keys in enumerate((INPUTS[:1], INPUTS[:2], INPUTS[:3])):
+        path = tmp_path / "inputs.jsonl"
+        path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in keys))
+        corpus = load_inputs(f"Set {number}", path)
+        open_track(
+            create_track(
+                corpus, f"Track {number}", kind="generation", money=Money(budget=Decimal(50))
+            )
+        )
+        with CaptureQueriesContext(connection) as queries:
+            listed, offered = client.get("/tracks/"), client.get("/submit/")
+        asked.append(sum("generation_input" in one["sql"] for one in queries))
+        assert f"{number + 1}, Set {number}" in listed.content.decode()
+        assert f"{number + 1} inputs of Set {number}" in offered.content.decode()
+    assert asked[0] == asked[2], "however many tracks there are"
 
 
 @pytest.mark.django_db

@@ -11,16 +11,13 @@ from formats.inputs import read_inputs
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
+from kbpo.corpus.load import CannotLoad, refuse_errors
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.generation.models import Input
 
 
-class CannotLoad(Exception):
-    """Inputs that were not loaded; the text is a sentence."""
-
-
 def load_inputs(name: str, path: Path) -> Corpus:
-    """The new corpus. Raises CannotLoad with the line that is wrong; then nothing is stored."""
+    """The new corpus. Raises CannotLoad with the lines that are wrong; then nothing is stored."""
     slug = slugify(name)
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
@@ -30,10 +27,7 @@ def load_inputs(name: str, path: Path) -> Corpus:
         inputs = list(read_inputs(lines, limits, report))
     except OSError as problem:
         raise CannotLoad(f"{path} cannot be read: {problem.strerror}.") from problem
-    wrong = next((message for message in report if message.severity == "error"), None)
-    if wrong is not None:
-        where = f"Line {wrong.line}: " if wrong.line else ""
-        raise CannotLoad(f"Nothing was loaded. {where}{wrong.text}")
+    refuse_errors(report, path)
     if not inputs:
         raise CannotLoad(f"Nothing was loaded: {path} has no input.")
     try:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from django.conf import settings
+from django.db.models import Count
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -18,6 +19,7 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
 from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Asking, Criterion, Distribution, PoolColumns, Unusable, Words
 from kbpo.tracks.content.store import Claim, contents, store
@@ -204,8 +206,11 @@ class GenerationTrack(ContentTrack):
             text = "What your system writes for this input."
             yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
 
-    def n_inputs(self) -> int:
-        return Input.objects.filter(corpus=self.corpus).count()
+    @classmethod
+    def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:
+        inputs = Input.objects.filter(corpus__in=corpora).values_list("corpus")
+        counted = dict(inputs.annotate(Count("pk")).order_by())
+        return {corpus.pk: counted.get(corpus.pk, 0) for corpus in corpora}
 
 
 def _field(name: str, label: str, ask: str, cues: tuple[str, ...]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
 from kbpo.web.moment import at_one_moment
@@ -39,7 +39,8 @@ def listing(request: HttpRequest) -> HttpResponse:
     tracks = Track.objects.exclude(status="draft").select_related("corpus")
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
-    rows = [(track, kind_of(track).n_inputs()) for track in ordered]
+    inputs = n_inputs_of(ordered)
+    rows = [(track, inputs[track.pk]) for track in ordered]
     return render(request, "track_list.html", {"tracks": rows})
 
 

@@ -32,7 +32,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
 from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.research.quote import Quote, quote, quotes
 from kbpo.web.research.submissions import RunForm, find, told
@@ -151,8 +151,9 @@ def _file_page(
     status: int = 200,
 ) -> HttpResponse:
     kind = kind_of(track) if track is not None else None
+    inputs = n_inputs_of(tracks)
     for one in tracks:
-        one.inputs, one.words = kind_of(one).n_inputs(), kind_of(one).words  # type: ignore[attr-defined]
+        one.inputs, one.words = inputs[one.pk], kind_of(one).words  # type: ignore[attr-defined]
     context = {
         "tracks": tracks,
         "track": track,

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kbpo.tracks.generation.load import CannotLoad, load_inputs
+from kbpo.corpus.load import CannotLoad
+from kbpo.tracks.generation.load import load_inputs
 
 
 class Command(BaseCommand):
