@@ -58,12 +58,12 @@ def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
     yield packer.flush()
 
 
-def about_bytes(corpus: Corpus, lines: Callable[[int], Iterator[str]]) -> int:
+def about_bytes(n: int, lines: Callable[[int], Iterator[str]]) -> int:
     """How large the file is that `gzipped` makes of these lines: that of the first `CHUNK`
-    documents, which is all of it in a small corpus, times as many as there are.
+    inputs, which is all of it in a small corpus, times as many as there are.
     """
     size = sum(map(len, gzipped(lines(CHUNK))))
-    return round(size * max(1.0, corpus.n_documents / CHUNK))
+    return round(size * max(1.0, n / CHUNK))
 
 
 def _documents(corpus: Corpus, most: int | None) -> QuerySet[Document]:

@@ -62,10 +62,15 @@ def tick() -> int:
         ],
         ignore_conflicts=True,
     )
-    spent = Further.objects.filter(
-        submission__status__in=("judging", "scored"), order__lte=F("submission__orders")
+    is_spent = Q(submission__status__in=("judging", "scored"), order__lte=F("submission__orders"))
+    # While a sample is judged, what is asked already may well be all that an interval takes.
+    is_early = Q(
+        submission__status="scored",
+        status="made",
+        plan__options={},
+        made_at__lt=F("submission__scored_at"),
     )
-    for row in spent.select_related("submission"):
+    for row in Further.objects.filter(is_spent | is_early).select_related("submission"):
         row.move("wanted", order=row.submission.orders + 1, plan={})
     return work(Further, "wanted", _further)
 
@@ -109,6 +114,13 @@ def half_width_now(submission: Submission) -> float:
     """
     realised = Realised.of(last_batch(submission))
     return realised.half_width if realised else float("inf")
+
+
+def was_reckoned_before(submission: Submission, further: Further) -> bool:
+    """Whether it was reckoned before the submission was scored, whose interval is known since."""
+    if submission.status != "scored" or submission.scored_at is None or further.made_at is None:
+        return False
+    return further.made_at < submission.scored_at
 
 
 def refresh(submission: Submission) -> Further:

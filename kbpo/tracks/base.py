@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from kbpo.corpus.export import corpus_lines
 from scoring.data import Noise
 
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
@@ -168,6 +169,8 @@ class Words:
     input: str = "document"
     inputs: str = "documents"
     """What systems are run on"""
+    downloaded: str = "texts with tokens and sentences"
+    """What one finds in their file, after their number"""
     published: str = "As published"
     """The head of the column of figures for comparison"""
     published_long: str = "As published"
@@ -663,6 +666,12 @@ class Track(ABC):
     def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:
         """Corpus -> how many inputs systems are run on, of many at once."""
         return {corpus.pk: corpus.n_documents for corpus in corpora}
+
+    def input_lines(self, most: int | None = None) -> Iterator[str]:
+        """Yields what systems are run on, a line of JSON each, for whoever takes part: of so many
+        inputs, or of all.
+        """
+        return corpus_lines(self.corpus, most)
 
     def baseline(self) -> Path | None:
         """Path of a short script that anybody can run and whose output this track takes; None if

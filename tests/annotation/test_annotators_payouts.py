@@ -23,7 +23,7 @@ from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
 PAGE = "/desk/requests/payouts/"
-PAYEE = "/annotate/payee/"
+PAYEE, NOTICES = "/annotate/payee/", "/account/notices/"
 
 
 @pytest.fixture
@@ -268,12 +268,15 @@ def test_an_e_mail_address_can_be_added_later_and_only_with_the_password(
     user.save()
     ada.force_login(user)
     assert "add an e-mail address" in ada.get("/annotate/").content.decode()
+    assert 'action="/account/notices/"' in ada.get(PAYEE).content.decode()
     for said in (
         {"email": "ada@example.org", "password": ""},
         {"email": "nothing", "password": "long enough 1"},
     ):
-        assert ada.post(PAYEE, said).status_code == 422
-    assert ada.post(PAYEE, {"email": "ada@example.org", "password": "long enough 1"})["Location"]
+        assert ada.post(NOTICES, {"verb": "email"} | said).status_code == 422
+    said = {"email": "ada@example.org", "password": "long enough 1"}
+    assert ada.post(NOTICES, {"verb": "email"} | said)["Location"] == NOTICES
+    assert "Mail goes to ada@example.org" in ada.get(NOTICES).content.decode()
     user.refresh_from_db()
     assert user.email == "ada@example.org"
     assert "add an e-mail address" not in ada.get("/annotate/").content.decode()

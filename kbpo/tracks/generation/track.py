@@ -76,6 +76,7 @@ class GenerationTrack(ContentTrack):
         file="File of outputs",
         input="input",
         inputs="inputs",
+        downloaded="inputs, without what people wrote for them",
         offer="Upload what your system wrote. People rate a sample of it. You get a score that"
         " says how sure it is.",
         promise="People see the text alone: not which system wrote it, and no reference. Equal"
@@ -205,6 +206,13 @@ class GenerationTrack(ContentTrack):
         for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:
             text = "What your system writes for this input."
             yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
+
+    def input_lines(self, most: int | None = None) -> Iterator[str]:
+        names = ("source", "question", "passages")
+        rows = Input.objects.filter(corpus=self.corpus).order_by("pk")[:most]
+        for row in rows.iterator(chunk_size=200):
+            given = {name: getattr(row, name) for name in names if getattr(row, name)}
+            yield json.dumps({"input_id": row.key} | given, ensure_ascii=False) + "\n"
 
     @classmethod
     def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:

@@ -368,19 +368,18 @@ def _end(
 
 def _held(corpus: Corpus, judged: Judged) -> list[list[tuple[str, str]]]:
     """The sentences of the relations that hold of the prediction's two mentions, each once: a
-    relation and its inverse may be the same words.
+    relation and its inverse, or two relations, may be the same words.
     """
     row = judged.row
     first, second = sorted((row.subject, row.object))
     schema = _predicates(corpus)
-    sentences: list[list[tuple[str, str]]] = []
+    sentences: dict[str, list[tuple[str, str]]] = {}
     for part in row.value.get("holds", ()):
         subject, object_ = (first, second) if part.endswith(">") else (second, first)
         name = part[:-1]
         claim = _claim(judged.document, name, schema.get(name, {}), subject, object_)
-        if claim not in sentences:
-            sentences.append(claim)
-    return sentences
+        sentences.setdefault("".join(text for _, text in claim), claim)
+    return list(sentences.values())
 
 
 def _others(judged: Judged) -> list[Mark]:

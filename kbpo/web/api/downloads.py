@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.http import Http404, HttpResponseBase, HttpResponseNotModified, StreamingHttpResponse
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kbpo.corpus.export import corpus_lines, gzipped, mention_lines
+from kbpo.corpus.export import gzipped, mention_lines
 from kbpo.corpus.models import Corpus
 from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
@@ -49,20 +49,20 @@ class TrackDetail(APIView):
 
 
 def _corpus(request: Request, track: Track) -> dict[str, Any]:
-    corpus = track.corpus
+    corpus, kind = track.corpus, kind_of(track)
     links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
     if corpus.may_be_downloaded:
         links["documents"] = reverse("api-documents", args=[track.slug])
         if corpus.has_mentions:
             links["mention_types"] = reverse("api-mention-types", args=[track.slug])
-        if kind_of(track).baseline() is not None:
+        if kind.baseline() is not None:
             links["baseline"] = reverse("baseline", args=[track.slug])
             links["baseline_output"] = reverse("baseline-output", args=[track.slug])
     return {
         "name": corpus.name,
         "description": corpus.description,
         "licence": corpus.licence,
-        "documents": corpus.n_documents,
+        "documents": kind.n_inputs(),
         "digest": corpus.digest,
         "links": {name: request.build_absolute_uri(link) for name, link in links.items()},
     }
@@ -96,7 +96,7 @@ class SchemaDetail(APIView):
 
 
 class Documents(APIView):
-    """The documents of a track's corpus: JSON Lines, gzipped, streamed."""
+    """The documents or other inputs that systems are run on: JSON Lines, gzipped, streamed."""
 
     permission_classes = [AllowAny]
 
@@ -105,8 +105,10 @@ class Documents(APIView):
         responses={(200, "application/gzip"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
-        corpus = downloadable(slug)
-        return as_file(request, corpus, f"{corpus.slug}.jsonl.gz", corpus_lines)
+        track = downloadable(slug)
+        return as_file(
+            request, track.corpus, f"{track.corpus.slug}.jsonl.gz", kind_of(track).input_lines()
+        )
 
 
 class MentionTypes(APIView):
@@ -122,27 +124,25 @@ class MentionTypes(APIView):
         responses={(200, "application/gzip"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
-        corpus = downloadable(slug)
-        return as_file(request, corpus, f"{corpus.slug}-mentions.jsonl.gz", mention_lines)
+        corpus = downloadable(slug).corpus
+        return as_file(request, corpus, f"{corpus.slug}-mentions.jsonl.gz", mention_lines(corpus))
 
 
-def downloadable(slug: str) -> Corpus:
-    """The corpus of a track. Raises Http404 with a sentence where it is not to be downloaded."""
-    corpus = public_track(slug).corpus
-    if not corpus.may_be_downloaded:
+def downloadable(slug: str) -> Track:
+    """The track. Raises Http404 with a sentence where its corpus is not to be downloaded."""
+    track = public_track(slug)
+    if not track.corpus.may_be_downloaded:
         raise Http404(ASK)
-    return corpus
+    return track
 
 
-def as_file(
-    request: Request, corpus: Corpus, name: str, lines: Callable[[Corpus], Iterator[str]]
-) -> HttpResponseBase:
+def as_file(request: Request, corpus: Corpus, name: str, lines: Iterator[str]) -> HttpResponseBase:
     """The lines as a gzipped file, streamed; 304 where the requester has this corpus already."""
     tag = f'"{corpus.digest or corpus.pk}"'
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
     return StreamingHttpResponse(
-        gzipped(lines(corpus)),
+        gzipped(lines),
         content_type="application/gzip",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

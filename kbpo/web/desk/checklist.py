@@ -26,6 +26,7 @@ from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
+from kbpo.web.components.figures import percent_text
 
 GOLD_WANTED = 10
 """Gold questions of a track; fewer are soon known to everybody"""
@@ -88,7 +89,7 @@ def _page(track: Track) -> Step:
         )
         if not said
     ]
-    says = f"It does not say {', '.join(missing)}" if missing else "Everything is said"
+    says = f"Missing: {', '.join(missing)}" if missing else "Everything is said"
     return Step("Public page", not missing, says, _at("desk-track-describe", track), "Write it")
 
 
@@ -125,7 +126,7 @@ def _tutorials(track: Track) -> Step:
 
 def _gold(track: Track) -> Step:
     n, rate = len(standings(track)), policy_of(track).gold_rate
-    says = f"{n:,} dealt out, as {rate:.0%} of the questions"
+    says = f"{n:,} dealt out, as {percent_text(float(rate))} of the questions"
     if rate and money_left(track) <= 0:
         says += "; no money is set aside for more answers"
     return Step(
@@ -150,7 +151,7 @@ def _pilot(track: Track) -> Iterator[Step]:
 
 def _open(track: Track) -> Step:
     done = track.status != Track.Status.DRAFT
-    says = f"It is {track.get_status_display().lower()}"
+    says = f"It is {track.get_status_display().lower() if done else 'a draft'}"
     return Step("Open", done, says, "#moves", "Open it" if not done else "Move it")
 
 

@@ -111,9 +111,8 @@ def _queue(stages: Iterable[Stage]) -> Sign:
     if not rows:
         return Sign("Queue", "empty")
     oldest = max(row.oldest for row in rows if row.oldest is not None)
-    says = (
-        f"{count_text(sum(one.waiting for one in rows))} wait, the oldest {duration_text(oldest)}"
-    )
+    n = sum(one.waiting for one in rows)
+    says = f"{count_text(n)} wait{'s' if n == 1 else ''}, the oldest {duration_text(oldest)}"
     return Sign("Queue", says, well=not any(one.late for one in rows))
 
 

@@ -104,6 +104,7 @@ def _context() -> dict[str, Any]:
         "health": health,
         "unwell": unwell,
         "well": not any(needs),
+        "begins": not Track.objects.exists(),
         "workers": describe.workers(FEW),
         "warned": warned_since(clock.now() - A_WEEK),
         "excluded": exclude.excluded_since(clock.now() - A_WEEK),

@@ -30,7 +30,7 @@ from annotation.workers.models import Application, Leaving, Payout, WorkMail
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import User
-from kbpo.accounts.sign_up import EmailForm, SignUpForm
+from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.web.address import address_of
 from kbpo.web.judging.views import for_annotators, interface_title
@@ -216,8 +216,8 @@ def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 @for_annotators
 def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """Where the money goes, and an e-mail address. A POST changes one of them; it takes the
-    password, since whoever finds a page open must not redirect money.
+    """Where the money goes. A POST changes it; it takes the password, since whoever finds a page
+    open must not redirect money.
     """
     assert isinstance(request.user, User)
     refusal = _change_payee(request, request.user, worker) if request.method == "POST" else ""
@@ -226,7 +226,6 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
     context = {
         "address": payee.address_of(worker),
         "said": request.POST if refusal else {},
-        "email": request.user.email,
         "rules": payee.schedule(),
         "prospect": payee.prospect(worker, payout.owed_to(worker)),
         "gets_mail": WorkMail.objects.filter(worker=worker).exists(),
@@ -239,13 +238,6 @@ def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     """Why nothing was changed, as a sentence; nothing if it was."""
     if not user.check_password(request.POST.get("password", "")):
         return "Nothing was changed: that is not your password."
-    if "email" in request.POST:
-        form = EmailForm(request.POST, instance=user)
-        if not form.is_valid():
-            return "Nothing was changed: that is no e-mail address."
-        form.save()
-        messages.success(request, "Your e-mail address is changed.")
-        return ""
     try:
         payee.set_address(worker, request.POST.get("address", ""))
     except payee.CannotSet as cannot:

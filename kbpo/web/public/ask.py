@@ -32,7 +32,11 @@ class AskForm(forms.Form):
     email = forms.EmailField(help_text="The link to your account is sent here.")
     affiliation = forms.CharField(max_length=200, required=False)
     team = forms.CharField(
-        max_length=80, help_text="It stands on the board. Ask your own team for a link instead."
+        max_length=80,
+        help_text=(
+            "The name of a new team; it stands on the board. Is yours here already? Then ask one of"
+            " its members for a link instead."
+        ),
     )
     system = forms.CharField(
         max_length=2000,

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts import notices
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
+from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall, check_new
 
 MOST = 5
@@ -27,11 +28,15 @@ TESTS = Limit("webhook test", 20, 3600)
 @never_cache
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    """The page. A POST stores by which ways one wants to be told, or adds a webhook."""
+    """The page. A POST stores by which ways one wants to be told and where mail goes, or adds a
+    webhook.
+    """
     user, refusal = cast(User, request.user), ""
     if request.method == "POST":
         if request.POST.get("verb") == "add":
             refusal = _add(user, request.POST.get("url", "").strip())
+        elif request.POST.get("verb") == "email":
+            refusal = _write_to(user, request)
         else:
             _choose(user, request)
         if not refusal:
@@ -67,6 +72,19 @@ def _choose(user: User, request: HttpRequest) -> None:
             event=event,
             defaults={"by_mail": event in by_mail, "by_call": event in by_call},
         )
+
+
+def _write_to(user: User, request: HttpRequest) -> str:
+    """Why the address is not changed, as a sentence; nothing if it is. It takes the password, since
+    a link for who forgot theirs goes there.
+    """
+    if not user.check_password(request.POST.get("password", "")):
+        return "Nothing was changed: that is not your password."
+    form = EmailForm(request.POST, instance=user)
+    if not form.is_valid():
+        return "Nothing was changed: that is no e-mail address."
+    form.save()
+    return ""
 
 
 def _add(user: User, url: str) -> str:

@@ -15,7 +15,7 @@ from django.urls import path, reverse
 from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
-from kbpo.corpus.export import about_bytes, corpus_lines, gzipped, mention_lines
+from kbpo.corpus.export import about_bytes, gzipped, mention_lines
 from kbpo.evaluation.leaderboard import board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
@@ -110,16 +110,17 @@ def _relation(predicate: dict[str, Any]) -> dict[str, Any]:
 def _downloads(track: Track) -> list[dict[str, Any]]:
     """What can be fetched without an account; sizes in bytes, those of large corpora reckoned."""
     slug, kind = [track.slug], kind_of(track)
-    files = []
-    if track.corpus.may_be_downloaded and track.corpus.n_documents:
+    n, files = kind.n_inputs(), []
+    size = partial(_size, track, n)
+    if track.corpus.may_be_downloaded and n:
         files.append(
             {
-                "name": "Documents",
-                "what": f"{track.corpus.n_documents:,} texts with tokens and sentences",
+                "name": kind.words.inputs.capitalize(),
+                "what": f"{n:,} {kind.words.downloaded}",
                 "format": "JSON Lines",
                 "url": reverse("api-documents", args=slug),
                 "file": f"{track.corpus.slug}.jsonl.gz",
-                "size": _size(track, "documents", partial(corpus_lines, track.corpus)),
+                "size": size("documents", kind.input_lines),
             }
         )
     if files and track.corpus.has_mentions:
@@ -130,7 +131,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "format": "JSON Lines",
                 "url": reverse("api-mention-types", args=slug),
                 "file": f"{track.corpus.slug}-mentions.jsonl.gz",
-                "size": _size(track, "mentions", partial(mention_lines, track.corpus)),
+                "size": size("mentions", partial(mention_lines, track.corpus)),
             }
         )
     if track.corpus.schema.get("predicates"):
@@ -173,7 +174,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "format": "JSON Lines",
                 "url": reverse("baseline-output", args=slug),
                 "file": "baseline.jsonl.gz",
-                "size": _size(track, "baseline", kind.baseline_output),
+                "size": size("baseline", kind.baseline_output),
             }
         )
     for release in track.releases.filter(status="made").order_by("-number"):
@@ -194,13 +195,13 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
     return files
 
 
-def _size(track: Track, name: str, lines: Callable[[int], Iterator[str]]) -> int:
+def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]) -> int:
     """About how many bytes a file has that is made of the corpus while it is sent."""
     corpus = track.corpus
     key = f"size.{name}.{corpus.pk}.{corpus.digest}"
     size = cache.get(key)
     if size is None:
-        size = about_bytes(corpus, lines)
+        size = about_bytes(n, lines)
         cache.set(key, size, SIZES_KEPT)
     return int(size)
 

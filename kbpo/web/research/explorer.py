@@ -96,6 +96,10 @@ class Choice:
         """The number of a prediction that was named; 0 without."""
         return int(self.said.get(name, 0))
 
+    def without(self, name: str) -> Choice:
+        """The same where nothing was said of a filter."""
+        return replace(self, said={key: told for key, told in self.said.items() if key != name})
+
     def query(self, **changes: str | int) -> str:
         """The address of a choice that differs from this one; another filter begins at the
         first page.
@@ -395,7 +399,13 @@ class Explorer:
         groups = bounded.groups(self.turned)
         kept = _kept(groups, _chosen(choice, groups))
         page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size)
-        return page, _counts(groups, _chosen(choice, groups)) if counted else {}
+        if not counted:
+            return page, {}
+        counts = _counts(groups, _chosen(choice, groups))
+        if bounded is self.judged and not choice["part"] and not choice["votes"]:
+            whole = self._counts_of_whole(choice.without("verdict"))["verdict"]
+            counts["verdict"] |= {value: whole[value] for value in ("", "unjudged")}
+        return page, counts
 
     def _counts_of_whole(self, choice: Choice) -> Counts:
         """Counts off the tally, and off the judgments of what is judged; where only what no other

@@ -20,7 +20,7 @@ from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.models import Further
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offered, order
-from kbpo.sampling.plan import refresh
+from kbpo.sampling.plan import refresh, was_reckoned_before
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
 from kbpo.web.research.quote import Quote, quotes
@@ -50,6 +50,7 @@ def more(submission: Submission, extent: Extent, further: Further) -> dict[str, 
     offer = offered(submission, further)
     if offer is None:
         reckoning = further.status == "wanted" or further.order <= submission.orders
+        reckoning |= was_reckoned_before(submission, further)
         return told | {"reckoning": reckoning, "reason": further.reason}
     found = quotes(submission, offer.plan["options"])
     fitting = [at for at, one in enumerate(found) if one.fits]

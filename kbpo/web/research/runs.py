@@ -115,6 +115,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "money": money_of(team),
         "members": team.members.order_by("username"),
         "left": _left(team),
+        "open_tracks": Track.objects.filter(status="open").order_by("-pk"),
         "tokens": user.tokens.filter(revoked_at=None).count(),
     }
     return render(request, "runs.html", context)

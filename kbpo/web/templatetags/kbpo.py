@@ -400,9 +400,11 @@ def tag(text: str, kind: str = "") -> dict[str, object]:
 
 
 @register.inclusion_tag("components/verdict.html")
-def verdict(right: bool | None, is_judged: object = False) -> dict[str, object]:
-    """✓ right, ✗ wrong, judged (what is rated is neither) or not judged: never colour alone."""
-    return {"right": right, "is_judged": is_judged}
+def verdict(right: bool | None, is_judged: object = False, source: str = "") -> dict[str, object]:
+    """✓ right, ✗ wrong, judged (what is rated is neither), judged in part (there is a label, and
+    it does not say all) or not judged: never colour alone.
+    """
+    return {"right": right, "is_judged": is_judged, "source": source}
 
 
 @register.inclusion_tag("components/empty.html")
