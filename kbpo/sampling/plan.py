@@ -66,6 +66,7 @@ def tick() -> int:
     # While a sample is judged, what is asked already may well be all that an interval takes.
     is_early = Q(
         submission__status="scored",
+        submission__track__status="open",
         status="made",
         plan__options={},
         made_at__lt=F("submission__scored_at"),

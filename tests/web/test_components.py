@@ -141,3 +141,16 @@ def test_a_slider_without_scripts_is_a_table_of_choices():
 @pytest.mark.parametrize("name", sorted(set(register.filters) - {"pages", "words"}))
 def test_every_filter_writes_a_dash_where_there_is_nothing(name):
     assert rendered(f"{{{{ nothing|{name} }}}}", nothing=None) == "–"
+
+
+def test_a_verdict_is_told_with_a_sign_and_a_word_also_in_part() -> None:
+    said = {
+        "True": "✓ right",
+        "False": "✗ wrong",
+        "None": "not judged",
+        "None True": "judged",
+        "None False 'crowd'": "judged in part",
+    }
+    for values, words in said.items():
+        html = Template(f"{{% load kbpo %}}{{% verdict {values} %}}").render(Context())
+        assert re.sub(r"<[^>]*>", "", html).strip() == words

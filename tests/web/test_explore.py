@@ -232,6 +232,19 @@ def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
             assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
 
 
+def test_a_verdict_that_is_chosen_leaves_the_counts_of_the_others(row: Submission) -> None:
+    explorer = Explorer(row, public=False)
+    for said in ({}, {"relation": WORKS}):
+        counts = [
+            explorer.page(read_choice(said | chosen, row))[1]["verdict"]
+            for chosen in ({}, {"verdict": "wrong"}, {"verdict": "judged"}, {"verdict": "unjudged"})
+        ]
+        assert counts[0][""] == counts[0]["judged"] + counts[0]["unjudged"]
+        assert all(one == counts[0] for one in counts)
+    split = explorer.page(read_choice({"verdict": "wrong", "votes": "split"}, row))[1]["verdict"]
+    assert split["unjudged"] == 0, "what is not judged has no votes"
+
+
 def test_the_page_shows_a_claim_beside_what_people_said(
     row: Submission, toy: Toy, django_assert_max_num_queries: Any
 ) -> None:

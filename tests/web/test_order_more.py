@@ -5,6 +5,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -195,3 +196,13 @@ def test_a_program_reads_that_the_allowance_is_too_small(row: Submission, toy: T
     assert answer.status_code == 402
     assert (answer.json()["error"], answer.json()["left"]) == ("over_budget", "0.00")
     assert orders(row) == []
+
+
+def test_what_was_reckoned_before_the_score_is_reckoned_anew(row: Submission, as_user: As) -> None:
+    assert row.scored_at is not None
+    early = row.scored_at - timedelta(seconds=1)
+    Further.objects.update(plan={"options": {}}, made_at=early)
+    page = told(as_user("Rosa"), row)
+    assert "is being reckoned" in page and "Nothing is left to ask" not in page
+    distribution.tick()
+    assert "Order more judgments for a narrower interval" in told(as_user("Rosa"), row)

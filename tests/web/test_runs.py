@@ -208,3 +208,8 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
     assert taken.status_code == 409 and "a run called GRAPH already" in taken.content.decode()
     rosa.post(reverse("upload-discard", args=[first.pk]))
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
+
+
+def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: As) -> None:
+    page = page_of(as_user("Rosa"))
+    assert "No run yet." in page and f'href="{reverse("track", args=["toy"])}"' in page

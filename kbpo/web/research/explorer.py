@@ -394,17 +394,18 @@ class Explorer:
             page = self._page_of_whole(choice, size)
             if not counted:
                 return page, {}
-            counts = self._counts_of_whole(choice)
-            return replace(page, n=counts["verdict"][choice["verdict"]]), counts
+            counted_whole = self._counts_of_whole(choice)
+            return replace(page, n=counted_whole["verdict"][choice["verdict"]]), counted_whole
         groups = bounded.groups(self.turned)
         kept = _kept(groups, _chosen(choice, groups))
         page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size)
         if not counted:
             return page, {}
-        counts = _counts(groups, _chosen(choice, groups))
+        counts: Counts = _counts(groups, _chosen(choice, groups))
         if bounded is self.judged and not choice["part"] and not choice["votes"]:
             whole = self._counts_of_whole(choice.without("verdict"))["verdict"]
-            counts["verdict"] |= {value: whole[value] for value in ("", "unjudged")}
+            unbounded = {value: whole[value] for value in ("", "unjudged")}
+            counts = {**counts, "verdict": {**counts["verdict"], **unbounded}}
         return page, counts
 
     def _counts_of_whole(self, choice: Choice) -> Counts:
