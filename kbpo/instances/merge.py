@@ -14,6 +14,7 @@ from itertools import chain, groupby
 from typing import Any, TypeVar
 
 from kbpo.corpus.fetch import fetch
+from kbpo.corpus.remembered import each
 from kbpo.instances.models import Label
 
 T = TypeVar("T")
@@ -108,17 +109,27 @@ def values_of(
     """The targets that have a label (a public one; one up to a number), with the value that counts
     and whether somebody asked without an answer.
     """
+    found = each(
+        ("values", public, until), targets, lambda missing: _values(missing, public, until)
+    )
+    for target in sorted(found):
+        yield target, *found[target]
+
+
+def _values(targets: list[int], public: bool, until: int | None) -> dict[int, tuple[Value, bool]]:
     rows = fetch(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again FROM instances_label l"
         f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
         f" ORDER BY l.target_id, {ORDER}",
-        [list(targets), *([until] if until else []), list(Label.PRECEDENCE)],
+        [targets, *([until] if until else []), list(Label.PRECEDENCE)],
     )
+    found = {}
     for target, group in groupby(rows, key=lambda row: row[0]):
         said = standing_said(Said(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
         unanswered = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
-        yield target, _merged(said), unanswered
+        found[target] = _merged(said), unanswered
+    return found
 
 
 def values_inside(
@@ -127,19 +138,35 @@ def values_inside(
     """Kind, document, first span and value that counts of every target of these kinds that has a
     (public) label (up to a number), in documents.
     """
+    chosen = sorted(str(kind) for kind in kinds)
+    found = each(
+        ("values inside", *chosen, public, until),
+        documents,
+        lambda missing: _values_inside(missing, chosen, public, until),
+    )
+    for document, targets in found.items():
+        for kind, span, value in targets:
+            yield kind, document, span, value
+
+
+def _values_inside(
+    documents: list[int], kinds: list[str], public: bool, until: int | None
+) -> dict[int, list[tuple[str, tuple[int, int], Value]]]:
     rows = fetch(
         "SELECT l.target_id, l.value, l.source, l.n, l.question, l.again, t.kind,"
         " t.document_id, t.a_begin, t.a_end"
         " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
         f" = ANY(%s) AND t.kind = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
         f" ORDER BY l.target_id, {ORDER}",
-        [list(documents), list(kinds), *([until] if until else []), list(Label.PRECEDENCE)],
+        [documents, kinds, *([until] if until else []), list(Label.PRECEDENCE)],
     )
+    found: dict[int, list[tuple[str, tuple[int, int], Value]]] = {}
     for _, group in groupby(rows, key=lambda row: row[0]):
         labels = list(group)
         kind, document, begin, end = labels[0][6:]
         said = standing_said(Said(json.loads(row[1]), *row[2:6]) for row in labels)
-        yield kind, document, (begin, end), _merged(said)
+        found.setdefault(document, []).append((kind, (begin, end), _merged(said)))
+    return found
 
 
 def _merged(said: Sequence[Said]) -> Value:

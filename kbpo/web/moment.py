@@ -13,6 +13,8 @@ from django.db import connection, transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from kbpo.corpus.remembered import remembering
+
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -37,13 +39,14 @@ def at_one_moment(
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """In it all queries see the same, and the database refuses to write. Within a transaction of
-    somebody else's nothing is changed.
+    """In it all queries see the same, and the database refuses to write; what was read of a thing is
+    not asked for again (`each`). Within a transaction of somebody else's the database is not told.
     """
     if connection.in_atomic_block:
-        yield
+        with remembering():
+            yield
         return
-    with transaction.atomic():
+    with transaction.atomic(), remembering():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield

@@ -99,4 +99,4 @@ def test_the_page_of_a_judged_run_reads_what_it_tells_in_few_statements(
     client.get(page)
     with CaptureQueriesContext(connection) as asked:
         assert client.get(page).status_code == 200
-    assert len(asked) <= 45, [query["sql"] for query in asked]
+    assert len(asked) <= 31, [query["sql"] for query in asked]

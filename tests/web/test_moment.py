@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.db import InternalError, connection, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 
 from kbpo.accounts.models import Team, User
+from kbpo.instances.merge import values_of
+from kbpo.instances.models import Target
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import distribution
 from kbpo.web import moment
 from kbpo.web.moment import at_one_moment
@@ -62,6 +67,27 @@ def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.Monk
     assert not Team.objects.exists() and not connection.in_atomic_block
     founds(asked.post("/"))
     assert Team.objects.count() == 1
+
+
+@at_one_moment
+def judged(request: HttpRequest) -> HttpResponse:
+    """A page that tells twice what a target was judged to be, between which it is judged anew."""
+    target = Target.objects.filter(kind="pair").earliest("pk")
+    first = {pk: value for pk, value, _ in values_of([target.pk])}
+    with CaptureQueriesContext(connection) as asked:
+        again = {pk: value for pk, value, _ in values_of([target.pk])}
+    return JsonResponse({"same": first == again, "asked": len(asked), "value": first})
+
+
+def test_what_is_remembered_of_a_page_is_forgotten_with_it(toy: Toy) -> None:
+    target = min(Replay.of(toy, 4, 1.0).target)
+    page = RequestFactory().get("/")
+    assert json.loads(judged(page).content) == {"same": True, "asked": 0, "value": {}}
+    record([NewLabel(target, {"shown": ["a>"], "holds": []}, "crowd", "majority", 3, "q")])
+    told = json.loads(judged(page).content)
+    assert told["asked"] == 0 and told["value"][str(target)]["shown"] == ["a>"]
+    sent = json.loads(judged(RequestFactory().post("/")).content)
+    assert sent["asked"] == 1, "who changes something is told what is now"
 
 
 def test_the_runs_of_a_team_and_its_money_are_told_as_of_one_moment(

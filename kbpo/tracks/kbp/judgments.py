@@ -12,6 +12,7 @@ import numpy as np
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
+from kbpo.corpus.remembered import each
 from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Instance, Target
 from kbpo.submissions.models import Prediction
@@ -143,7 +144,7 @@ class _World:
             elif value.get("closed"):
                 self.closed.add(document)
         if texts is None:
-            texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
+            texts = each("texts", documents, _texts)
         self.clusters = {
             document: Clusters(texts[document], spans[document]) for document in documents
         }
@@ -210,7 +211,15 @@ def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clust
     return _World(set(), documents, public=public).clusters
 
 
+def _texts(documents: list[int]) -> dict[int, str]:
+    return dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
+
+
 def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
+    return each("facts", instances, _read_facts)
+
+
+def _read_facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
     rows = Instance.objects.filter(pk__in=instances).values_list(
         "pk",
         "target_id",
@@ -238,9 +247,17 @@ def _span(begin: int | None, end: int | None) -> Span | None:
 
 
 def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
-    return fetch(
-        "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"
-        " object_canonical_begin, object_canonical_end FROM submissions_prediction WHERE"
-        " instance_id = ANY(%s) AND submission_id = ANY(%s)",
-        [instances, submissions],
-    )
+    def read(missing: list[int]) -> dict[int, list[tuple[Any, ...]]]:
+        rows = fetch(
+            "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"
+            " object_canonical_begin, object_canonical_end FROM submissions_prediction WHERE"
+            " instance_id = ANY(%s) AND submission_id = ANY(%s)",
+            [missing, submissions],
+        )
+        found: dict[int, list[tuple[Any, ...]]] = {}
+        for row in rows:
+            found.setdefault(row[0], []).append(row)
+        return found
+
+    of_each = each(("canonicals", *submissions), instances, read)
+    return [row for rows in of_each.values() for row in rows]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kbpo.corpus.fetch import fetch
+from kbpo.corpus.remembered import each
 from kbpo.instances.merge import UNDECIDED, values_inside, values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.judge import Span, directed
@@ -83,26 +84,43 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     """
     pairs = _bare(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
-    claims = fetch(
-        "SELECT p.submission_id, i.target_id, r.name, (i.subject_begin, i.subject_end) <="
-        " (i.object_begin, i.object_end) FROM instances_instance i JOIN submissions_prediction p ON"
-        " p.instance_id = i.id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id ="
-        " ANY(%s) AND p.submission_id = ANY(%s)",
-        [list(pairs), list(of)],
-    )
+    submissions = list(of)
+
+    def read(missing: list[int]) -> dict[int, list[tuple[int, str]]]:
+        rows = fetch(
+            "SELECT p.submission_id, i.target_id, r.name, (i.subject_begin, i.subject_end) <="
+            " (i.object_begin, i.object_end) FROM instances_instance i JOIN submissions_prediction"
+            " p ON p.instance_id = i.id JOIN corpus_predicate r ON r.id = i.predicate_id"
+            " WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s)",
+            [missing, submissions],
+        )
+        claimed: dict[int, list[tuple[int, str]]] = {}
+        for submission, target, name, forward in rows:
+            claimed.setdefault(target, []).append((submission, directed(name, forward)))
+        return claimed
+
     found: dict[int, set[int]] = {submission: set() for submission in of}
-    for submission, target, name, forward in claims:
-        if (submission, target) in wanted and pairs[target].leaves_open(directed(name, forward)):
-            found[submission].add(target)
+    for target, claims in each(("claims", *submissions), pairs, read).items():
+        for submission, part in claims:
+            if (submission, target) in wanted and pairs[target].leaves_open(part):
+                found[submission].add(target)
     return found
+
+
+def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """Number, document and the four ends of the mentions of the pair targets among these."""
+    rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
+        "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
+    )
+    return {row[0]: row for row in rows}
 
 
 def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     """The pair targets among these with what is known of them, without any claim."""
-    rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
-        "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
-    )
-    pairs = {pk: Pair(pk, document, (ab, ae), (bb, be)) for pk, document, ab, ae, bb, be in rows}
+    pairs = {
+        pk: Pair(pk, document, (ab, ae), (bb, be))
+        for pk, document, ab, ae, bb, be in each("pairs", target_ids, _places).values()
+    }
     documents = {pair.document for pair in pairs.values()}
     for target, value, unanswered in values_of(pairs):
         pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), unanswered

@@ -1,0 +1,43 @@
+"""Remembers for a while what was read of single things: who sees the database as it is at one moment
+asks for nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+_READ: ContextVar[dict[Hashable, dict[Any, Any]] | None] = ContextVar("_READ", default=None)
+"""What is read -> of what -> what was found; none where nothing is remembered"""
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """In it, what `each` has read is not read again: for who neither writes nor wants to see what
+    others write meanwhile.
+    """
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+def each(
+    what: Hashable, keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]
+) -> dict[K, V]:
+    """Return what `read` finds of things, by their keys, in the order of these and without those of
+    which it finds nothing. `what` names all that it depends on besides. Nobody may change what is
+    found.
+    """
+    memory = _READ.get()
+    known = {} if memory is None else memory.setdefault(what, {})
+    missing = [key for key in dict.fromkeys(keys) if key not in known]
+    if missing:
+        found = read(missing)
+        known.update({key: found.get(key) for key in missing})
+    return {key: known[key] for key in keys if known[key] is not None}
