@@ -20,6 +20,9 @@ from scoring.score import Key
 LEVEL = 0.95
 """Of all statements about a board together."""
 SEED = 20_171_017
+ROUNDING = 1e-18
+"""A variance that is less than this share of what is expected is none: the terms of labels that all
+agree differ in their last digits, which have a sign by chance"""
 PRIVATE = "private"
 """Where the covariances that private runs take part in stand among an evaluation's comparisons"""
 
@@ -106,17 +109,17 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     anticipated A.
 
     Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all
-    labels agree V is 0 and there is nothing to scale.
+    labels agree V is 0, or what rounding left of it, and there is nothing to scale.
     """
     found = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
     realised = np.diagonal(found).copy()
     floor = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))[columns]
     floor = np.where(np.isfinite(floor), floor, 1.0)  # where nothing is known anything may be true
-    some = realised > 0
+    some = realised > ROUNDING * floor
     scale = np.sqrt(
         np.divide(np.maximum(realised, floor), realised, out=np.ones(columns.size), where=some)
     )
-    covariance: Floats = found * np.outer(scale, scale)
+    covariance: Floats = np.where(np.outer(some, some), found * np.outer(scale, scale), 0.0)
     covariance[np.diag_indices(columns.size)] += np.where(some, 0.0, floor)
     return covariance
 
