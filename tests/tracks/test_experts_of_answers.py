@@ -186,6 +186,9 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     seen = f"/submissions/{played.run}/explore/?p={prediction.pk}"
     page = owner.get(seen)
     assert "I think this judgment is wrong" in page.text
+    asked = lied.payload
+    assert asked["question"] in page.text and "Passage 1</summary>" in page.text
+    assert "Slices" not in page.text, "scores of answers are not cut"
     form = next(form for form in page.forms if form.action.endswith("/dispute/"))
     short = owner.submit(form, form.values() | {"note": ["No."]})
     assert "in 10 characters or more" in short.text and not ExpertCheck.objects.exists()

@@ -21,7 +21,15 @@ from formats.outputs import read_outputs
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
-from kbpo.tracks.base import Asking, Criterion, Distribution, PoolColumns, Unusable, Words
+from kbpo.tracks.base import (
+    Asking,
+    Criterion,
+    Distribution,
+    Judged,
+    PoolColumns,
+    Unusable,
+    Words,
+)
 from kbpo.tracks.content.store import Claim, contents, store
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.generation.metrics import METRICS, Scored, compute, references_without
@@ -187,6 +195,17 @@ class GenerationTrack(ContentTrack):
         know that people wrote it.
         """
         return references_without(made_for.references, text)
+
+    def explain(self, judged: Judged, *, public: bool) -> list[tuple[str, str]]:
+        """What an output was written for, as (heading, text): the question, the source, passages."""
+        target = Target.objects.get(instances=judged.prediction.instance_id)
+        key = (target.content or {}).get("input")
+        asked = Input.objects.filter(corpus=self.corpus, key=key).first()
+        if asked is None:
+            return []
+        told = [("Question", asked.question), ("Source", asked.source)]
+        told += [(f"Passage {at}", text) for at, text in enumerate(asked.passages, 1)]
+        return [(heading, text) for heading, text in told if text]
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> dict[str, Input]:
         """The inputs that outputs are for, by their ids."""

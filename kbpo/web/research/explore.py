@@ -70,6 +70,9 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     here = {key: choice.number(key) for key in ("after", "before") if choice[key]}
     for row in rows:
         row.prediction.url = choice.query(**here, p=row.prediction.pk)
+    latest, group = Latest.of(submission), request.GET.get("by", "")
+    address = reverse("submission-explore", args=[pk])
+    slices = by_slice(latest, group, own=own, address=address)
     context: dict[str, Any] = {
         "submission": submission,
         "name": name_for(submission, own),
@@ -88,19 +91,14 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "filters": _filters(explorer, choice, counts),
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
         "searchable": explorer.kind.searchable,
-        "tabs": _tabs(request, explorer),
+        "tabs": _tabs(request, explorer, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
         "names_entities": explorer.kind.names_entities,
         "of_anything": choice.query(entity=""),
         "named": _named(explorer, choice),
         "export": choice.query(),
-        "slices": by_slice(
-            Latest.of(submission),
-            request.GET.get("by", ""),
-            own=own,
-            address=reverse("submission-explore", args=[pk]),
-        ),
+        "slices": slices,
     }
     if page.after:
         context["next"] = choice.query(after=page.after)
@@ -111,13 +109,12 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "explore.html", context, status=400 if refusal else 200)
 
 
-def _tabs(request: HttpRequest, explorer: Explorer) -> list[dict[str, Any]]:
-    """The ways to look at a run."""
+def _tabs(request: HttpRequest, explorer: Explorer, *, is_cut: bool) -> list[dict[str, Any]]:
+    """The ways to look at a run; `is_cut` says whether its scores are cut by slices."""
     submission = explorer.submission
-    tabs = [
-        ("Predictions", reverse("submission-explore", args=[submission.pk])),
-        ("Slices", "#slices"),
-    ]
+    tabs = [("Predictions", reverse("submission-explore", args=[submission.pk]))]
+    if is_cut:
+        tabs.append(("Slices", "#slices"))
     if explorer.reads_documents:
         tabs.append(("Missed", reverse("submission-missed", args=[submission.pk])))
         if may_read(request, submission.track):
