@@ -5,6 +5,8 @@ Each begins with a baseline that stands for all that was migrated before anythin
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
@@ -14,6 +16,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
+
+from kbpo.corpus.models import Corpus
+from kbpo.tracks.generation.models import Input
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +72,17 @@ def test_an_installation_between_the_old_migrations_is_told_to_end_them_first(
 @pytest.mark.django_db
 def test_an_installation_with_all_of_them_is_migrated() -> None:
     call_command("migrate", verbosity=0)
+
+
+@pytest.mark.django_db
+def test_inputs_that_nobody_could_download_so_far_are_not_for_everybody_at_once() -> None:
+    written, read = (
+        Corpus.objects.create(name=name, slug=name, schema={}) for name in ("written", "read")
+    )
+    Input.objects.create(corpus=written, key="1", source="A text.")
+    import_module("kbpo.tracks.generation.migrations.0002_inputs_stay_where_they_are").keep(
+        apps, None
+    )
+    for corpus, is_kept in ((written, False), (read, True)):
+        corpus.refresh_from_db()
+        assert corpus.may_be_downloaded is is_kept

@@ -13,6 +13,7 @@ from annotation.workers.speak import (
     ANSWERED,
     COUNTS_AGAIN,
     IS_PAID,
+    LONGEST,
     LONGEST_OUT,
     STAYS,
     CannotSay,
@@ -24,6 +25,9 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
+DECIDED = 300
+"""Characters of a message that are kept for what was decided, and how pay goes on"""
+
 
 def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> Appeal:
     """The appeal, answered once; its worker reinstated, or what was refused paid, if so decided.
@@ -33,7 +37,7 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> A
     or we are killed, the appeal is still open, and what was paid counts as paid when it is answered
     again.
     """
-    said = clean(text, "The answer")
+    said = clean(text, "The answer", most=LONGEST - DECIDED)
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
     if row is not None and row.about_pay and reinstate:
         _pay_after_all(row, who, f"Appeal: {said}")

@@ -126,8 +126,8 @@ class Row:
     bootstrap: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Column of the kind -> the published 80 % interval of what it prints as published, where
     systems have draws that can be taken anew"""
-    beside: dict[str, dict[str, Figure]] = field(default_factory=dict)
-    """Another criterion that the board draws beside its own -> the same as `figures` under it"""
+    beside: dict[str, Row] = field(default_factory=dict)
+    """Another criterion that the board draws beside its own -> this system's row under it"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -192,7 +192,8 @@ def board(
     past = evaluation is not None and evaluation != latest
     shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
-    rows = sorted(_rows(shown, distribution, criterion, past) if shown else [], key=order.key)
+    found = _rows_with_others(shown, distribution, criterion, past) if shown else []
+    rows = sorted(found, key=order.key)
     judging = Submission.objects.filter(
         track=track, status__in=[] if past else ["confirmed", "judging"], is_private=False
     ).select_related("team")
@@ -364,6 +365,30 @@ def _figures(
     return figures_of
 
 
+def _rows_with_others(
+    evaluation: Evaluation, distribution: str, criterion: str, past: bool
+) -> list[Row]:
+    """The rows under a criterion, each with those of the criteria that are drawn beside it."""
+    kind = kind_of(evaluation.track)
+    others = {
+        other.name: {
+            row.submission.pk: row for row in _rows(evaluation, distribution, other.name, past)
+        }
+        for other in kind.criteria_beside(criterion)
+    }
+    return [
+        replace(
+            row,
+            beside={
+                name: rows[row.submission.pk]
+                for name, rows in others.items()
+                if row.submission.pk in rows
+            },
+        )
+        for row in _rows(evaluation, distribution, criterion, past)
+    ]
+
+
 def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool) -> list[Row]:
     kind = kind_of(evaluation.track)
     of_track = Submission.objects.filter(track=evaluation.track_id)
@@ -373,10 +398,6 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
         else of_track.on_board()
     )
     figures_of = _figures(evaluation, distribution, criterion, standing)
-    beside_of = {
-        one.name: _figures(evaluation, distribution, one.name, standing)
-        for one in kind.criteria_beside(criterion)
-    }
     submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
     mean = kind.column_of(kind.mean).name
     key = f"{criterion}|{distribution}"
@@ -409,7 +430,6 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
                 for name, ends in resampled.items()
                 if name in figures and str(pk) in ends
             },
-            {other: of_other.get(pk, {}) for other, of_other in beside_of.items()},
         )
         for pk, figures in figures_of.items()
     ]

@@ -63,12 +63,11 @@ def tick() -> int:
         ignore_conflicts=True,
     )
     is_spent = Q(submission__status__in=("judging", "scored"), order__lte=F("submission__orders"))
-    # While a sample is judged, what is asked already may well be all that an interval takes.
+    # While a sample is judged, nobody knows how narrow its interval will be.
     is_early = Q(
         submission__status="scored",
         submission__track__status="open",
         status="made",
-        plan__options={},
         made_at__lt=F("submission__scored_at"),
     )
     for row in Further.objects.filter(is_spent | is_early).select_related("submission"):
@@ -121,7 +120,7 @@ def was_reckoned_before(submission: Submission, further: Further) -> bool:
     """Whether it was reckoned before the submission was scored, whose interval is known since."""
     if submission.status != "scored" or submission.scored_at is None or further.made_at is None:
         return False
-    return further.made_at < submission.scored_at
+    return further.status == "made" and further.made_at < submission.scored_at
 
 
 def refresh(submission: Submission) -> Further:

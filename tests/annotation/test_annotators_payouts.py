@@ -281,6 +281,10 @@ def test_an_e_mail_address_can_be_added_later_and_only_with_the_password(
     user.refresh_from_db()
     assert user.email == "ada@example.org"
     assert "add an e-mail address" not in ada.get("/annotate/").content.decode()
+    for _ in range(10):  # somebody at an open page guesses
+        ada.post(NOTICES, {"verb": "email", "email": "other@example.org", "password": "guess"})
+    refused = ada.post(NOTICES, {"verb": "email"} | said | {"email": "other@example.org"})
+    assert refused.status_code == 422 and "too many tries" in refused.content.decode()
 
 
 def test_who_is_paid_gets_a_message_with_the_receipt(

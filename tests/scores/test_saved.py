@@ -290,6 +290,13 @@ def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World
         assert list(row.by_each) == numbers and shares == sorted(shares, reverse=True)
     by_one = Client().get(f"{address}&helped={numbers[1]}").content.decode()
     assert "worse alone makes unnecessary" in by_one and "judge goes best" not in by_one
+    beside, own = (
+        Client().get(f"/tracks/answers/?criterion={criterion}&helped={numbers[1]}").context
+        for criterion in ("overall", "fluency")
+    )
+    assert [row["cells"][1]["interval"] for row in beside["rows"]] == [
+        row["cells"][0]["interval"] for row in own["rows"]
+    ], "a figure beside is what the board of its own criterion tells under the same switch"
     latest = studied.track.evaluations.latest("number")
     elsewhere = {key: told[:1] for key, told in latest.settings["by_each"].items()}
     Evaluation.objects.filter(pk=latest.pk).update(
@@ -350,6 +357,9 @@ def test_few_people_with_levels_of_their_own_widen_the_interval_beside(
 
 def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: World) -> None:
     Submission.objects.update(status="scored")
+    for label in Label.objects.order_by("pk")[:20]:  # elsewhere fewer were asked for the edit
+        ratings = {name: told for name, told in label.value["ratings"].items() if name != "edit"}
+        Label.objects.filter(pk=label.pk).update(value={"ratings": ratings})
     evaluate(studied.track)
     address = "/tracks/answers/"
     page = Client().get(f"{address}?criterion=overall")
@@ -359,14 +369,17 @@ def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: Wor
     by_edit = board(studied.track, distribution="instance", criterion="edit").rows
     assert [row.submission.name for row in by_edit] == ["A", "B"], "the least is the best"
     edit = {row.submission.name: row.figures["mean"].value for row in by_edit}
+    judged = {row.submission.name: row.n_labels for row in by_edit}
     for row in page.context["rows"]:
         drawn = [cell["interval"].estimate for cell in row["cells"]]
         assert drawn[2] == edit[row["submission"].name] and 0.9 < drawn[0] + drawn[2] < 1.1
+        assert row["cells"][2]["n"] == judged[row["submission"].name]
+    assert page.context["rows"][0]["judged"] > judged["A"], "the board is of all ratings"
 
     url = page.context["columns"][2]["url"]
     heads = Client().get(url).context["columns"]
     assert [head["label"] for head in heads] == ["Edit", "Overall", "Fluency"]
     file = Client().get(f"{address}board.csv?criterion=overall").content.decode().splitlines()
     told = dict(zip(file[0].split(","), file[1].split(","), strict=True))
-    assert float(told["edit_value"]) == edit[told["system"]]
-    assert "redundancy_value" not in told, "what the page does not show"
+    assert float(told["beside_edit_value"]) == edit[told["system"]]
+    assert "beside_redundancy_value" not in told, "what the page does not show"

@@ -19,6 +19,7 @@ from django.core.management import call_command
 
 from annotation.models import Question, Response
 from kbpo.accounts.models import Audit, Delivery, Token, User, Webhook
+from kbpo.corpus.models import Corpus
 from kbpo.evaluation.models import Estimate, Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
@@ -189,6 +190,9 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     asked = lied.payload
     assert asked["question"] in page.text and "Passage 1</summary>" in page.text
     assert "Slices" not in page.text, "scores of answers are not cut"
+    Corpus.objects.update(may_be_downloaded=False)
+    assert "Passage 1</summary>" not in owner.get(seen).text, "the texts are not for everybody"
+    Corpus.objects.update(may_be_downloaded=True)
     form = next(form for form in page.forms if form.action.endswith("/dispute/"))
     short = owner.submit(form, form.values() | {"note": ["No."]})
     assert "in 10 characters or more" in short.text and not ExpertCheck.objects.exists()

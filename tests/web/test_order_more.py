@@ -203,6 +203,10 @@ def test_what_was_reckoned_before_the_score_is_reckoned_anew(row: Submission, as
     early = row.scored_at - timedelta(seconds=1)
     Further.objects.update(plan={"options": {}}, made_at=early)
     page = told(as_user("Rosa"), row)
-    assert "is being reckoned" in page and "Nothing is left to ask" not in page
+    assert "is being reckoned" in page and "Nothing narrower is offered" not in page
+    Further.objects.update(status="failed", reason="It broke.", made_at=early)
+    assert "It broke." in told(as_user("Rosa"), row), "what failed is no longer being reckoned"
+    Further.objects.update(status="made", reason="", plan={}, made_at=early)
+    assert "is being reckoned" in told(as_user("Rosa"), row)
     distribution.tick()
     assert "Order more judgments for a narrower interval" in told(as_user("Rosa"), row)

@@ -197,7 +197,11 @@ class GenerationTrack(ContentTrack):
         return references_without(made_for.references, text)
 
     def explain(self, judged: Judged, *, public: bool) -> list[tuple[str, str]]:
-        """What an output was written for, as (heading, text): the question, the source, passages."""
+        """What an output was written for, as (heading, text): the question, the source, passages;
+        nothing where the texts are not for everybody.
+        """
+        if not self.corpus.may_be_downloaded:
+            return []
         target = Target.objects.get(instances=judged.prediction.instance_id)
         key = (target.content or {}).get("input")
         asked = Input.objects.filter(corpus=self.corpus, key=key).first()

@@ -417,7 +417,8 @@ def _heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[di
         heads[0]["label"] += f": {kind.criterion_label(view.criterion)}"
     for criterion in beside:
         column = kind.column_of(kind.headline(criterion.name))
-        drawn = [interval(row.beside[criterion.name].get(column.name)) for row in rows]
+        others = [row.beside.get(criterion.name) for row in rows]
+        drawn = [interval(row.figure(column.name)) for row in others if row is not None]
         heads.append(
             {
                 "name": column.name,
@@ -484,7 +485,7 @@ def _row(
         "judged": row.n_labels,
         "saved": _saved(row, view),
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
-        "cells": [_cell(kind, row, head, view) for head in heads],
+        "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
         "no_published": all(one["interval"].estimate is None for one in compared),
         "kind": _kind(row, shown.past),
@@ -495,23 +496,28 @@ def _row(
     }
 
 
-def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
+def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
     """A drawn figure, with what stands small under it: what was counted, what was corrected; and
-    the same by people alone, where metrics and judges narrow it.
+    the same by people alone, where metrics and judges narrow it. Of a criterion that is drawn
+    beside the board's own the figure alone: what narrows it there narrows it here.
     """
-    criterion = head.get("criterion", view.criterion)
+    kind, criterion = kind_of(shown.track), head.get("criterion", view.criterion)
     is_own = criterion == view.criterion
-    figures = row.figures if is_own else row.beside[criterion]
-    figure, alone, beneath = figures.get(head["name"]), None, []
+    found = row if is_own else row.beside.get(criterion)
+    if found is None:
+        found = Row(row.submission, row.mean)
+    figure, alone, beneath = found.figure(head["name"]), None, []
     for column in kind.columns:
         if column.place != "beneath" or column.under != head["name"]:
             continue
         if column.method == UNAIDED:
-            alone = figures.get(column.name)
-            if is_own and view.helped not in (PEOPLE, ALL):
-                figure = row.by_each[view.helped].figure if view.helped in row.by_each else None
+            alone = found.figure(column.name)
+            if view.helped in found.by_each:
+                figure = found.by_each[view.helped].figure
+            elif is_own and view.helped not in (PEOPLE, ALL):
+                figure = None
         elif is_own:
-            drawn = interval(figures.get(column.name))
+            drawn = interval(found.figure(column.name))
             if drawn.estimate is not None:
                 beneath.append(
                     {
@@ -523,13 +529,15 @@ def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, A
     if alone is not None and view.helped == PEOPLE:
         figure, alone = alone, None
     counted = [
-        {"label": one.label, "share": row.counted[one.name]}
+        {"label": one.label, "share": found.counted[one.name]}
         for one in kind.counted
-        if one.under == head["name"] and one.criterion == criterion and one.name in row.counted
+        if one.under == head["name"] and one.criterion == criterion and one.name in found.counted
     ]
     return {
         "head": head,
         "interval": interval(figure),
+        "n": found.n_labels,
+        "kind": _kind(found, shown.past),
         "alone": interval(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "too_few": figure is not None and figure.too_few,
@@ -661,7 +669,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     header += [one.name for one in kind.counted]
     header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
     beside = kind.criteria_beside(view.criterion)
-    header += [f"{one.name}_{end}" for one in beside for end in ends]
+    header += [f"beside_{one.name}_{end}" for one in beside for end in ends]
     with_saved = any(row.saved is not None for row in shown.rows)
     resampled = [
         one.name for one in kind.columns if any(one.name in r.bootstrap for r in shown.rows)
@@ -679,8 +687,10 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         for one in kind.columns:
             told += [getattr(row.figure(one.name), end, None) for end in ends]
         for other in beside:
-            headline = kind.column_of(kind.headline(other.name)).name
-            told += [getattr(row.beside[other.name].get(headline), end, None) for end in ends]
+            column = kind.column_of(kind.headline(other.name)).name
+            row_of_other = row.beside.get(other.name)
+            figure = row_of_other.figure(column) if row_of_other else None
+            told += [getattr(figure, end, None) for end in ends]
         for name in resampled:
             told += row.bootstrap.get(name, (None, None))
         told += [row.saved] if with_saved else []

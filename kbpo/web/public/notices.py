@@ -23,6 +23,8 @@ MOST = 5
 LISTED = 20
 TESTS = Limit("webhook test", 20, 3600)
 """Tests that one person may send in an hour"""
+WRITES = Limit("email", 10, 900)
+"""Tries to change one's address in a quarter of an hour: each takes the password"""
 
 
 @never_cache
@@ -78,6 +80,8 @@ def _write_to(user: User, request: HttpRequest) -> str:
     """Why the address is not changed, as a sentence; nothing if it is. It takes the password, since
     a link for who forgot theirs goes there.
     """
+    if not WRITES.count(str(user.pk)):
+        return "Nothing was changed: too many tries. Wait a quarter of an hour."
     if not user.check_password(request.POST.get("password", "")):
         return "Nothing was changed: that is not your password."
     form = EmailForm(request.POST, instance=user)

@@ -24,4 +24,8 @@ class Command(BaseCommand):
         except CannotLoad as problem:
             raise CommandError(str(problem)) from problem
         n = corpus.inputs.count()
-        self.stdout.write(f"Loaded {n:,} inputs as {corpus.name} ({corpus.slug}).")
+        self.stdout.write(
+            f"Loaded {n:,} inputs as {corpus.name} ({corpus.slug}). Once a track of them is public,"
+            " everybody may download them, without what people wrote for them; an admin may"
+            " forbid that under /desk/corpora/."
+        )
