@@ -61,7 +61,8 @@ class Checks:
     checked: Bools
     """(t,) An answer counts"""
     by_crowd: Bools
-    """(t,) What holds of it is what the crowd says, or readers of its document"""
+    """(t,) What holds of it is what the crowd says, or ratings that were imported, or readers of its
+    document"""
     f: dict[str, Floats]
     """criterion -> (k, m) f* beside `Data.judged`, NaN where not checked or not answered"""
     since: Bools
@@ -333,6 +334,8 @@ class Corrected:
         # What counts for it alone was asked in its own way: all of it must have been in a round.
         used, pi = arranged.own(column)
         crowds = self.by_crowd[target]
+        if criterion in self.data.noise:  # who rated a text need not have rated this of it
+            crowds = crowds & ~np.isnan(self.crowd(criterion)[:, column])
         if np.any(used & crowds & (weight > 0) & ~self.framed[target]):
             return None
         scale = on_common_design(

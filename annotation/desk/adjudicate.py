@@ -67,6 +67,11 @@ NEAR = 0.25
 """An expert agrees with ratings if under each criterion the two lie no farther apart than this
 share of its scale"""
 
+BROUGHT = (
+    "This was judged elsewhere and brought here. You can dispute what people judged here, not that."
+)
+"""Why nobody can dispute what was imported"""
+
 
 class CannotAsk(ValueError):
     """A judgment that experts are not asked about; the text is a sentence for whoever wants to."""
@@ -157,6 +162,8 @@ def asked_about(track: Track, target: int) -> dict[str, Any]:
     if Label.objects.filter(target=target, source="document").exclude(value={}).exists():
         for draft in kind_of(track).again([target]):
             return _as_drafted(draft)
+    if Label.objects.filter(target=target, source="import", value__has_key=RATINGS).exists():
+        raise CannotAsk(BROUGHT)
     raise CannotAsk("No people judged this: it comes from the gold standard.")
 
 

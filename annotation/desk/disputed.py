@@ -108,10 +108,12 @@ def _draw(track: Track, limit: int) -> int:
 def set_limit(track: Track, limit: int, who: User, why: str, of: str = DIVIDED) -> None:
     """Nothing; so many divided judgments, or of each kind so many random ones, wait for experts at
     once by the clock; none: only those that somebody queues. Raises CannotAsk, also without a
-    reason.
+    reason, and where the clock queues nothing.
     """
     if not 0 <= limit <= MOST:
         raise CannotAsk(f"Let the clock keep between 0 and {MOST} judgments waiting.")
+    if limit and not kinds_of(track):
+        raise CannotAsk("The clock queues nothing here: people rate, and who differs may be right.")
     if not why.strip():
         raise CannotAsk("The limit is as it was: say why you change it. It stands in the log.")
     policy, _ = Policy.objects.get_or_create(track=track)

@@ -19,6 +19,7 @@ from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 
 
@@ -118,8 +119,10 @@ def trail_of(track: Track, pk: int) -> Trail | None:
 
 def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
     """part -> how many said that it holds, and how many were asked; of documents, how many read
-    them.
+    them. Nothing of texts.
     """
+    if recall_of(row.track) is None:
+        return Counter(), 0  # people rated a text, whatever its questions are called
     responses = Response.objects.filter(
         question=row.question, criterion="relation", excluded_reason=""
     )

@@ -68,7 +68,9 @@ def draw_round(
         raise CannotDraw("The last round is still open: answer it or end it first.")
     v = numbers(track, "expert", frame.target_id)
     known = frame.checked > v
-    if not frame.target_id.size or known.all():
+    if not frame.target_id.size:
+        raise CannotDraw("Nothing that people judged here can be checked.")
+    if known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")
     e = raised(frame, known, budget)
     number = ExpertRound.objects.filter(track=track, kind="check").count() + 1

@@ -246,7 +246,7 @@ def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) 
     assert admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"}).status_code == 302
     inquiries.tick()
     page = admin.get(DESK).content.decode()
-    assert "no judgment that was not checked" in page
+    assert "Nothing that people judged here can be checked" in page
     assert "Draw a round" in page
 
 

@@ -9,6 +9,7 @@ from django.test import Client
 from scores.conftest import N, World
 
 from annotation.desk.adjudicate import CannotAsk, dispute, queue_random
+from annotation.models import Policy
 from kbpo.evaluation.models import Inquiry
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Label
@@ -29,9 +30,12 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     for other in ("document", "Scope", "Slices", "Pooling"):
         assert other not in page.partition("<h1>")[2].partition("</main>")[0], other
     assert "Expert checks" in page
-    for name in ("slices", "pooling", "adding-up"):
+    for name in ("slices", "pooling", "adding-up", "pilots"):
         answer = desk.get(f"/desk/tracks/answers/{name}/")
         assert answer.status_code == 404 and "state no relations" in answer.content.decode()
+    asked = {"interface": "entities", "workers": "3", "items": "4"}
+    assert desk.get("/desk/tracks/answers/pilots/", asked).status_code == 404
+    assert desk.post("/desk/tracks/answers/pilots/", asked).status_code == 404
     first = steps_of(world.track)[0]
     assert (first.name, first.done, first.says) == ("Inputs", True, f"{N} of Answers")
     quality = desk.get("/desk/tracks/answers/quality/").content.decode()
@@ -39,6 +43,20 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     assert "Queue and trails" in quality and "Dawid" not in quality and "Pilots" not in quality
     assert "No question has two answers" not in desk.get("/desk/").content.decode()
     assert f"each {kind_of(world.track).words.item} at most once" in page
+
+
+@pytest.mark.parametrize("verb", ["limit", "random-limit"])
+def test_no_clock_is_set_where_it_would_queue_nothing(world: World, verb: str) -> None:
+    desk, page = Client(), "/desk/tracks/answers/adjudication/"
+    desk.force_login(world.admin)
+    before = Policy.objects.get_or_create(track=world.track)[0]
+    refused = desk.post(page, {"verb": verb, "n": "7", "why": "To know."})
+    assert refused.status_code == 422
+    assert "The clock queues nothing here: people rate" in refused.content.decode()
+    after = Policy.objects.get(track=world.track)
+    assert after.divided_limit == before.divided_limit
+    assert after.random_limit == before.random_limit
+    assert desk.post(page, {"verb": verb, "n": "0", "why": "Off."}).status_code == 302
 
 
 def test_experts_are_not_asked_about_preferences_and_who_wants_to_is_told_why(

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from django.utils import timezone
 from scores.conftest import CRITERIA, World
 
-from annotation.desk.adjudicate import agrees, question_of
+from annotation.desk.adjudicate import CannotAsk, agrees, dispute, question_of
 from annotation.quality.judged import words_of
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.correction.read import checks_of
@@ -18,11 +19,21 @@ from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.run import evaluate
 from kbpo.experts.draw import CannotDraw, answer, draw_round
 from kbpo.experts.queue import Outcome, take
-from kbpo.instances.models import Label
-from kbpo.sampling.models import ExpertCheck, ExpertRound, SampleBatch
+from kbpo.instances.models import Instance, Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.models import (
+    ExpertChance,
+    ExpertCheck,
+    ExpertRound,
+    Sample,
+    SampleBatch,
+    SamplingDistribution,
+    Threshold,
+)
 from kbpo.submissions.models import Submission
 from kbpo.web.desk.quality.checks import matrices
 from kbpo.web.public.judges import of_board
+from kbpo.web.research.judged import NOT_DISPUTED
 
 TOO_KIND = 0.1
 """By so much people rate each output above what the expert says"""
@@ -121,17 +132,101 @@ def test_a_flag_is_missing_and_few_checks_say_why_nothing_is_corrected(judged: W
             assert "scores are corrected from 10 checks on" in why
 
 
-def test_chances_are_larger_where_less_is_known_and_nothing_brought_here_is_drawn(
+def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_drawn_too(
     judged: World,
 ) -> None:
+    """Ratings that were imported are people's as well: uncorrected, their noise would be left out."""
     elsewhere = Label.objects.order_by("pk").first()
     assert elsewhere is not None
     Label.objects.filter(pk=elsewhere.pk).update(source="import")
     frame = frame_of(judged.track, read(judged.track))
-    assert elsewhere.target_id not in frame.target_id
-    assert frame.target_id.size == Label.objects.count() - 1
+    assert elsewhere.target_id in frame.target_id
+    assert frame.target_id.size == Label.objects.count()
     assert (frame.doubt > 0).all() and (frame.doubt <= 0.25).all()
     assert np.unique(frame.doubt).size > 20
+
+
+def brought(world: World) -> list[int]:
+    """The targets of 40 imported ratings of a run C of 60 outputs, confirmed when they were known;
+    people rated the other 20 here.
+    """
+    row = world.add("C", [f"C {at}" for at in range(60)])
+    targets = [Instance.objects.get(pk=one).target_id for one in world.numbers("C")]
+    elsewhere, here = targets[:40], targets[40:]
+    rng = np.random.default_rng(1)
+    ratings = {target: rng.uniform(0.3, 0.9) for target in targets}
+    record(
+        NewLabel(
+            target,
+            {"ratings": {name: [ratings[target]] for name in CRITERIA}},
+            "import" if target in elsewhere else "crowd",
+            "ratings",
+            1,
+            f"c:{target}",
+            public=target in elsewhere,
+        )
+        for target in targets
+    )
+    now = timezone.now()
+    Submission.objects.filter(pk=row.pk).update(
+        confirmed_at=now, sampled_at=now, status="scored", plan={"chosen": "0.030"}
+    )
+    distribution = SamplingDistribution.objects.create(
+        submission=row, kind="instance", total=60, n=60
+    )
+    batch = SampleBatch.objects.create(
+        submission=row, distribution=distribution, design="poisson", seed=0, size=60
+    )
+    Threshold.objects.bulk_create(Threshold(batch=batch, target_id=one, pi=1.0) for one in here)
+    Sample.objects.bulk_create(Sample(batch=batch, target_id=one, probability=1.0) for one in here)
+    return elsewhere
+
+
+def test_imported_ratings_are_checked_or_the_run_has_no_corrected_number(judged: World) -> None:
+    elsewhere = brought(judged)
+    partly = Label.objects.get(target=elsewhere[0])
+    partly.value["ratings"].pop("overall")
+    partly.save()
+    made = draw(judged, 120)
+    chances = ExpertChance.objects.filter(round=made, target_id__in=elsewhere)
+    assert chances.count() == len(elsewhere) - 1, "nobody rated one of them overall"
+    check(judged)
+    evaluate(judged.track)
+    data = read(judged.track)
+    assert set(data.disclosed) == {2}
+    one = estimates(judged, "expert")["C"]
+    asked = ExpertCheck.objects.filter(target_id__in=elsewhere).count()
+    assert 0 < asked < len(elsewhere) and one.n_checked > asked
+    assert one.variance > 0 and one.low95 < one.low80 < one.high80 < one.high95
+    assert abs(one.value - (estimates(judged, "centred")["C"].value - TOO_KIND)) < 0.1
+    assert "C" not in estimates(judged, "expert", "fluency"), "that one could not be drawn"
+
+
+def test_a_round_that_could_draw_no_imported_rating_corrects_no_run_that_rests_on_them(
+    judged: World,
+) -> None:
+    elsewhere = brought(judged)
+    made = draw(judged, 4_000)
+    ExpertCheck.objects.filter(target_id__in=elsewhere).delete()
+    ExpertChance.objects.filter(round=made, target_id__in=elsewhere).delete()
+    check(judged)
+    evaluate(judged.track)
+    assert set(estimates(judged, "expert")) == {"A", "B"}
+    settings = judged.track.evaluations.latest("number").settings
+    assert settings["not_corrected"][str(judged.runs["C"].pk)]
+
+
+def test_a_rating_that_was_imported_is_disputed_nowhere_and_all_say_why(judged: World) -> None:
+    label = Label.objects.filter(target__in=read(judged.track).pool.target_id).order_by("pk")[0]
+    Label.objects.filter(pk=label.pk).update(source="import")
+    with pytest.raises(CannotAsk, match="judged elsewhere and brought here") as refused:
+        dispute(judged.runs["A"], label.target_id, judged.admin, "This is far better than that.")
+    assert str(refused.value) == NOT_DISPUTED["import"]
+
+
+def test_a_round_says_that_there_is_nothing_to_check(world: World) -> None:
+    with pytest.raises(CannotDraw, match="Nothing that people judged here can be checked"):
+        draw(world, 5)
 
 
 def test_what_stands_on_the_board_says_what_experts_said(judged: World) -> None:

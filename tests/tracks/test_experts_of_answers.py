@@ -216,6 +216,12 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert "made up by somebody" not in asked.text and "answerers" not in asked.text
     trail = answered(root, asked)
     assert "the expert says otherwise" in trail.text and "Some passage shows it" in trail.text
+    Response.objects.filter(criterion="any_correct").update(criterion="relation")
+    named = root.get(trail.path)
+    assert named.status == 200 and "the expert says otherwise" in named.text, (
+        "as a form may name it"
+    )
+    Response.objects.filter(criterion="relation").update(criterion="any_correct")
     row.refresh_from_db()
     assert row.agrees is False and row.value is not None
     assert Audit.objects.filter(what="adjudicate", after="says otherwise").count() == 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from django.db.models import Q
 
 from estimators.sums import by_code
 from kbpo.experts.answers import read_checks
 from kbpo.experts.draw import Frame
+from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
@@ -17,8 +19,8 @@ from scoring.documents import NEVER
 
 def frame_of(track: Track, data: Data) -> Frame:
     """What an expert could check now: targets that were drawn and count, and whose label is the
-    crowd's, or a mark of readers of its document: they err too, and nobody was asked about it
-    since.
+    crowd's, or ratings that were imported, or a mark of readers of its document: they err too, and
+    nobody was asked about it since.
     """
     data = data.drawn_alone()
     if not data.judged.size:
@@ -76,15 +78,18 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
 
 def votes_of(ids: Ids) -> tuple[Ids, Floats]:
     """How many people answered about each target, or where nobody was asked, read its document and
-    marked it; and their disagreement. 0 where somebody better knows the answer.
+    marked it; and their disagreement. 0 where somebody better knows the answer. Whoever rated it
+    elsewhere, where the ratings were imported, is one of the people: theirs differ as well.
     """
     n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
+    elsewhere, apart = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
     labels = (
         Label.objects.filter(target__in=ids.tolist()).exclude(value={}).order_by("created_at", "pk")
     )
     asked, known = set[int](), set[int]()
-    for target, source, size, share in labels.values_list(
-        "target_id", "source", "n", "disagreement"
+    labels = labels.annotate(rates=Q(value__has_key=RATINGS))
+    for target, source, size, share, rates in labels.values_list(
+        "target_id", "source", "n", "disagreement", "rates"
     ):
         at = int(np.searchsorted(ids, target))
         if source == Label.Source.CROWD:
@@ -92,8 +97,12 @@ def votes_of(ids: Ids) -> tuple[Ids, Floats]:
             asked.add(at)
         elif source == Label.Source.DOCUMENT and at not in asked:
             n[at], disagreement[at] = max(size, 1), share
+        elif source == Label.Source.IMPORT and rates:
+            elsewhere[at] += max(size, 1)
+            apart[at] = max(apart[at], share)
         elif source in (Label.Source.EXPERT, Label.Source.IMPORT):
             known.add(at)
+    n, disagreement = n + elsewhere, np.maximum(disagreement, apart)
     n[list(known)] = 0
     return n, disagreement
 

@@ -28,10 +28,7 @@ from kbpo.tracks.registry import kind_of
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
-    "import": (
-        "This was judged elsewhere and brought here. Experts are asked about what the crowd judged"
-        " here, not about that."
-    ),
+    "import": adjudicate.BROUGHT,
     "expert": "An expert judged this already.",
 }
 """Why a judgment is not put before an expert, by the source of its label."""

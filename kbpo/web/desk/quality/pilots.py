@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import path
 
 from annotation.quality.fewer import OfSoMany
@@ -33,7 +33,7 @@ from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
+from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of
 
@@ -46,7 +46,7 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     """A pilot's report, or that of the whole track. Numbers in a GET show a price; a POST with it
     launches.
     """
-    track = get_object_or_404(Track, slug=slug)
+    track = track_of_relations(slug)
     refusal = ""
     if request.method == "POST":
         refusal = _launch(request, track)
