@@ -279,3 +279,21 @@ def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, setti
     said = tab.inner_text("output").replace("\u00a0", " ")
     assert said == "±2.5 % takes at most 512 more judgments and $76.80, about 5 h."
     assert tab.inner_text("[data-slider-order]") == "Order up to 512 judgments, at most $76.80"
+
+
+def test_on_a_phone_the_explorer_begins_above_its_list_which_shows_what_is_chosen(tab, site):
+    rows = "".join(
+        f"<li{' class=chosen' if at == 30 else ''}><p>Claim {at}</p></li>" for at in range(60)
+    )
+    Handler.pages["/explorer"] = (
+        "<!doctype html><html><body><div style='height: 1200px'>The claim</div>"
+        "<div class='x-list'><ol style='height: 300px; overflow-y: auto; margin: 0'>"
+        f"{rows}</ol></div><script type='module' src='/static/js/explore.js'></script></body></html>"
+    )
+    tab.goto(f"{site}/explorer")
+    tab.wait_for_function("document.querySelector('ol').scrollTop > 0")
+    assert tab.evaluate("scrollY") == 0
+    inside = "one => { const list = one.parentElement.getBoundingClientRect(), at = one.getBoundingClientRect();"
+    assert tab.eval_on_selector(
+        ".chosen", f"{inside} return at.top >= list.top && at.bottom <= list.bottom; }}"
+    )
