@@ -385,7 +385,7 @@ def again(crowd: Crowd, seed: int) -> None:
         cursor.execute(
             "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n"
             " (id, u) WHERE t.id = n.id",
-            [crowd.world.target, random.random(N).tolist()],
+            [crowd.world.target, random.random(len(crowd.world.target)).tolist()],
         )
 
 

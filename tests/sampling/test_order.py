@@ -168,6 +168,7 @@ def test_what_more_would_take_is_reckoned_anew_when_judgments_came(toy: Toy) -> 
     refresh(row)
     assert Further.objects.get(submission=row).status == "made"
     long_ago = timezone.now() - timedelta(hours=1)
+    Submission.objects.filter(pk=row.pk).update(scored_at=long_ago - timedelta(minutes=1))
     Further.objects.filter(submission=row).update(made_at=long_ago, status_since=long_ago)
     world.judge(world.upload("Neural", range(0, N, 2)))
     refresh(row)
