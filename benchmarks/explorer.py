@@ -286,6 +286,8 @@ def main() -> None:
             f"{args.predictions:,} predictions, {args.documents:,} documents, built in"
             f" {time.perf_counter() - start:.0f} s; load {os.getloadavg()[0]:.1f}"
         )
+        import kbpo.wsgi  # noqa: F401  # what it loads is kept from the collector, as in the service
+
         measure(row, args.repeats)
     finally:
         teardown_databases(databases, verbosity=0)

@@ -57,12 +57,14 @@ def fetch_arrays(
 
 
 @contextmanager
-def by_index() -> Iterator[None]:
+def by_index(*, of_words: bool = False) -> Iterator[None]:
     """Queries inside read indexes, however frequent what they look for is: the planner takes a few
     hundred texts with a word for soon found by looking through all, and reckons each text's words.
+    `of_words`: an index of other columns, read in order, is looking through all as well.
     """
-    setting = "SELECT set_config('enable_seqscan', %s, true)"
+    names = ["enable_seqscan", *(["enable_indexscan"] if of_words else [])]
+    settings = f"SELECT {', '.join(['set_config(%s, %s, true)'] * len(names))}"
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(setting, ["off"])
+        cursor.execute(settings, [word for name in names for word in (name, "off")])
         yield
-        cursor.execute(setting, ["on"])
+        cursor.execute(settings, [word for name in names for word in (name, "on")])

@@ -134,9 +134,10 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
     """The predictions of a submission in documents with these words (in so many of them at most),
     and whether there are no more such documents.
     """
-    with by_index():
+    with by_index(of_words=True):
         found = Document.objects.filter(corpus=corpus).with_words(words)
         documents = list(found.values_list("pk", flat=True)[: most + 1])
+    with by_index():
         return _inside(submission, documents[:most]), len(documents) <= most
 
 
@@ -155,8 +156,9 @@ def about(
     """
     documents = Document.objects.filter(corpus=corpus)
     documents = documents.filter(key=key) if key else documents.with_all_of(name)
-    with by_index():
+    with by_index(of_words=not key):
         texts = list(documents.values_list("pk", "text")[: most + 1])
+    with by_index():
         predicted = fetch(
             f"SELECT p.id, i.document_id, {', '.join(ENDS)} FROM instances_instance i"
             " JOIN submissions_prediction p ON p.instance_id = i.id AND p.submission_id = %s"
