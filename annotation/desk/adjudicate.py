@@ -79,8 +79,9 @@ class CannotAsk(ValueError):
 
 @transaction.atomic
 def dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
-    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment.
-    Raises CannotAsk.
+    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment of
+    a run. What teams dispute of each other's is not told: each has its own entry, and one answer
+    closes all (`answer`). Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
     if len(note) < LEAST_NOTE:
@@ -94,10 +95,7 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Expert
             f"Your team has {OPEN_A_TEAM} open disputes. Wait until some are looked at."
         )
     asked = asked_about(submission.track, target)
-    open_one = ExpertCheck.objects.filter(
-        track=submission.track, target=target, kind="dispute", status="open"
-    ).first()
-    if open_one is not None:
+    if _is_disputed(submission, target):
         raise CannotAsk("An expert is asked about this judgment already.")
     made = ExpertCheck.objects.create(
         track=submission.track,
@@ -124,9 +122,7 @@ def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
     if question is None:
         raise CannotAsk("Nobody was asked about all names of this document.")
     one_at_a_time("annotation.dispute", row.track_id)
-    if ExpertCheck.objects.filter(
-        track=row.track, target=question.target_id, kind="dispute", status="open"
-    ).exists():
+    if _is_disputed(row.submission, question.target_id):
         raise CannotAsk("An expert is asked about the names of this document already.")
     made = ExpertCheck.objects.create(
         track=row.track,
@@ -146,6 +142,13 @@ def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
         why=f"Disputed: {row.note}",
     )
     return made
+
+
+def _is_disputed(submission: Submission | None, target: int) -> bool:
+    """Whether a dispute of a run about a target is open."""
+    return ExpertCheck.objects.filter(
+        submission=submission, target=target, kind="dispute", status="open"
+    ).exists()
 
 
 def asked_about(track: Track, target: int) -> dict[str, Any]:
@@ -498,11 +501,18 @@ def drop(row: ExpertCheck, who: User, why: str) -> bool:
     return bool(done)
 
 
+def answered_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
+    """Return the disputes that an expert's answer closed beside an entry: of other teams."""
+    same = ExpertCheck.objects.filter(track=row.track, target=row.target_id, kind="dispute")
+    answered = same.filter(status="answered", expert=row.expert, raw=row.raw)
+    return answered.exclude(pk=row.pk).order_by("pk")
+
+
 def remark(row: ExpertCheck, who: User, text: str) -> None:
     """Nothing; what an expert writes after seeing the votes, for whoever may see the judgment."""
-    ExpertCheck.objects.filter(pk=row.pk, status="answered").update(
-        remark=text.replace("\x00", "").strip()[:MOST_NOTE]
-    )
+    said = text.replace("\x00", "").strip()[:MOST_NOTE]
+    ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=said)
+    answered_with(row).update(remark=said)
     log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
 
 

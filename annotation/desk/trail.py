@@ -9,7 +9,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.desk.adjudicate import NEAR, PICKED, question_of, rated, same_name
+from annotation.desk.adjudicate import (
+    NEAR,
+    PICKED,
+    answered_with,
+    question_of,
+    rated,
+    same_name,
+)
 from annotation.desk.reread import Line, compared
 from annotation.models import Response
 from annotation.quality.describe import title_of
@@ -51,6 +58,8 @@ class Trail:
     """
 
     row: ExpertCheck
+    disputes: list[ExpertCheck]
+    """Those of other teams that the same answer closed"""
     title: str
     parts: list[tuple[str, int, bool | None, bool]]
     """(part, votes for it, whether it counts as holding now, whether the expert says that it
@@ -106,6 +115,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
     ]
     return Trail(
         found,
+        list(answered_with(found).select_related("raised_by", "submission__team")),
         title_of(question),
         parts,
         voters,

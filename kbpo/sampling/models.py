@@ -621,8 +621,13 @@ class ExpertCheck(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["track", "target", "kind"],
-                condition=models.Q(status="open"),
+                condition=models.Q(status="open") & ~models.Q(kind="dispute"),
                 name="expert_check_open_once",
+            ),
+            models.UniqueConstraint(
+                fields=["track", "target", "submission"],
+                condition=models.Q(status="open", kind="dispute"),
+                name="expert_dispute_open_once",
             ),
             models.CheckConstraint(
                 condition=models.Q(answered_at__isnull=True) | models.Q(value__isnull=False),

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from annotation_world import PARTS, answer_all, at_once
+from annotation_world import PARTS, answer_all, at_once, make_submission
 from django.test import Client
 
 from annotation.desk import adjudicate
@@ -17,7 +17,7 @@ from annotation.labels import settle
 from annotation.models import Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -80,6 +80,44 @@ def test_two_who_doubt_a_judgment_at_the_same_moment_get_a_sentence(
     raised = at_once([lambda: adjudicate.dispute(judged, target, rosa, DOUBT)] * 2)
     assert [str(one) for one in raised] == ["An expert is asked about this judgment already."]
     assert ExpertCheck.objects.count() == 1
+
+
+def test_two_teams_dispute_a_judgment_without_knowing_and_an_expert_answers_once(
+    judged: Submission, rosa: User, root: User
+) -> None:
+    target, tim = target_of(judged), User.objects.create_user("tim", is_researcher=True)
+    other = make_submission(judged.track, [Target.objects.get(pk=target)], "Twin")
+    judged.team.members.add(rosa)
+    other.team.members.add(tim)
+    for user in (rosa, tim):
+        Webhook.objects.create(user=user, url=f"https://{user.username}.example/")
+    mine = adjudicate.dispute(judged, target, rosa, DOUBT)
+    theirs = adjudicate.dispute(other, target, tim, "He never set foot there.")
+    adjudicate.answer(mine, NO, root)
+    assert adjudicate.next_of(judged.track, root) is None
+    for run, row, note in ((judged, mine, DOUBT), (other, theirs, "He never set foot there.")):
+        [seen] = adjudicate.of_submission(run).values()
+        assert (seen.pk, seen.note, seen.status, seen.agrees) == (row.pk, note, "answered", False)
+    told = Delivery.objects.filter(event="dispute").values_list("body__submission__id", flat=True)
+    assert set(told) == {judged.pk, other.pk}
+    found = trail_of(judged.track, mine.pk)
+    assert found is not None and [one.pk for one in found.disputes] == [theirs.pk]
+    adjudicate.remark(found.row, root, "The text says who taught there.")
+    theirs.refresh_from_db()
+    assert theirs.remark == "The text says who taught there."
+
+
+def test_a_dispute_that_is_dropped_leaves_another_teams_open(
+    judged: Submission, rosa: User, root: User
+) -> None:
+    target = target_of(judged)
+    other = make_submission(judged.track, [Target.objects.get(pk=target)], "Twin")
+    mine, theirs = (adjudicate.dispute(run, target, rosa, DOUBT) for run in (judged, other))
+    assert adjudicate.drop(mine, root, "It says nothing of the text.")
+    assert adjudicate.next_of(judged.track, root) == theirs
+    adjudicate.answer(theirs, NO, root)
+    mine.refresh_from_db()
+    assert (mine.status, mine.answered_at) == ("dropped", None)
 
 
 def test_an_experts_answer_to_a_dispute_writes_no_label(
