@@ -22,6 +22,10 @@ class CannotAsk(Exception):
     """No request was made; the text is a sentence for whoever asked."""
 
 
+class JoinsTeam(Exception):
+    """Nobody was accepted: the team that was asked for has members; a sentence for admins."""
+
+
 @transaction.atomic
 def ask(*, name: str, email: str, affiliation: str, team: str, system: str) -> AccountRequest:
     """Return the request, which waits for an admin; the one that waits already, if there is one.
@@ -37,14 +41,21 @@ def ask(*, name: str, email: str, affiliation: str, team: str, system: str) -> A
 
 
 @transaction.atomic
-def accept(request: AccountRequest, who: User) -> Invitation | None:
-    """Return the link that makes the account, also sent by mail; None if it was decided before."""
+def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invitation | None:
+    """Return the link that makes the account, also sent by mail; None if it was decided before.
+
+    `joins`: yes, into a team that is there already, whose runs and money they will see. Raises
+    JoinsTeam where that was not said.
+    """
     request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     if request.decided_at is not None:
         return None
+    team = team_named(request.team)
+    if team.members.exists() and not joins:
+        raise JoinsTeam(f"There is a team {team.name} already. Read again whom you let into it.")
     invitation = Invitation.objects.create(
         role="researcher",
-        team=_team(request.team),
+        team=team,
         made_by=who,
         expires_at=clock.now() + timedelta(days=DAYS),
     )
@@ -88,13 +99,13 @@ def _decide(
     note(verb, f"request:{request.pk}", who=who, why=why, after=request.team)
 
 
-def _team(name: str) -> Team:
-    """The team of this name, made if it is new."""
+def team_named(name: str) -> Team:
+    """The team of this name, made if it is new: in capitals or not, it is the same."""
     name = " ".join(name.split())[:80]
-    slug = slugify(name)[:80] or "team"
     team = Team.objects.filter(name__iexact=name).first()
     if team is not None:
         return team
+    slug = slugify(name)[:80] or "team"
     free, number = slug, 1
     while Team.objects.filter(slug=free).exists():
         number += 1

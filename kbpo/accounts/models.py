@@ -59,9 +59,12 @@ class User(AbstractUser):
         """
         return frozenset(self.teams.values_list("pk", flat=True))
 
-    def team(self) -> Team | None:
-        """The team that this person submits for (the first one joined)."""
-        return self.teams.order_by("pk").first()
+    def team(self, slug: str = "") -> Team | None:
+        """The team of that name in addresses, of those that this person submits for; without one,
+        that which was made first. None if there is no such team.
+        """
+        teams = self.teams.order_by("pk")
+        return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 
 class Team(models.Model):

@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db import models, transaction
 from django.db.models.deletion import ProtectedError
-from django.utils.text import slugify
 
 from formats.annotations import MentionRecord, read_mentions
 from formats.corpus import DocumentRecord, read_corpus
@@ -23,6 +22,7 @@ from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.copy import copy
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.corpus.slugs import slug_of
 
 DOCUMENT_COLUMNS = (
     "corpus_id",
@@ -68,8 +68,9 @@ def load_corpus(
     name: str, path: Path, schema: Schema, *, mentions: Path | None = None, replace: bool = False
 ) -> Corpus:
     """The corpus, loaded whole. Raises CannotLoad, and then nothing has changed."""
-    name, slug = name.strip(), slugify(name)[:120].strip("-")
-    if not name or not slug:
+    name = name.strip()
+    slug = slug_of(name, Corpus.objects.exclude(name=name), "corpus")
+    if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
     _make_room(name, slug, replace)
     corpus = Corpus.objects.create(

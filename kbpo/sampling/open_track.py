@@ -10,13 +10,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils.text import slugify
 
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
+from kbpo.corpus.slugs import slug_of
 from kbpo.instances.record import make_public
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.models import TrackKey
@@ -65,7 +65,8 @@ def create_track(
     `fields` are those of Track. Raises ValidationError with the fields that are wrong, and then
     nothing is made.
     """
-    track = Track(corpus=corpus, name=name.strip(), slug=slugify(name)[:120].strip("-"), **fields)
+    slug = slug_of(name, Track.objects.all(), "track")
+    track = Track(corpus=corpus, name=name.strip(), slug=slug, **fields)
     _check(track)
     track.save()
     TrackKey.objects.create(track=track)

@@ -232,6 +232,11 @@ class Submission(Moving):
         )
 
     @property
+    def was_public(self) -> bool:
+        """Whether everybody has seen its scores: it stands on a board, or has stood there."""
+        return (self.has_score or self.scored_at is not None) and not self.is_private
+
+    @property
     def is_on_board(self) -> bool:
         """Whether it stands on the board, for everybody to see."""
         return self.has_score and not self.is_private

@@ -65,7 +65,7 @@ def receive(
     file comes first and the row second, so that no row is ever without its file; a file whose row
     was never made is swept a day later.
     """
-    if (earlier := _earlier(user, idempotency_key, track)) is not None:
+    if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
         return _unchanged(earlier, _digest(file))
     if track.status != track.Status.OPEN:
         raise CannotReceive(
@@ -93,7 +93,7 @@ def receive(
         )
     except IntegrityError:  # the same key at the same moment: the other request was first
         forget(kept)
-        if (earlier := _earlier(user, idempotency_key, track)) is not None:
+        if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
             return _unchanged(earlier, kept.digest)
         raise
     except BaseException:
@@ -193,7 +193,7 @@ def _unchanged(earlier: Submission, digest: str) -> Submission:
     return earlier
 
 
-def _earlier(user: User, key: str | None, track: Track) -> Submission | None:
+def _earlier(user: User, key: str | None, track: Track, team: Team) -> Submission | None:
     if key is None:
         return None
     if len(key) > 80:
@@ -206,6 +206,11 @@ def _earlier(user: User, key: str | None, track: Track) -> Submission | None:
     if row is not None and row.track_id != track.pk:
         raise CannotReceive(
             f"This Idempotency-Key was used for a submission to {row.track.name}. Use a new one.",
+            "key_reused",
+        )
+    if row is not None and row.team_id != team.pk:
+        raise CannotReceive(
+            f"This Idempotency-Key was used for a submission of {row.team.name}. Use a new one.",
             "key_reused",
         )
     return row

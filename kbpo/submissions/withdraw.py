@@ -42,15 +42,17 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
     CannotChange.
     """
     row = _locked(submission)
-    before = row.is_private, row.is_anonymous
+    before, was_public = (row.is_private, row.is_anonymous), row.was_public
     for field, value in said.items():
         setattr(row, field, value.replace("\x00", "").strip() if isinstance(value, str) else value)
     row.name, row.description = row.name[:80], row.description[:2000]
     if not row.name or "\x00" in str(said.get("name", "")):
         raise CannotChange("Give the submission a name.")
-    if row.is_private and not before[0] and row.has_score:
+    if row.is_private and was_public:
         raise CannotChange(
             "It stands on the board, where everybody has seen it. Withdraw it to take it away."
+            if row.has_score
+            else "Everybody has seen it on the board, so that its line in the history stays."
         )
     for url in (row.paper_url, row.code_url):
         _check_link(url)

@@ -75,6 +75,18 @@ def test_a_token_that_ended_says_when(change: dict[str, int], toy: Toy) -> None:
     assert answer.status_code == 401 and "Make a new one" in answer.json()["detail"]
 
 
+def test_an_upload_names_the_team_that_it_is_for(call: Call, toy: Toy) -> None:
+    toy.teams["Neural"].members.add(toy.users["Rosa"])
+    sent = {"Idempotency-Key": "one"}
+    made = call("Rosa", "post", "submissions/", form(toy) | {"team": "neural"}, **sent)
+    assert made.status_code == 201
+    assert Submission.objects.get(pk=made.json()["id"]).team == toy.teams["Neural"]
+    other = call("Rosa", "post", "submissions/", form(toy), **sent)
+    assert other.status_code == 409 and "of Neural" in other.json()["detail"]
+    stranger = call("Tim", "post", "submissions/", form(toy) | {"team": "patterns"})
+    assert stranger.status_code == 403 and stranger.json()["error"] == "no_team"
+
+
 def test_a_closed_account_is_told_so(call: Call, toy: Toy) -> None:
     toy.users["Rosa"].is_active = False
     toy.users["Rosa"].save()

@@ -161,6 +161,14 @@ def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: 
     assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
 
 
+def test_a_link_is_for_the_team_that_was_named_in_any_alphabet(as_user: As, toy: Toy) -> None:
+    admin = as_user("Admin")
+    for name in ("NLP", "北京 NLP", "東京大学", "Институт", "C Team", "C++ Team"):
+        said = {"role": "researcher", "team": name, "uses": "1"}
+        assert admin.post(reverse("desk-people"), said).status_code == 302, name
+        assert Invitation.objects.order_by("-pk")[0].team == Team.objects.get(name=name)
+
+
 @pytest.mark.parametrize(
     "said",
     [

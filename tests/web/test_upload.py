@@ -238,6 +238,35 @@ def test_a_track_that_takes_nothing_is_not_offered(toy: Toy, as_user: As, draft:
     assert refused.status_code == 409 and b"frozen" in refused.content
 
 
+def test_whoever_asks_for_a_track_that_takes_nothing_reads_so_and_sees_no_way_in(
+    toy: Toy, as_user: As
+) -> None:
+    Track.objects.create(name="Other", slug="other", corpus=toy.track.corpus, status="open")
+    Track.objects.filter(slug="toy").update(status="frozen")
+    rosa = as_user("Rosa")
+    page = rosa.get(reverse("submit") + "?track=toy").content.decode()
+    assert "is frozen and takes no submissions now" in page
+    for name in ("track", "board"):
+        page = rosa.get(reverse(name, args=["toy"])).content.decode()
+        assert "?track=toy" not in page
+        assert "?track=other" in rosa.get(reverse(name, args=["other"])).content.decode()
+
+
+def test_whoever_is_in_two_teams_says_for_which_a_file_is(toy: Toy, as_user: As) -> None:
+    other, rosa = toy.teams["Neural"], as_user("Rosa")
+    assert 'name="team"' not in rosa.get(reverse("submit") + "?track=toy").content.decode()
+    other.members.add(toy.users["Rosa"])
+    link = f"{reverse('submit')}?team={other.slug}"
+    assert link in rosa.get(f"{reverse('runs')}?team={other.slug}").content.decode()
+    page = rosa.get(link).content.decode()
+    assert f'<option value="{other.slug}" selected>' in page
+    file = SimpleUploadedFile("mine.jsonl", lines_of(toy, GOOD))
+    said = {"track": "toy", "file": file, "key": "k", "team": other.slug}
+    rosa.post(reverse("submit"), said)
+    assert Submission.objects.get().team == other
+    assert rosa.post(reverse("submit"), said | {"team": "no-such"}).status_code == 404
+
+
 def test_the_example_file_is_one_that_the_track_accepts(as_user: As, draft: Draft) -> None:
     body = as_user("").get(reverse("upload-example", args=["toy"])).content
     row = draft(body=body)

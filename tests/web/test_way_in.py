@@ -72,6 +72,33 @@ def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
     assert Audit.objects.filter(what="accept request").count() == 1
 
 
+def test_nobody_gets_into_a_team_that_is_there_by_typing_its_name(
+    client: Client, as_user: As, toy: Toy
+) -> None:
+    client.post(reverse("ask"), NEW | {"team": "patterns"})
+    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    desk = as_user("Admin")
+    page = desk.get(reverse("desk-people")).content.decode()
+    assert "here already, with 1 member." in page and "Let into Patterns" in page
+    told = desk.post(address, {"verdict": "accept"}, follow=True).content.decode()
+    assert "There is a team Patterns already" in told and not Invitation.objects.exists()
+    desk.post(address, {"verdict": "join"})
+    assert Invitation.objects.get().team == toy.teams["Patterns"]
+
+
+def test_names_of_any_alphabet_are_names(client: Client, as_user: As, toy: Toy) -> None:
+    for number, name in enumerate(("東京大学", "Институт")):
+        client.post(reverse("ask"), NEW | {"team": name, "email": f"n{number}@example.org"})
+        asked = AccountRequest.objects.get(team=name)
+        as_user("Admin").post(
+            reverse("desk-answer-request", args=[asked.pk]), {"verdict": "accept"}
+        )
+    assert {one.slug for one in Team.objects.filter(name__in=("東京大学", "Институт"))} == {
+        "team",
+        "team-2",
+    }
+
+
 def test_two_admins_make_one_link(client: Client, as_user: As, toy: Toy) -> None:
     client.post(reverse("ask"), NEW)
     address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])

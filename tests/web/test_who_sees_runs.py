@@ -18,7 +18,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate, state_of
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
-from kbpo.submissions.receive import CannotChange
+from kbpo.submissions.receive import CannotChange, describe
 from kbpo.web.research import submissions
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
@@ -209,6 +209,22 @@ def test_a_team_publishes_once_and_links_only_pages(
     assert bad_link.status_code in (400, 409)
     hide = rosa.patch(patch, {"anonymous": True}, "application/json", **by_program)  # type: ignore[arg-type]
     assert hide.status_code == 200 and hide.json()["anonymous"] is True
+
+
+def test_what_stood_on_the_board_stays_in_the_history(
+    toy: Toy, as_user: As, secret: Submission
+) -> None:
+    Submission.objects.filter(pk=secret.pk).update(scored_at=clock.now())
+    rosa, address = as_user("Rosa"), reverse("submission-edit", args=[secret.pk])
+    rosa.post(reverse("submission-withdraw", args=[secret.pk]), {"sure": "on"})
+    secret.refresh_from_db()
+    assert secret.status == "withdrawn"
+    assert 'name="is_private"' not in rosa.get(address).content.decode()
+    with pytest.raises(CannotChange, match="stays"):
+        describe(secret, is_private=True)
+    rosa.post(address, {"name": "open", "description": "", "is_private": "on"})
+    told = Client().get(reverse("evaluations", args=["toy"])).content.decode()
+    assert "Zanzibar open" in told or ("Zanzibar" in told and "open" in told)
 
 
 def test_a_refused_role_leaves_the_run_as_it_was(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
-from django.utils.text import slugify
 
 from formats.inputs import read_inputs
 from formats.limits import Limits
@@ -13,12 +12,13 @@ from formats.messages import Report
 from formats.opening import open_text
 from kbpo.corpus.load import CannotLoad, refuse_errors
 from kbpo.corpus.models import Corpus
+from kbpo.corpus.slugs import slug_of
 from kbpo.tracks.generation.models import Input
 
 
 def load_inputs(name: str, path: Path) -> Corpus:
     """The new corpus. Raises CannotLoad with the lines that are wrong; then nothing is stored."""
-    slug = slugify(name)
+    slug = slug_of(name, Corpus.objects.all(), "corpus")
     if not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
     report, limits = Report(), Limits()

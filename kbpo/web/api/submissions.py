@@ -57,6 +57,9 @@ class UploadForm(serializers.Serializer[Any]):
         required=False, allow_blank=True, default="", max_length=2000
     )
     file = serializers.FileField(allow_empty_file=True)
+    team = serializers.SlugField(
+        required=False, max_length=80, help_text="Which of your teams; without it, the first one"
+    )
     again = serializers.BooleanField(
         required=False, default=False, help_text="Yes, the same file once more"
     )
@@ -275,6 +278,8 @@ class SubmissionList(APIView):
         form = UploadForm(data=request.data)
         form.is_valid(raise_exception=True)
         said = form.validated_data
+        if "team" in said and (team := user.team(said["team"])) is None:
+            raise Refused("You belong to no such team.", "no_team", 403)
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)

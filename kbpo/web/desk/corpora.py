@@ -11,7 +11,6 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from kbpo.accounts.audit import note
@@ -48,7 +47,7 @@ class UploadForm(forms.Form):
 
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
-        if not slugify(name):
+        if not any(letter.isalnum() for letter in name):
             raise ValidationError("A name needs letters or digits.")
         if Corpus.objects.filter(name__iexact=name).exists():
             raise ValidationError(f"There is a corpus {name} already.")

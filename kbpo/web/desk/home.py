@@ -9,12 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Sum
-from django.db.models.functions import TruncDate
+from django.db.models import Count, Sum
+from django.db.models.functions import Lower, TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from annotation.budget import accrue, check_books
@@ -29,6 +28,7 @@ from annotation.quality import agreement, describe
 from annotation.quality.warn import warned_since
 from annotation.workers.models import Appeal, Application
 from kbpo import clock
+from kbpo.accounts.ask import team_named
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget, Ledger
@@ -402,10 +402,18 @@ def people(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "said": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
-        "requests": AccountRequest.objects.filter(decided_at=None).order_by("pk"),
+        "requests": _requests(),
         "reset_link": request.session.pop("reset_link", None),
     }
     return render(request, "desk/people.html", context, status=422 if refusal else 200)
+
+
+def _requests() -> list[dict[str, Any]]:
+    """Who asks for an account, with the team of that name if there is one already."""
+    rows = list(AccountRequest.objects.filter(decided_at=None).order_by("pk"))
+    teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
+    there = {team.lower: team for team in teams if team.n} if rows else {}
+    return [{"row": row, "team": there.get(row.team.lower())} for row in rows]
 
 
 def _invite(request: HttpRequest) -> str:
@@ -419,13 +427,12 @@ def _invite(request: HttpRequest) -> str:
     team = None
     if role == "researcher":
         name = " ".join(request.POST.get("team", "").replace("\x00", "").split())
-        slug = slugify(name)[:80]
-        if not slug or len(name) > 80:
-            return "A researcher submits for a team: give its name, of 1 to 80 characters."
-        team = (
-            Team.objects.filter(name__iexact=name).first() or Team.objects.filter(slug=slug).first()
-        )
-        team = team or Team.objects.create(name=name, slug=slug)
+        if not any(letter.isalnum() for letter in name) or len(name) > 80:
+            return (
+                "A researcher submits for a team: give its name, of 1 to 80 characters, with letters"
+                " or digits."
+            )
+        team = team_named(name)
     invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
     messages.success(request, "The link is made; it stands first below.")
     return ""

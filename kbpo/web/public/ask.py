@@ -11,7 +11,6 @@ from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse_lazy
-from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.ask import CannotAsk, ask
@@ -47,7 +46,7 @@ class AskForm(forms.Form):
 
     def clean_team(self) -> str:
         team = " ".join(str(self.cleaned_data["team"]).split())
-        if not slugify(team):
+        if not any(letter.isalnum() for letter in team):
             raise forms.ValidationError("A team’s name needs letters or digits.")
         return team
 

@@ -192,6 +192,8 @@ def compared(
     return {
         "evaluation": evaluation,
         "rows": rows,
+        "sides": _sides(a, b, up=better[kind.mean]),
+        "sides_by_relation": _sides(a, b, up=kind.higher_is_better(kind.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "sentence": sentence(kind, found, better, a.full_name, b.full_name),
         "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
@@ -203,6 +205,11 @@ def compared(
         "criterion_words": kind.criterion_label(a.track.criterion).lower(),
         "examples": examples(request, a, b),
     }
+
+
+def _sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
+    """Who is better on the left and on the right of a plot of a minus b."""
+    return (b.full_name, a.full_name) if up else (a.full_name, b.full_name)
 
 
 def sentence(
@@ -301,12 +308,7 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
     groups = []
     for tone, mine, other in (("a", a, b), ("b", b, a)):
         if may_see(request.user, mine):
-            theirs = set(
-                Prediction.objects.filter(submission=other).values_list("instance_id", flat=True)
-            )
-            ids, right = _judged(
-                request, mine, lambda instance, theirs=theirs: instance not in theirs
-            )
+            ids, right = _judged(request, mine, other, both=False)
             some = describe(
                 mine,
                 [*ids[right == 1][:2], *ids[right == 0][:1]],
@@ -316,8 +318,7 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
                 {"title": f"Only {mine.full_name}", "tone": tone, "rows": some, "submission": mine}
             )
     if may_see(request.user, a) and may_see(request.user, b):
-        theirs = set(Prediction.objects.filter(submission=b).values_list("instance_id", flat=True))
-        ids, right = _judged(request, a, lambda instance: instance in theirs)
+        ids, right = _judged(request, a, b, both=True)
         some = describe(a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a))
         groups.append(
             {"title": "Both say it, and it is wrong", "tone": "", "rows": some, "submission": a}
@@ -325,14 +326,18 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
     return groups
 
 
-def _judged(request: HttpRequest, row: Submission, wanted: Any) -> tuple[Any, Any]:
-    """Ids of a submission's judged predictions whose instance is wanted, and whether each is
-    right.
+def _judged(
+    request: HttpRequest, row: Submission, other: Submission, *, both: bool
+) -> tuple[Any, Any]:
+    """Ids of a submission's judged predictions that another one predicts too (or does not), and
+    whether each is right.
     """
     said = verdicts(row, public=only_public(request.user, row))
     ids, right = said.prediction, said.value
     of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
-    kept = np.array([wanted(of[pk]) for pk in ids], dtype=np.bool_)
+    shared = Prediction.objects.filter(submission=other, instance__in=list(of.values()))
+    theirs = set(shared.values_list("instance_id", flat=True))
+    kept = np.array([(of[pk] in theirs) == both for pk in ids], dtype=np.bool_)
     return np.array(ids, dtype=np.int64)[kept], right[kept]
 
 

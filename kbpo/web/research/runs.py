@@ -38,7 +38,7 @@ from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import news_of, since_of
 from kbpo.web.research.quote import quote
 from kbpo.web.research.teams import money_of
-from kbpo.web.research.upload import drafts, for_researchers
+from kbpo.web.research.upload import drafts, for_researchers, team_of
 
 PAGE = 50
 UNDER_WAY = ("confirmed", "judging")
@@ -119,20 +119,6 @@ def show(request: HttpRequest) -> HttpResponse:
         "tokens": user.tokens.filter(revoked_at=None).count(),
     }
     return render(request, "runs.html", context)
-
-
-def team_of(request: HttpRequest) -> Team | None:
-    """The team that the address names, of those that the visitor belongs to; the first one if it
-    names none. Raises Http404 for a team of others.
-    """
-    user = cast(User, request.user)
-    slug = request.GET.get("team", "")
-    if not slug:
-        return user.team()
-    team = user.teams.filter(slug=slug[:80].replace("\x00", "")).first()
-    if team is None:
-        raise Http404("There is no such team, or it is not yours to see.")
-    return team
 
 
 def _url(team: Team, **changes: str) -> str:

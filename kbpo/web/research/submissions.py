@@ -378,7 +378,7 @@ class RunForm(forms.Form):
     def __init__(self, data: Any, *, submission: Submission, who: Any, name: str = "") -> None:
         said = {field: getattr(submission, field) for field in self.base_fields}
         super().__init__(data, initial=said | ({"name": name} if name else {}))
-        if submission.is_on_board:
+        if submission.was_public:
             del self.fields["is_private"]
         if not who.is_staff:
             del self.fields["role"]

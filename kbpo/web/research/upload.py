@@ -19,7 +19,14 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import (
+    FileResponse,
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
@@ -69,18 +76,32 @@ def for_researchers(
 def submit(request: HttpRequest) -> HttpResponse:
     """The first step: a track and a file. A POST keeps the file and goes on to its check."""
     user = cast(User, request.user)
-    team = user.team()
+    team = team_of(request)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     tracks = list(Track.objects.filter(status="open").select_related("corpus").order_by("-pk"))
     slug = request.POST.get("track") or request.GET.get("track")
     track = next((one for one in tracks if one.slug == slug), tracks[0] if tracks else None)
-    if request.method != "POST":
-        return _file_page(request, team, tracks, track)
     asked = Track.objects.exclude(status="draft").filter(slug=slug).first()
+    if request.method != "POST":
+        refusal = ""
+        if asked is not None and asked not in tracks:
+            refusal = f"{asked.name} is {asked.status} and takes no submissions now."
+        return _file_page(request, team, tracks, track, refusal=refusal)
     if asked is None:
         return _refuse(request, team, tracks, track, "Choose the track that the file is for.")
     return _receive(request, user, team, tracks, asked)
+
+
+def team_of(request: HttpRequest) -> Team | None:
+    """The team that the form or the address names, of those that the visitor belongs to; the first
+    one if none is named. Raises Http404 for a team of others.
+    """
+    slug = request.POST.get("team") or request.GET.get("team", "")
+    team = cast(User, request.user).team(slug)
+    if team is None and slug:
+        raise Http404("There is no such team, or it is not yours to see.")
+    return team
 
 
 def _receive(
@@ -162,6 +183,7 @@ def _file_page(
         "n_inputs": kind.n_inputs() if kind else 0,
         "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
+        "teams": list(cast(User, request.user).teams.order_by("pk")),
         "drafts": drafts(team),
         "key": secrets.token_hex(16),
         "limit_mb": settings.UPLOAD_LIMIT_MB,
@@ -323,9 +345,8 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("lines") == "mend":
         kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
         messages.info(request, f"{kept} Mend the file and upload it again.")
-        return HttpResponseRedirect(
-            f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
-        )
+        said = {"track": submission.track.slug, "team": submission.team.slug}
+        return HttpResponseRedirect(f"{reverse('submit')}?{urlencode(said)}")
     form = RunForm(
         request.POST or None, submission=submission, who=request.user, name=_named(submission)
     )

@@ -10,7 +10,7 @@ from django.urls import path, reverse
 from django.utils.http import urlsafe_base64_encode
 from django.views.decorators.http import require_POST
 
-from kbpo.accounts.ask import accept, decline
+from kbpo.accounts.ask import JoinsTeam, accept, decline
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import AccountRequest, User
@@ -24,10 +24,17 @@ def answer_request(request: HttpRequest, pk: int) -> HttpResponse:
     """Accepts or declines a request for an account; the link of an accepted one stands below."""
     asked = get_object_or_404(AccountRequest, pk=pk)
     admin = admin_of(request)
-    if request.POST.get("verdict") == "decline":
+    verdict = request.POST.get("verdict")
+    if verdict == "decline":
         decline(asked, admin, why_of(request, "No reason was given."))
         messages.success(request, f"{asked.name} is told that there is no account at the moment.")
-    elif accept(asked, admin) is None:
+        return redirect("desk-people")
+    try:
+        accepted = accept(asked, admin, joins=verdict == "join")
+    except JoinsTeam as refusal:
+        messages.error(request, str(refusal))
+        return redirect("desk-people")
+    if accepted is None:
         messages.info(request, "Somebody has decided this already.")
     else:
         sent = f"A mail went to {asked.email}." if goes_out() else "Hand it over: no mail is sent."

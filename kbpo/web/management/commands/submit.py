@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, plain, receive, set_role
 from kbpo.tracks.models import Track
@@ -39,11 +39,7 @@ class Command(BaseCommand):
         if track is None or user is None:
             missing = f"track {options['track']}" if track is None else f"user {options['user']}"
             raise CommandError(f"There is no {missing}.")
-        team = (
-            Team.objects.filter(slug=options["team"], members=user).first()
-            if options["team"]
-            else user.team()
-        )
+        team = user.team(options["team"] or "")
         if team is None:
             raise CommandError(f"{user} is in no such team.")
         path: Path = options["file"]

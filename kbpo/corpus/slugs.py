@@ -1,0 +1,23 @@
+"""Short names for addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.text import slugify
+
+
+def slug_of(name: str, rows: QuerySet[Any], otherwise: str) -> str:
+    """A name's letters from a to z and digits, of 120 characters at most; where it has others alone,
+    `otherwise`, with the first number that none of the rows has. Empty where it has none at all.
+    """
+    if slug := slugify(name)[:120].strip("-"):
+        return slug
+    if not any(letter.isalnum() for letter in name):
+        return ""
+    free, number = otherwise, 1
+    while rows.filter(slug=free).exists():
+        number += 1
+        free = f"{otherwise}-{number}"
+    return free
