@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -56,6 +57,21 @@ def test_a_site_that_does_not_answer_ends_at_the_third_time(
     for number in range(1, 7):
         assert alive.judge(alive.web(), lambda: ended.append(1)) == 1
         assert len(ended) == number // 3
+
+
+def test_a_worker_that_answers_nothing_ends_and_one_that_cannot_be_asked_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))  # a broker that takes connections and hangs
+    hung = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+    for broker, expected in {
+        "redis://127.0.0.1:1/0": alive.ILL,
+        hung: alive.ILL,
+        "memory://": alive.DEAD,
+    }.items():
+        monkeypatch.setattr("kbpo.settings.CELERY_BROKER_URL", broker)
+        assert alive.worker() == expected, broker
+    silent.close()
 
 
 def test_one_answer_begins_the_count_anew() -> None:
