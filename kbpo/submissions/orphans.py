@@ -28,8 +28,8 @@ UNTOUCHED = timedelta(days=1)
 KEPT_IN_TRASH = timedelta(days=30)
 AT_ONCE = 0.03
 """The largest share of all files that one call moves, and deletes (but one file at the least)"""
-SUSPICIOUS, AT_LEAST = 0.5, 10
-"""With more than this share of this many files unknown, the database is the wrong one."""
+SUSPICIOUS = 0.5
+"""With more than this share of several files unknown, the database is the wrong one."""
 
 
 def put_away() -> int:
@@ -54,7 +54,7 @@ def put_away() -> int:
     for path in uploads:
         if _name(path, root) not in known and _written_at(path) < written_before:
             orphans.append(path)
-    if len(uploads) >= AT_LEAST and len(orphans) > SUSPICIOUS * len(uploads):
+    if len(uploads) > 1 and len(orphans) > SUSPICIOUS * len(uploads):
         log.error(
             "%s of %s uploads belong to no submission: is this their database? None is moved.",
             len(orphans),

@@ -70,6 +70,16 @@ def test_the_database_of_another_service_costs_no_file(
     assert "18 of 19 uploads belong to no submission" in caplog.text
 
 
+@pytest.mark.parametrize("unknown", [2, 5, 8])
+def test_the_database_of_another_service_costs_a_small_one_no_file(
+    unknown: int, upload: Upload, uploads: Path
+) -> None:
+    lost = [orphan(uploads, f"theirs{n}") for n in range(unknown)]
+    upload(b"the only one of the other service")
+    assert orphans.put_away() == 0
+    assert all(path.exists() for path in lost)
+
+
 def test_few_move_at_once(eighteen: list[Path], uploads: Path) -> None:
     for n in range(16):
         orphan(uploads, f"lost{n}")
