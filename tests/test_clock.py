@@ -34,10 +34,10 @@ class Time:
         self.now = START
 
     def run(self, duration: timedelta) -> None:
-        """The service runs: it beats every five minutes."""
+        """The service runs: it beats every minute."""
         end = self.now + duration
         while self.now < end:
-            self.now = min(end, self.now + timedelta(minutes=5))
+            self.now = min(end, self.now + timedelta(minutes=1))
             served.beat()
 
     def jump(self, by: timedelta) -> None:
@@ -112,12 +112,16 @@ def test_a_service_that_was_off_gives_nothing_up_when_it_starts(
     assert Pause.objects.count() == 3 and status_of(received) == "received"
 
 
-def test_a_lease_goes_on_after_a_jump_ahead(leased: Assignment, time: Time) -> None:
-    time.jump(DAY)
+@pytest.mark.parametrize("jump", [timedelta(minutes=5), timedelta(minutes=10), DAY])
+def test_a_lease_goes_on_after_a_jump_ahead(
+    leased: Assignment, time: Time, jump: timedelta
+) -> None:
+    time.run(timedelta(minutes=5))
+    time.jump(jump)
     collect.tick()
     leased.refresh_from_db()
     assert leased.status == "leased"
-    assert leased.leased_until == START + timedelta(minutes=10) + DAY
+    assert leased.leased_until == START + timedelta(minutes=10) + jump
     time.run(timedelta(minutes=11))
     collect.tick()
     leased.refresh_from_db()

@@ -21,8 +21,10 @@ from kbpo.clock.models import Heartbeat, Pause
 log = logging.getLogger(__name__)
 
 EVERY = timedelta(seconds=20)
-LONGEST_ROUND = timedelta(minutes=10)
-"""Beats that lie further apart leave a pause between them"""
+LONGEST_ROUND = timedelta(minutes=2)
+"""Beats that lie further apart leave a pause between them. Far below the shortest lease: no smaller
+jump takes more than this of one. A round that takes longer, with every worker busy, costs nobody
+anything either: deadlines come later by it."""
 BACK = timedelta(seconds=30)
 """Clocks of machines differ by less; what goes back further was put back"""
 KEPT = timedelta(days=400)
