@@ -91,7 +91,7 @@ def receive(
         return _create(
             track, team, user, kept, title, plain(description), file_name, idempotency_key
         )
-    except IntegrityError:  # the same key at the same moment: the other request was first
+    except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
         forget(kept)
         if (earlier := _earlier(user, idempotency_key, track, team)) is not None:
             return _unchanged(earlier, kept.digest)
@@ -102,7 +102,11 @@ def receive(
 
 
 def _check_quota(team: Team, size: int) -> None:
-    """Nothing, if the team may upload this many bytes more today. Raises CannotReceive."""
+    """Nothing, if the team may upload this many bytes more today. Raises CannotReceive.
+
+    Asked before a file is stored, and under the team's lock once it is: uploads at one moment must
+    not all find the same room.
+    """
     submissions = Submission.objects.filter(team=team)
     if submissions.filter(status__in=DRAFTS).count() >= settings.TEAM_DRAFTS:
         raise CannotReceive(
@@ -147,6 +151,7 @@ def _create(
     key: str | None,
 ) -> Submission:
     Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)  # names one by one
+    _check_quota(team, kept.size)  # others may have come while the file was stored
     submission = Submission.objects.create(
         status="received",
         track=track,

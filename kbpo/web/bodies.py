@@ -14,16 +14,10 @@ from kbpo.web.errors import page
 MEGABYTE = 1 << 20
 BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
-UPLOADS = (
-    "submit",
-    "desk-annotations",
-    "desk-corpora",
-    "desk-forms",
-    "desk-scores",
-    "api-submissions",
-    "api-judges",
-)
-"""Names of the pages that take files"""
+UPLOADS = ("submit", "api-submissions", "api-judges")
+"""Names of the pages that take files of researchers"""
+OF_ADMINS = ("desk-annotations", "desk-corpora", "desk-forms", "desk-scores")
+"""Names of those that take files of admins alone"""
 
 
 class BodyLimitMiddleware:
@@ -54,14 +48,21 @@ def _most(request: HttpRequest) -> int:
     The API looks at the token before it reads anything, and at whose it is; a page cannot.
     """
     match = request.resolver_match
-    if match is None or match.url_name not in UPLOADS or request.method != "POST":
-        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    name = match.url_name if match is not None and request.method == "POST" else None
+    takes_it = (name in UPLOADS and _may_upload(request, name)) or (
+        name in OF_ADMINS and _is_admin(request)
+    )
+    if takes_it:
+        return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
+    return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+
+
+def _may_upload(request: HttpRequest, name: str) -> bool:
     user = request.user
-    uploads = isinstance(user, User) and (user.is_researcher or user.is_staff)
-    if not uploads and not (match.url_name.startswith("api-") and _has_token(request)):
-        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-    return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
+    is_researcher = isinstance(user, User) and user.is_researcher
+    has_token = name.startswith("api-") and bool(request.headers.get("Authorization"))
+    return is_researcher or has_token or _is_admin(request)
 
 
-def _has_token(request: HttpRequest) -> bool:
-    return bool(request.headers.get("Authorization"))
+def _is_admin(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_staff

@@ -15,7 +15,9 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
+from kbpo.submissions import receive
 from kbpo.submissions.models import Submission
+from kbpo.web.bodies import OF_ADMINS
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -65,6 +67,15 @@ def test_a_file_over_the_limit_is_not_read_from_a_researcher(as_user: As) -> Non
     assert post(as_user("Rosa"), "/submit/").status_code == 413
 
 
+@pytest.mark.parametrize("name", OF_ADMINS)
+def test_the_desk_takes_files_of_admins_alone(name: str, as_user: As, settings: Any) -> None:
+    settings.UPLOAD_LIMIT_MB = 1024
+    has_slug = name in ("desk-annotations", "desk-scores")
+    page = reverse(name, args=["toy"] if has_slug else [])
+    assert post(as_user("Rosa"), page).status_code == 413
+    assert post(as_user("Admin"), page).status_code != 413
+
+
 def upload(client: Client, content: bytes) -> Any:
     file = SimpleUploadedFile("run.kb.tsv", content)
     return client.post(reverse("submit"), {"track": "toy", "file": file})
@@ -81,6 +92,28 @@ def test_a_team_has_only_so_many_drafts(as_user: As, settings: Any) -> None:
     assert upload(as_user("Tim"), b"another team").status_code == 302
     Submission.objects.filter(team__slug="patterns").first().move("withdrawn")
     assert upload(rosa, b"third").status_code == 302
+
+
+def test_uploads_at_one_moment_do_not_share_the_last_place(
+    as_user: As, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another upload arrives while the file is stored; what is refused then leaves no file."""
+    settings.TEAM_DRAFTS = 1
+    rosa = as_user("Rosa")
+    keep = receive.keep
+
+    def is_slow(file: Any) -> Any:
+        kept = keep(file)
+        monkeypatch.setattr(receive, "keep", keep)
+        assert upload(rosa, b"the quicker one").status_code == 302
+        return kept
+
+    monkeypatch.setattr(receive, "keep", is_slow)
+    refused = upload(rosa, b"the slower one")
+    assert refused.status_code == 422
+    assert "1 uploads that wait to be confirmed" in refused.content.decode()
+    files = [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in files] == [b"the quicker one"]
 
 
 def test_a_team_uploads_only_so_much_a_day(as_user: As, settings: Any) -> None:
