@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from kbpo.evaluation.run import evaluate, finished
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
+from kbpo.money.spend import spend
 from kbpo.sampling import distribution, draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample
@@ -37,6 +39,8 @@ class Replay:
     documents: list[Document]
     target: list[int]
     instance: list[int]
+    costs: Decimal = Decimal(0)
+    """What an answer takes of what was set aside for whoever pays for it"""
 
     @classmethod
     def of(
@@ -164,10 +168,19 @@ class Replay:
     def stage(self, row: Submission) -> None:
         """One stage of everybody's judging: drawn, answered, estimated."""
         draw.tick()
+        if self.costs:
+            self._pay()
         self.answer()
         _analyse()
         evaluate(self.toy.track, finished(self.toy.track))
         row.refresh_from_db()
+
+    def _pay(self) -> None:
+        """Nothing; every answer that is waited for is paid, once."""
+        waiting = Sample.objects.filter(target__labels__isnull=True, pays=True)
+        for one in waiting.select_related("batch__submission"):
+            purpose = one.batch.submission.purpose
+            spend(self.toy.track, purpose, self.costs, key=f"answer:{one.target_id}")
 
     def answer(self, most: int | None = None) -> int:
         """How many of the targets that wait were answered, rightly, in the order of u."""

@@ -127,18 +127,40 @@ def test_a_small_allowance_is_said_and_nothing_is_reserved(toy: Toy) -> None:
     assert row.status == "scored" and row.orders == 0 and balance(purpose=row.purpose) == before
 
 
-def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy: Toy) -> None:
+def ordered_for(money: str, toy: Toy) -> tuple[Replay, Submission, Decimal]:
+    """A submission with an order that has so much money, and what is set aside for a question."""
     world, row = scored(toy)
     offer = Further.objects.get(submission=row)
-    offer.plan["options"]["0.030"] |= {
-        "at_most": "3.00"
-    }  # prices rise: others withdrew what they were paying for
+    option = offer.plan["options"]["0.030"]
+    option["at_most"] = money  # prices rise: others withdrew what they were paying for
     offer.save()
-    row = go_on(world, order(row, toy.users["Rosa"], half_width="0.030", number=1))
+    return (
+        world,
+        order(row, toy.users["Rosa"], half_width="0.030", number=1),
+        Decimal(option["each"]),
+    )
+
+
+def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy: Toy) -> None:
+    world, row, each = ordered_for("3.00", toy)
+    world.costs = each
+    row = go_on(world, row)
     assert row.stage_reason == "budget"
+    assert balance(purpose=row.purpose).open < each
     distribution.tick()
     assert "0.030" in narrower(row) and "0.030" in offer_of(row).plan["options"]
-    assert Sample.objects.filter(batch__submission=row, batch__settings__order=1).count() <= 20
+    asked = Sample.objects.filter(batch__submission=row, batch__settings__order=1)
+    assert asked.count() == int(Decimal("3.00") / each)
+
+
+def test_what_answers_cost_less_than_was_set_aside_for_them_asks_on(toy: Toy) -> None:
+    world, row, each = ordered_for("3.00", toy)
+    world.costs = each / 2
+    row = go_on(world, row)
+    assert row.stage_reason == "budget"
+    assert balance(purpose=row.purpose).open < 2 * each, "and what is left pays for no other"
+    asked = Sample.objects.filter(batch__submission=row, batch__settings__order=1)
+    assert asked.count() > 1.7 * int(Decimal("3.00") / each)
 
 
 @pytest.mark.soak

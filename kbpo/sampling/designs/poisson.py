@@ -106,10 +106,12 @@ class Poisson(Design):
         target = target_variance(submission, submission.plan["chosen"])
         if realised is not None and self.held_against(realised) <= CLOSE * target:
             return "target"
-        last = last_batch(submission)
-        if last is not None and last.settings.get("why") == "budget":
-            return "budget"
-        return "exhausted" if _stages(submission) >= STAGES else ""
+        last, is_last = last_batch(submission), _stages(submission) >= STAGES
+        if last is None or last.settings.get("why") != "budget":
+            return "exhausted" if is_last else ""
+        # Answers may have cost less than was set aside for them: what is left asks on.
+        goes_on = last.size and _questions_paid_for(submission) and not is_last
+        return "" if goes_on else "budget"
 
 
 def _goal(submission: Submission, state: State) -> float:
