@@ -57,6 +57,7 @@ from kbpo.tracks.kbp.judge import wording
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
+DROP = "drop from queue"
 LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
 OPEN_A_TEAM = 100
 MOST = 500  # judgments that are queued at once
@@ -373,23 +374,29 @@ def _close(
 ) -> None:
     row.agrees = agrees(question_of(row), values, marked=row.judgment == MARKED)
     queue.close(row, raw, dict(values), expert)
-    if row.kind == "dispute" and row.raised_by is not None and row.submission is not None:
-        _tell_disputant(row, row.raised_by, row.submission)
+    _tell_disputant(row)
 
 
-def _tell_disputant(row: ExpertCheck, who: User, submission: Submission) -> None:
-    """Nothing; whoever doubted a judgment is told what the expert made of it, unless they have left
-    the team that may see it.
+def _tell_disputant(row: ExpertCheck) -> None:
+    """Nothing; whoever doubted a judgment is told what became of it, unless they have left the team
+    that may see it.
     """
+    who, submission = row.raised_by, row.submission
+    if row.kind != "dispute" or who is None or submission is None:
+        return
     if not (who.is_staff or submission.team.members.filter(pk=who.pk).exists()):
         return
-    made = "agrees with it" if row.agrees else "says otherwise"
+    subject = f"An expert looked at a judgment of {submission.name}"
+    became = f"An expert {'agrees with it' if row.agrees else 'says otherwise'}."
+    if row.status == "dropped":
+        subject = f"A dispute about {submission.name} was put aside"
+        became = f"It was put aside, and no expert looks at it: {row.remark}"
     page = f"{settings.SITE_URL}/submissions/{submission.pk}/judged/"
     tell(
         [who],
         "dispute",
-        f"An expert looked at a judgment of {submission.name}",
-        f"You doubted a judgment of {submission.name}. An expert {made}.\n\n{page}",
+        subject,
+        f"You doubted a judgment of {submission.name}. {became}\n\n{page}",
         submission={"id": submission.pk, "name": submission.name, "track": row.track.slug},
         agrees=row.agrees,
     )
@@ -483,8 +490,8 @@ def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, An
 
 @transaction.atomic
 def drop(row: ExpertCheck, who: User, why: str) -> bool:
-    """Whether an open entry was taken off the queue. Random ones stay: dropping them would be a
-    choice. Raises CannotAsk, also without a reason.
+    """Whether an open entry was taken off the queue; whoever disputed a judgment is told why. Random
+    ones stay: dropping them would be a choice. Raises CannotAsk, also without a reason.
     """
     if row.kind in ("random", "check"):
         raise CannotAsk(
@@ -497,7 +504,10 @@ def drop(row: ExpertCheck, who: User, why: str) -> bool:
         status="dropped", remark=why[:MOST_NOTE]
     )
     if done:
-        log("drop from queue", f"target:{row.target_id}", who=who, why=why, track=row.track.slug)
+        about, what = f"target:{row.target_id}", f"{row.kind} {row.pk}"
+        log(DROP, about, who=who, why=why, before=what, track=row.track.slug)
+        row.refresh_from_db(fields=["status", "remark"])
+        _tell_disputant(row)
     return bool(done)
 
 

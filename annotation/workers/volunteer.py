@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Application, Intake
 from kbpo import clock
+from kbpo.accounts.audit import note
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Audit, User
+from kbpo.accounts.notices import tell
 
 MOST_WAITING = 500
 SIGN_UPS = Limit("volunteer", 10, 3600)
@@ -17,6 +21,8 @@ CLOSED = (
     "We take no volunteers at the moment. You can try judging without an account, and come back"
     " later."
 )
+ADMITTED = "You may judge: an admin has admitted you. Your own page has what is open."
+TURNED_AWAY = "We cannot take you as an annotator at the moment."
 FULL = "The queue is full. Come back in some days."
 TOO_MANY = "Many accounts were made from your network in the last hour. Try again later."
 
@@ -25,11 +31,16 @@ class CannotVolunteer(Exception):
     """Nobody was added to the queue; the text is a sentence for them."""
 
 
+def waiting() -> QuerySet[Application]:
+    """Return what waits for an admin: nobody's whose account is closed."""
+    return Application.objects.filter(admitted=None, user__is_active=True)
+
+
 def check(address: str) -> None:
     """Nothing, if somebody at this address may sign up now. Raises CannotVolunteer."""
     if takes_volunteers() == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
-    if Application.objects.filter(admitted=None).count() >= MOST_WAITING:
+    if waiting().count() >= MOST_WAITING:
         raise CannotVolunteer(FULL)
     if not SIGN_UPS.count(address):
         raise CannotVolunteer(TOO_MANY)
@@ -54,10 +65,10 @@ def apply(user: User, why: str = "") -> Application:
 
 
 @transaction.atomic
-def decide(pk: int, who: User, *, admit: bool) -> Application | None:
-    """The application, decided once; None if there is none that waits."""
-    applications = Application.objects.select_for_update(of=("self",)).select_related("user")
-    row = applications.filter(pk=pk, admitted=None).first()
+def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | None:
+    """The application, decided once; None if there is none that waits. Whoever asked is told."""
+    applications = waiting().select_for_update(of=("self",)).select_related("user")
+    row = applications.filter(pk=pk).first()
     if row is None:
         return None
     if admit:
@@ -65,7 +76,26 @@ def decide(pk: int, who: User, *, admit: bool) -> Application | None:
     else:
         row.admitted, row.answered_at, row.answered_by = False, clock.now(), who
         row.save(update_fields=["admitted", "answered_at", "answered_by"])
+    note(
+        "volunteer",
+        f"user:{row.user_id}",
+        who=who,
+        why=why,
+        after="admitted" if admit else "turned away",
+    )
+    page = f"{settings.SITE_URL.rstrip('/')}/annotate/" if admit else ""
+    said = [ADMITTED if admit else TURNED_AWAY, why, page]
+    subject = "You are admitted as an annotator" if admit else "Your request to judge"
+    tell([row.user], "decision", subject, "\n\n".join(line for line in said if line))
     return row
+
+
+def why_not(row: Application) -> str:
+    """Return why somebody was turned away, in an admin's words; empty if they were not."""
+    if row.admitted is not False:
+        return ""
+    log = Audit.objects.filter(what="volunteer", about=f"user:{row.user_id}").order_by("-pk")
+    return log.values_list("why", flat=True).first() or ""
 
 
 def _admit(row: Application, who: User | None) -> None:

@@ -28,6 +28,7 @@ TOLD = {
     "refused": ("refused", "cannot be used"),
     "failed": ("refused", "was given up"),
     "expired": ("expired", "was put away: nobody confirmed it"),
+    "withdrawn": ("refused", "was withdrawn by an admin"),
 }
 """Ends of a run of which its team is told"""
 DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
@@ -290,8 +291,12 @@ class Submission(Moving):
                 why=reason,
                 track=self.track.slug,
             )
-            if status in TOLD:
+            if status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
                 self._tell_team(*TOLD[status])
+
+    def _is_own_act(self, who: User | None) -> bool:
+        """Whether somebody of the team did it: they know."""
+        return who is not None and self.team.members.filter(pk=who.pk).exists()
 
     def _tell_team(self, event: str, became: str) -> None:
         """Nothing; the members of the team are told that the run has come to an end."""

@@ -20,15 +20,16 @@ class CannotChange(Exception):
 
 
 @transaction.atomic
-def withdraw(submission: Submission, who: User | None = None) -> Submission:
-    """The submission, withdrawn; one that has ended already stays as it is.
+def withdraw(submission: Submission, who: User | None = None, why: str = "") -> Submission:
+    """The submission, withdrawn; one that has ended already stays as it is. Its team is told, and
+    why, if it was somebody else.
 
     What people have judged is kept. The caller gives back what is reserved for it. Raises
     CannotChange while the file is being read.
     """
     row = _locked(submission)
     if row.status not in ENDED:
-        row.move("withdrawn", who=who, withdrawn_at=clock.now())
+        row.move("withdrawn", why, who=who, withdrawn_at=clock.now())
     return row
 
 

@@ -100,6 +100,12 @@ class Track(models.Model):
             self.take_defaults()
         super().save(*args, **kwargs)
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether it takes runs after the last day that was announced: closing it is an admin's act."""
+        is_over = self.closes_on is not None and self.closes_on < clock.now().date()
+        return self.status == self.Status.OPEN and is_over
+
     def take_defaults(self) -> None:
         """Fills in what a track of its kind guarantees, shows and asks, where nothing else is
         said. Raises KeyError for a kind that is not in the registry.

@@ -267,15 +267,20 @@ def test_what_no_people_judged_is_not_disputed(
 def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
     judged: Submission, rosa: User, root: User
 ) -> None:
+    Webhook.objects.create(user=rosa, url="https://rosa.example/")
+    judged.team.members.add(rosa)
     row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
     with pytest.raises(adjudicate.CannotAsk, match="say why"):
         adjudicate.drop(row, root, " ")
+    assert not Delivery.objects.exists()
     assert adjudicate.drop(row, root, "It was settled by mail.") and not adjudicate.drop(
         row, root, "Again."
     )
     row.refresh_from_db()
     assert (row.status, row.remark) == ("dropped", "It was settled by mail.")
     assert Audit.objects.get(what="drop from queue").why == "It was settled by mail."
+    told = Delivery.objects.get(event="dispute").body
+    assert "put aside" in told["subject"] and "It was settled by mail." in told["text"]
 
 
 def test_who_picks_a_name_in_other_capitals_says_the_same() -> None:

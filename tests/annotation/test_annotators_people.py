@@ -74,7 +74,7 @@ def test_nobody_volunteers_where_that_is_closed(client: Client) -> None:
 
 
 def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
-    published: Submission, admin: Client
+    published: Submission, admin: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
     Intake.objects.create(volunteers="queue")
     vera = Client()
@@ -84,9 +84,13 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     assert vera.get("/annotate/").status_code == 403
     row = Application.objects.get()
     assert "I read a lot." in text_of(admin.get(DESK))
-    admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "admit"})
+    with django_capture_on_commit_callbacks(execute=True):
+        admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "admit"})
     admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "decline"})
     user = User.objects.get(username="vera")
+    [letter] = mail.outbox
+    assert letter.to == ["vera@example.org"] and letter.subject.startswith("You are admitted")
+    assert "/annotate/" in letter.body
     assert (
         user.is_annotator
         and user.is_volunteer
@@ -111,14 +115,20 @@ def test_an_open_door_lets_in_at_once_and_not_a_crowd_of_robots(published: Submi
 def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
     Intake.objects.create(volunteers="queue")
     tim = Client()
-    tim.force_login(User.objects.create(username="tim", is_researcher=True))
+    tim.force_login(
+        User.objects.create(username="tim", email="tim@example.org", is_researcher=True)
+    )
+    Webhook.objects.create(user=User.objects.get(username="tim"), url="https://tim.example/")
     tim.post(VOLUNTEER, {})
     decide = f"{DESK}volunteers/{Application.objects.get().pk}/"
     assert "say why" in text_of(admin.post(decide, {"decision": "decline"}, follow=True))
     assert Application.objects.get().admitted is None
     admin.post(decide, {"decision": "decline", "why": "We have enough."})
     assert Audit.objects.get(what="volunteer").why == "We have enough."
-    assert "could not take you" in text_of(tim.get(VOLUNTEER))
+    page = text_of(tim.get(VOLUNTEER))
+    assert "could not take you this time. We have enough." in page
+    assert "You are in the queue" not in page
+    assert Delivery.objects.get(event="decision").body["text"].endswith("We have enough.")
     assert not User.objects.get(username="tim").is_annotator
 
 

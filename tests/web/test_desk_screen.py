@@ -114,6 +114,28 @@ def test_a_closed_track_that_judges_on_stands_among_what_is_to_be_decided(
     assert "is judged still" not in admin.get(reverse("desk")).content.decode()
 
 
+def test_a_track_that_outlives_its_announced_last_day_says_so(
+    toy: Toy, as_user: As, client: Client
+) -> None:
+    today, admin = clock.now().date(), as_user("Admin")
+    said, line = "The announced last day was", "<b>still takes them</b>"
+
+    def pages() -> list[str]:
+        names = [reverse("track", args=["toy"]), reverse("tracks")]
+        return [client.get(name).content.decode() for name in names]
+
+    Track.objects.filter(pk=toy.track.pk).update(closes_on=today)
+    assert said not in pages()[0] and line not in admin.get(reverse("desk")).content.decode()
+    Track.objects.filter(pk=toy.track.pk).update(closes_on=today - timedelta(days=1))
+    page, listing = pages()
+    assert said in page and ", until" not in page and "announced was" in listing
+    assert line in admin.get(reverse("desk")).content.decode()
+    toy.track.refresh_from_db()
+    close_track(toy.track, toy.users["Admin"], "The year is over.")
+    assert said not in pages()[0] and "announced was" not in pages()[1]
+    assert line not in admin.get(reverse("desk")).content.decode()
+
+
 def test_a_run_that_is_only_being_scored_keeps_what_was_asked_for_it(
     judged: Submission, as_user: As
 ) -> None:
@@ -161,6 +183,23 @@ def test_the_desk_says_when_clock_workers_disk_or_backup_need_somebody(
     ]
     page = as_user("Admin").get(reverse("desk")).content.decode()
     assert "Ticked 10" in page and "None answers" in page and "nothing failed" not in page
+
+
+def test_scored_work_of_days_without_a_backup_needs_somebody(
+    toy: Toy, draft: Any, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = str(tmp_path)
+    row, now = draft(), clock.now()
+
+    def sign() -> health.Sign:
+        return next(one for one in health.signs([]) if one.name == "Last backup")
+
+    row.move("scored", scored_at=now)
+    assert sign().well, "what was scored just now may be saved tonight"
+    Submission.objects.update(scored_at=now - timedelta(days=4))
+    assert not sign().well and "none was noted, and runs were scored days ago" in sign().says
+    (tmp_path / health.BACKUP_MARK).touch()
+    assert sign().well
 
 
 def test_money_is_drawn_by_day_with_its_cap() -> None:

@@ -8,7 +8,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -17,19 +17,23 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.desk import adjudicate
 from kbpo import clock
 from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation, Flip
+from kbpo.instances.models import Label
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
-from kbpo.web.research.news import AT_FIRST, since_of
+from kbpo.web.research.news import AT_FIRST, news_of, since_of
 from tests.conftest import Toy
 from tests.web.scored import score
+from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
+__all__ = ["judged"]
 
 
 def page_of(client: Client, **said: str) -> str:
@@ -89,6 +93,18 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     for nonsense in ("", "tomorrow", "2999-01-01T00:00:00+00:00", "2026-01-01T00:00:00"):
         rosa.post(reverse("runs-read"), {"until": nonsense})
     assert len(rosa.get(reverse("runs")).context["news"]) == 1
+
+
+def test_a_dispute_that_was_put_aside_is_news_once(judged: Submission, toy: Toy) -> None:
+    before, target = clock.now(), Label.objects.order_by("pk")[0].target_id
+    row = adjudicate.dispute(judged, target, toy.users["Rosa"], "She did not found it.")
+    adjudicate.drop(row, toy.users["Admin"], "It was settled by mail.")
+
+    def pieces(since: datetime) -> list[str]:
+        return [one.text for one in news_of(judged.team, since) if "put aside" in one.title]
+
+    assert pieces(before) == ["It was settled by mail."]
+    assert not pieces(clock.now()) and not news_of(toy.teams["Neural"], before)
 
 
 def test_nobody_is_told_what_was_before_there_was_an_account(toy: Toy) -> None:

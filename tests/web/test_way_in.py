@@ -136,6 +136,31 @@ def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) ->
     assert "The track is full." in mail.outbox[0].body and not Invitation.objects.exists()
 
 
+def test_an_admin_is_told_where_no_mail_goes_to_whoever_is_declined(
+    client: Client, as_user: As, toy: Toy, settings: Any
+) -> None:
+    settings.MAIL_URL = ""
+    client.post(reverse("ask"), NEW)
+    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    done = as_user("Admin").post(address, {"verdict": "decline", "why": "Full."}, follow=True)
+    page = done.content.decode()
+    assert "No mail is sent: write to nina@example.org" in page and "is told that" not in page
+
+
+def test_two_links_of_a_team_name_whom_they_are_for(client: Client, as_user: As, toy: Toy) -> None:
+    for name in ("Nina Harbor", "Otto Pier"):
+        client.post(
+            reverse("ask"), NEW | {"name": name, "email": f"{name[:4].lower()}@example.org"}
+        )
+    for row in AccountRequest.objects.all():
+        as_user("Admin").post(reverse("desk-answer-request", args=[row.pk]), {"verdict": "accept"})
+    page = as_user("Admin").get(reverse("desk-people")).content.decode()
+    for row in AccountRequest.objects.select_related("invitation"):
+        assert row.invitation is not None
+        line = page.split(row.invitation.code)[1].split("</li>")[0]
+        assert f"for {row.name} ({row.email})" in line
+
+
 def test_nobody_but_admins_answers(client: Client, as_user: As, toy: Toy) -> None:
     client.post(reverse("ask"), NEW)
     address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])

@@ -26,7 +26,9 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import notices, webhooks
 from kbpo.accounts.models import Delivery, User, Webhook
+from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
+from kbpo.web.research.news import news_of
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -97,6 +99,26 @@ def test_each_end_of_a_run_is_told_once_with_a_signature_that_holds(
 def test_other_ends_are_told_too(hook: Webhook, draft: Draft, status: str, event: str) -> None:
     draft().move(status, "So it is.")
     assert Delivery.objects.get().event == event
+
+
+def test_what_somebody_else_withdrew_is_told_with_the_reason(
+    hook: Webhook, toy: Toy, as_user: As, draft: Draft
+) -> None:
+    before = clock.now()
+    own = confirm(draft(name="own"), toy.users["Rosa"])
+    as_user("Rosa").post(reverse("submission-withdraw", args=[own.pk]))
+    assert not Delivery.objects.exists(), "who did it knows"
+    row, admin = confirm(draft(name="copied"), toy.users["Rosa"]), as_user("Admin")
+    label = "Why; Patterns reads it"
+    assert label in admin.get(reverse("submission-edit", args=[row.pk])).content.decode()
+    page = as_user("Rosa").get(reverse("submission-edit", args=[row.pk]))
+    assert label not in page.content.decode()
+    admin.post(reverse("submission-withdraw", args=[row.pk]), {"why": "It copies the answers."})
+    told = Delivery.objects.get().body
+    assert "copied on Toy track was withdrawn by an admin" in told["text"]
+    assert "It copies the answers." in told["text"] and told["submission"]["status"] == "withdrawn"
+    piece = next(one for one in news_of(row.team, before) if "copied" in one.title)
+    assert "was withdrawn" in piece.title and piece.text == "It copies the answers."
 
 
 def test_people_are_told_by_the_ways_that_they_chose(

@@ -14,6 +14,7 @@ from django.core.cache import cache
 from kbpo import clock
 from kbpo.celery import app
 from kbpo.clock.models import Heartbeat
+from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, duration_text
 from kbpo.web.desk.stages import Stage
 
@@ -27,6 +28,8 @@ STILL = timedelta(minutes=3)
 LEAST_FREE = 0.05
 """Share of the disk that should be free"""
 BACKUP_EVERY = timedelta(days=2)
+FIRST_BACKUP = timedelta(days=3)
+"""After the first score: what is there by then could not be had again"""
 BACKUP_MARK = "last-backup"
 """The file that a backup touches, where uploads are kept; its time is that of the last backup"""
 NOT_OURS = ("people", "an admin")
@@ -125,5 +128,7 @@ def _disk() -> Sign:
 def _backup() -> Sign:
     age = backup_age()
     if age is None:
-        return Sign("Last backup", "none was noted")
+        unsaved = Submission.objects.filter(scored_at__lt=clock.now() - FIRST_BACKUP).exists()
+        late = ", and runs were scored days ago" if unsaved else ""
+        return Sign("Last backup", f"none was noted{late}", well=not unsaved)
     return Sign("Last backup", f"{duration_text(age)} ago", well=age < BACKUP_EVERY)

@@ -26,7 +26,8 @@ from annotation.labels import exclude
 from annotation.models import Worker
 from annotation.quality import agreement, describe
 from annotation.quality.warn import warned_since
-from annotation.workers.models import Appeal, Application
+from annotation.workers import volunteer
+from annotation.workers.models import Appeal
 from kbpo import clock
 from kbpo.accounts.ask import team_named
 from kbpo.accounts.audit import DISMISS, note
@@ -81,12 +82,13 @@ def _context() -> dict[str, Any]:
     late = [row for row in rows if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, leaks, asked = exclude.undecided(), leaks_to_decide(), _who_asks()
-    outlasting = _outlasting()
+    outlasting, overdue = _outlasting(), _overdue()
     health = signs(rows)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
     wrong = check and (check.trouble or check.findings)
-    needs = [late, failed, quarrels, halts, undecided, leaks, asked, outlasting, unwell, wrong]
+    needs = [late, failed, quarrels, halts, undecided, leaks, asked, outlasting]
+    needs += [overdue, unwell, wrong]
     return {
         "stages": [row for row in rows if row.waiting],
         "late": late,
@@ -101,6 +103,7 @@ def _context() -> dict[str, Any]:
         "leaks": leaks,
         "asked": asked,
         "outlasting": outlasting,
+        "overdue": overdue,
         "health": health,
         "unwell": unwell,
         "well": not any(needs),
@@ -119,7 +122,7 @@ def _who_asks() -> list[dict[str, Any]]:
     """What waits for an answer of an admin's: how many, what, and where it is answered."""
     found = [
         (AccountRequest.objects.filter(decided_at=None).count(), "request", "for an account"),
-        (Application.objects.filter(admitted=None).count(), "volunteer", "who wants to judge"),
+        (volunteer.waiting().count(), "volunteer", "who wants to judge"),
         (Appeal.objects.filter(answered_at=None).count(), "appeal", "of an annotator"),
         (waiting_for_experts(), "judgment", "that an expert is asked about"),
     ]
@@ -153,6 +156,12 @@ def _outlasting() -> list[dict[str, Any]]:
         }
         for track, of in runs_of.items()
     ]
+
+
+def _overdue() -> list[Track]:
+    """Tracks that take runs after the last day that was announced."""
+    announced = Track.objects.filter(status=Track.Status.OPEN, closes_on__isnull=False)
+    return [track for track in announced.order_by("closes_on") if track.is_overdue]
 
 
 def leaks_to_decide() -> list[dict[str, Any]]:

@@ -389,6 +389,7 @@ def join_queue(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "application": application,
+        "why": volunteer.why_not(application) if application is not None else "",
         "mode": takes_volunteers(),
         "refusal": refusal,
         "closed": volunteer.CLOSED,

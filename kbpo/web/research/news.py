@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.urls import reverse
 
+from annotation.desk.adjudicate import DROP
 from kbpo import clock
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import Audit, Team, User
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import Evaluation, Flip
@@ -71,12 +72,13 @@ def news_of(team: Team, since: datetime) -> list[Piece]:
         Q(scored_at__gt=since)
         | Q(sampled_at__gt=since, status__in=["confirmed", "judging"])
         | Q(status_since__gt=since, status__in=["failed", "refused", "expired"])
+        | Q(withdrawn_at__gt=since, confirmed_at__isnull=False)
     )
     pieces, states = [], dict[int, Now]()
     for row in rows.filter(lately):
         pieces.append(_moved(row, since, _now(row.track, since, states)))
     pieces += _turned(team, since, states)
-    pieces += _answered(team, since)
+    pieces += _answered(team, since) + _put_aside(team, since)
     return sorted(pieces, key=lambda piece: piece.at, reverse=True)
 
 
@@ -119,7 +121,7 @@ def _moved(row: Submission, since: datetime, now: Now) -> Piece:
         return Piece("✓", "good", title, text, row.scored_at, own_page, "See the score")
     if row.status == "withdrawn":
         title = f"{what} was withdrawn"
-        return Piece("–", "", title, "", row.status_since, own_page, "See it")
+        return Piece("–", "", title, row.reason, row.status_since, own_page, "See it")
     extent, items, text = extent_of(row), kind_of(row.track).words.items, ""
     if extent.sample:
         judged, drawn = count_text(extent.judged), count_text(extent.sample)
@@ -178,4 +180,23 @@ def _answered(team: Team, since: datetime) -> list[Piece]:
         url = f"{reverse('submission-explore', args=[row.submission.pk])}?verdict=judged"
         title = f"A dispute about {row.submission.name} was answered"
         pieces.append(Piece("✓", "good", title, text, row.answered_at, url, "Read both"))
+    return pieces
+
+
+def _put_aside(team: Team, since: datetime) -> list[Piece]:
+    """Disputes of a team that an admin took off the queue, a piece each; the log knows when."""
+    dropped = ExpertCheck.objects.filter(
+        kind="dispute", status="dropped", submission__team=team
+    ).select_related("submission")
+    log = Audit.objects.filter(
+        what=DROP, before__in=[f"dispute {row.pk}" for row in dropped], at__gt=since
+    )
+    moments = dict(log.values_list("before", "at"))
+    pieces = []
+    for row in dropped:
+        at, run = moments.get(f"dispute {row.pk}"), row.submission
+        if run is not None and at is not None:
+            url = f"{reverse('submission-explore', args=[run.pk])}?verdict=judged"
+            title = f"A dispute about {run.name} was put aside"
+            pieces.append(Piece("–", "", title, row.remark, at, url, "See it"))
     return pieces

@@ -36,6 +36,7 @@ from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream
+from kbpo.web.desk.reason import why_of
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
@@ -413,7 +414,8 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("submission", pk=pk)
     else:
         status = 409
-    context = {"submission": submission, "fields": form}
+    own = submission.team.members.filter(pk=cast(User, request.user).pk).exists()
+    context = {"submission": submission, "fields": form, "own": own}
     return render(request, "submission_edit.html", context, status=status)
 
 
@@ -422,7 +424,8 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Withdraw a submission; what was not spent is given back."""
     try:
-        submission = withdraw(find(request, pk, own=True), cast(User, request.user))
+        user, why = cast(User, request.user), why_of(request)
+        submission = withdraw(find(request, pk, own=True), user, why)
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)

@@ -150,8 +150,12 @@ def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
 def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
     """Invitations with their whole address, to be copied."""
     return [
-        {"invitation": row, "url": request.build_absolute_uri(reverse("join", args=[row.code]))}
-        for row in rows.select_related("team", "made_by").order_by("-pk")
+        {
+            "invitation": row,
+            "url": request.build_absolute_uri(reverse("join", args=[row.code])),
+            "asked": getattr(row, "accountrequest", None),
+        }
+        for row in rows.select_related("team", "made_by", "accountrequest").order_by("-pk")
     ]
 
 

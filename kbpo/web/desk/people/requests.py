@@ -22,7 +22,6 @@ from annotation.workers import consent, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_of, takes_volunteers
 from annotation.workers.models import (
     Appeal,
-    Application,
     Feedback,
     Intake,
     Payout,
@@ -56,11 +55,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             .select_related("worker")
             .order_by("made_at")
         ],
-        "volunteers": (
-            Application.objects.filter(admitted=None)
-            .select_related("user")
-            .order_by("made_at")[:MOST_SHOWN]
-        ),
+        "volunteers": (volunteer.waiting().select_related("user").order_by("made_at")[:MOST_SHOWN]),
         "told": told,
         "feedback": [
             {"row": row, "title": interface_of(row.interface).title if row.interface else ""}
@@ -146,15 +141,14 @@ def admit(request: HttpRequest, pk: int) -> HttpResponse:
     """A volunteer is admitted, or not."""
     admits, why = request.POST.get("decision") == "admit", _why(request)
     if not admits and not why:
-        messages.error(request, "Nobody was turned away: say why. It stands in the log.")
+        messages.error(request, "Nobody was turned away: say why. They read it.")
         return redirect("desk-requests")
-    row = volunteer.decide(pk, admin_of(request), admit=admits)
+    row = volunteer.decide(pk, admin_of(request), admit=admits, why=why)
     if row is None:
         messages.info(request, "That was decided already.")
     else:
         done = "admitted" if row.admitted else "turned away"
-        note("volunteer", f"user:{row.user_id}", who=admin_of(request), why=why, after=done)
-        messages.success(request, f"{row.user.get_username()} is {done}.")
+        messages.success(request, f"{row.user.get_username()} is {done}, and told so.")
     return redirect("desk-requests")
 
 
