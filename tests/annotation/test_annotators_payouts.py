@@ -285,6 +285,8 @@ def test_an_e_mail_address_can_be_added_later_and_only_with_the_password(
         ada.post(NOTICES, {"verb": "email", "email": "other@example.org", "password": "guess"})
     refused = ada.post(NOTICES, {"verb": "email"} | said | {"email": "other@example.org"})
     assert refused.status_code == 422 and "too many tries" in refused.content.decode()
+    money = ada.post(PAYEE, {"address": IBAN, "password": said["password"]})
+    assert money.status_code == 422 and "too many tries" in money.content.decode()
 
 
 def test_who_is_paid_gets_a_message_with_the_receipt(

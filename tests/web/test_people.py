@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from kbpo.accounts import password_again
 from kbpo.accounts.models import Invitation, Token, User
 from kbpo.web.public import throttle
 from tests.conftest import PASSWORD, Toy
@@ -22,6 +23,7 @@ NEW = {
     "password2": "a long new secret",
     "terms": "on",
 }
+NEW_PASSWORD = {"new_password1": "an even longer one", "new_password2": "an even longer one"}
 
 
 def log_in(client: Client, name: str, password: str):
@@ -174,8 +176,27 @@ def test_a_link_can_be_taken_back_by_the_team(toy: Toy, as_user: As) -> None:
 
 def test_the_password_is_changed_with_the_old_one(toy: Toy, client: Client) -> None:
     log_in(client, "rosa", PASSWORD)
-    new = {"new_password1": "an even longer one", "new_password2": "an even longer one"}
-    assert client.post(reverse("password"), {"old_password": "wrong", **new}).status_code == 422
-    assert client.post(reverse("password"), {"old_password": PASSWORD, **new}).status_code == 302
+    page = reverse("password")
+    assert client.post(page, NEW_PASSWORD | {"old_password": "wrong"}).status_code == 422
+    assert client.post(page, NEW_PASSWORD | {"old_password": PASSWORD}).status_code == 302
     assert client.get(reverse("account")).status_code == 200, "this browser stays logged in"
     assert log_in(Client(), "rosa", "an even longer one").status_code == 302
+
+
+def test_who_finds_a_page_open_guesses_no_password_on_any_page(toy: Toy, as_user: As) -> None:
+    tries: list[tuple[str, dict[str, str]]] = [
+        (reverse("password"), {"old_password": "guess", **NEW_PASSWORD}),
+        (reverse("account-close"), {"word": "close", "password": "guess"}),
+        (reverse("notices"), {"verb": "email", "email": "x@example.org", "password": "guess"}),
+    ]
+    client = as_user("Rosa")
+    for number in range(password_again.TRIES.most):
+        address, said = tries[number % len(tries)]
+        answer = client.post(address, said)
+        assert answer.status_code == 422 and password_again.WRONG in answer.content.decode()
+    for address, said in tries:
+        right = {name: PASSWORD if value == "guess" else value for name, value in said.items()}
+        answer = client.post(address, right)
+        assert answer.status_code == 422 and password_again.TOO_MANY in answer.content.decode()
+    password_again.TRIES.forget(str(toy.users["Rosa"].pk))
+    assert client.post(tries[0][0], tries[0][1] | {"old_password": PASSWORD}).status_code == 302

@@ -30,6 +30,7 @@ from annotation.workers.models import Application, Leaving, Payout, WorkMail
 from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts.models import User
+from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.web.address import address_of
@@ -236,8 +237,8 @@ def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
     """Why nothing was changed, as a sentence; nothing if it was."""
-    if not user.check_password(request.POST.get("password", "")):
-        return "Nothing was changed: that is not your password."
+    if refusal := why_not(user, request.POST.get("password", "")):
+        return refusal
     try:
         payee.set_address(worker, request.POST.get("address", ""))
     except payee.CannotSet as cannot:

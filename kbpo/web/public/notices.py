@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts import notices
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
+from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall, check_new
 
@@ -23,8 +24,6 @@ MOST = 5
 LISTED = 20
 TESTS = Limit("webhook test", 20, 3600)
 """Tests that one person may send in an hour"""
-WRITES = Limit("email", 10, 900)
-"""Tries to change one's address in a quarter of an hour: each takes the password"""
 
 
 @never_cache
@@ -80,10 +79,8 @@ def _write_to(user: User, request: HttpRequest) -> str:
     """Why the address is not changed, as a sentence; nothing if it is. It takes the password, since
     a link for who forgot theirs goes there.
     """
-    if not WRITES.count(str(user.pk)):
-        return "Nothing was changed: too many tries. Wait a quarter of an hour."
-    if not user.check_password(request.POST.get("password", "")):
-        return "Nothing was changed: that is not your password."
+    if refusal := why_not(user, request.POST.get("password", "")):
+        return refusal
     form = EmailForm(request.POST, instance=user)
     if not form.is_valid():
         return "Nothing was changed: that is no e-mail address."

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST
 from kbpo import clock
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
+from kbpo.accounts.password_again import why_not
 from kbpo.accounts.teams import CannotChange
 from kbpo.accounts.teams import close as close_account
 from kbpo.web.public import throttle
@@ -34,8 +35,6 @@ PAUSED = (
     "Too many wrong passwords were tried. Wait a quarter of an hour, or log in with a browser in"
     " which you have logged in before."
 )
-WRONG_AGAIN = Limit("close", 10, 900)
-"""Tries to close an account in a quarter of an hour"""
 WRONG = "This name and password do not go together. Both tell capital letters from small ones."
 
 
@@ -90,9 +89,20 @@ class Login(LoginView):
         return response
 
 
+class PasswordForm(PasswordChangeForm):
+    """The old password and a new one; whoever finds a page open does not guess the old one."""
+
+    def clean_old_password(self) -> str:
+        said = str(self.cleaned_data["old_password"])
+        if refusal := why_not(cast(User, self.user), said):
+            raise forms.ValidationError(refusal, code="password_incorrect")
+        return said
+
+
 class ChangePassword(PasswordChangeView):
     """The page that changes one's own password; other browsers are logged out by it."""
 
+    form_class = PasswordForm
     template_name = "people/password.html"
     success_url = reverse_lazy("account")
 
@@ -183,10 +193,8 @@ def _close(user: User, word: str, password: str) -> str:
     """Why the account was not closed, as a sentence; nothing if it was."""
     if word.strip().lower() != "close":
         return "Nothing was closed: type the word close to arm the button."
-    if not WRONG_AGAIN.count(str(user.pk)):
-        return PAUSED
-    if not user.check_password(password):
-        return "Nothing was closed: this is not your password."
+    if refusal := why_not(user, password):
+        return refusal
     try:
         close_account(user)
     except CannotChange as refusal:

@@ -1,0 +1,21 @@
+"""Asks somebody who is logged in for the password once more, where an open page must not be enough."""
+
+from __future__ import annotations
+
+from kbpo.accounts.limits import Limit
+from kbpo.accounts.models import User
+
+TRIES = Limit("password again", 10, 900)
+"""Wrong passwords of one person in a quarter of an hour, on all pages together"""
+WRONG = "Nothing was changed: that is not your password."
+TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
+
+
+def why_not(user: User, password: str) -> str:
+    """Return why nothing may be changed with that password, as a sentence; nothing if it is right."""
+    if not TRIES.count(str(user.pk)):
+        return TOO_MANY
+    if not user.check_password(password):
+        return WRONG
+    TRIES.forget(str(user.pk))
+    return ""
