@@ -154,6 +154,42 @@ def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft
     assert (row.name, row.description) == ("Better", "A line.")
 
 
+@pytest.mark.parametrize(
+    ("path", "said", "field"),
+    [
+        ("", {"name": 5}, "name"),
+        ("", {"private": 0}, "private"),
+        ("confirm/", {"good_lines_only": "0"}, "good_lines_only"),
+        ("confirm/", {"half_width": True}, "half_width"),
+        ("confirm/", {"half_width": "5e-2"}, "half_width"),
+        ("order/", {"half_width": 0.05, "order": "1"}, "order"),
+    ],
+)
+def test_json_says_everything_in_the_type_that_the_schema_names(
+    path: str, said: dict[str, Any], field: str, toy: Toy, draft: Draft
+) -> None:
+    row = draft()
+    token = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}
+    send = Client().post if path else Client().patch
+    address = f"/api/submissions/{row.pk}/{path}"
+    answer: Any = send(address, said, headers=token, content_type="application/json")
+    assert answer.status_code == 400 and list(answer.json()["fields"]) == [field]
+    row.refresh_from_db()
+    assert (row.name, row.is_private, row.status) == ("run", False, "planned")
+
+
+def test_an_interval_may_be_a_number(toy: Toy, draft: Draft) -> None:
+    row = draft()
+    token = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}
+    answer = Client().post(
+        f"/api/submissions/{row.pk}/confirm/",
+        {"half_width": 0.05, "good_lines_only": False},
+        headers=token,
+        content_type="application/json",
+    )
+    assert answer.status_code == 200 and answer.json()["status"] == "confirmed"
+
+
 def test_people_without_a_team_are_told(call: Call, toy: Toy) -> None:
     answer = call("Ada", "post", "submissions/", form(toy))
     assert answer.status_code == 403 and answer.json()["error"] == "no_team"

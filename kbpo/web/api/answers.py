@@ -63,11 +63,13 @@ def whole(
     return OpenApiParameter(name, number, description=description, required=required)
 
 
-def page_of_list(*, of: str = "results", previous: bool = True) -> Json:
-    """Return the schema of a page of a list: how many there are, the page, and where the next is."""
+def page_of_list(*, of: str = "results", previous: bool = True, is_counted: bool = True) -> Json:
+    """Return the schema of a page of a list: how many there are (null where that takes too long to
+    count), the page, and where the next is.
+    """
     link = {"type": "string", "format": "uri-reference", "nullable": True}
     properties: Json = {
-        "count": {"type": "integer", "minimum": 0},
+        "count": {"type": "integer", "minimum": 0, **({} if is_counted else {"nullable": True})},
         "next": link,
         **({"previous": link} if previous else {}),
         of: {"type": "array", "items": {"type": "object", "additionalProperties": {}}},

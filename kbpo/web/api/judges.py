@@ -38,6 +38,7 @@ from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import whole_number
+from kbpo.web.api.said import Said
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
 """Things to be judged in one answer"""
@@ -50,7 +51,7 @@ NAMED = [
 ]
 
 
-class Who(serializers.Serializer[Any]):
+class Who(Said):
     """Which judge it is."""
 
     name = serializers.CharField(max_length=200)
@@ -63,7 +64,7 @@ class Who(serializers.Serializer[Any]):
         return Name(said["name"], said["version"], said["prompt"])
 
 
-class OneScore(serializers.Serializer[Any]):
+class OneScore(Said):
     """What a judge says of one thing."""
 
     id = serializers.IntegerField(min_value=1)
@@ -76,7 +77,7 @@ class Batch(Who):
     scores = OneScore(many=True, allow_empty=False)
 
 
-class FileOfScores(serializers.Serializer[Any]):
+class FileOfScores(Said):
     """A file of scores: CSV or JSON Lines. What it has no column for is said here."""
 
     file = serializers.FileField(allow_empty_file=True)
@@ -85,7 +86,7 @@ class FileOfScores(serializers.Serializer[Any]):
     prompt = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
 
 
-class Use(serializers.Serializer[Any]):
+class Use(Said):
     """Whether the model may learn from a metric or a judge."""
 
     used = serializers.BooleanField()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
@@ -23,6 +23,7 @@ from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, page_of
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import MISSED, as_record, missed_facts, missed_record, rows_of
@@ -69,7 +70,7 @@ class Predictions(APIView):
     @extend_schema(
         operation_id="list_predictions",
         parameters=FILTERS,
-        responses={200: page_of_list(previous=False)},
+        responses={200: page_of_list(previous=False, is_counted=False)},
     )
     def get(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
@@ -88,7 +89,7 @@ class Predictions(APIView):
         return Response({"count": page.n, "next": following, "results": rows})
 
 
-class DisputeForm(serializers.Serializer[Any]):
+class DisputeForm(Said):
     """What a dispute must say."""
 
     note = serializers.CharField(max_length=MOST_NOTE, help_text="What is wrong with the judgment")

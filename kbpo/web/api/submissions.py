@@ -35,6 +35,7 @@ from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.said import Said, ShareField
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.submissions import put_back, samples_seen
 from scoring.score import DEFAULT
@@ -46,7 +47,7 @@ PAGING = [
 ]
 
 
-class UploadForm(serializers.Serializer[Any]):
+class UploadForm(Said):
     """What an upload must say."""
 
     track = serializers.SlugRelatedField(
@@ -65,7 +66,7 @@ class UploadForm(serializers.Serializer[Any]):
     )
 
 
-class EditForm(serializers.Serializer[Any]):
+class EditForm(Said):
     """What may be said of a submission at any time; what is left out stays as it is."""
 
     name = serializers.CharField(max_length=80, required=False)
@@ -82,19 +83,19 @@ class EditForm(serializers.Serializer[Any]):
     )
 
 
-class OrderForm(serializers.Serializer[Any]):
+class OrderForm(Said):
     """What an order of more judgments must say."""
 
-    half_width = serializers.DecimalField(max_digits=4, decimal_places=3)
+    half_width = ShareField()
     order = serializers.IntegerField(
         required=False, min_value=1, max_value=9999, help_text="Which order it is, from 1"
     )
 
 
-class ConfirmForm(serializers.Serializer[Any]):
+class ConfirmForm(Said):
     """What a confirmation may say."""
 
-    half_width = serializers.DecimalField(max_digits=4, decimal_places=3, required=False)
+    half_width = ShareField(required=False)
     good_lines_only = serializers.BooleanField(required=False, default=False)
 
 

@@ -27,6 +27,7 @@ from rest_framework.views import APIView
 from estimators.prmse import agreement_with, prmse
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
+from kbpo.web.api.said import Said
 
 MOST_RESPONSES, MOST_RATERS = 20_000, 50
 LARGEST = 1_000_000_000
@@ -160,7 +161,7 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(request, "prmse.html", context, status=422 if refusal else 200)
 
 
-class Ratings(serializers.Serializer[Any]):
+class Ratings(Said):
     """A machine's scores, and people's ratings of the same responses."""
 
     system = serializers.ListField(

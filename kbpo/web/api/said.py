@@ -1,0 +1,58 @@
+"""What the body of a request says, of the types that the schema declares. By itself the framework
+takes 0 for false and 5 for a name, if they come as JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.utils.html import is_html_input
+
+NOT_EACH = "Each has to be of the type that the schema names."
+SHARE = r"^0?\.[0-9]{1,3}$"
+
+
+@extend_schema_field({"oneOf": [{"type": "string", "pattern": SHARE}, {"type": "number"}]})
+class ShareField(serializers.DecimalField):
+    """A share to three digits: a number, or a text such as "0.05"."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_digits=4, decimal_places=3, **options)
+
+
+class Said(serializers.Serializer[Any]):
+    """What a request says, by a form or as JSON."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Raises ValidationError for a value of another type; everything in a form is a text."""
+        if isinstance(data, Mapping) and not is_html_input(data):
+            wrong = {
+                name: [field.error_messages.get("invalid", NOT_EACH)]
+                for name, field in self.fields.items()
+                if data.get(name) is not None and not _is_of_type(field, data[name])
+            }
+            if wrong:
+                raise serializers.ValidationError(wrong)
+        return super().to_internal_value(data)
+
+
+def _is_of_type(field: Any, value: Any) -> bool:
+    """Whether a value of JSON is of the type of a field."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(field, ShareField):
+        return is_number or (isinstance(value, str) and re.fullmatch(SHARE, value) is not None)
+    if isinstance(field, serializers.BooleanField):
+        return isinstance(value, bool)
+    if isinstance(field, serializers.IntegerField):
+        return is_number and (isinstance(value, int) or value.is_integer())
+    if isinstance(field, serializers.FloatField):
+        return is_number
+    if isinstance(field, serializers.ListField):
+        return isinstance(value, list) and all(
+            one is None or _is_of_type(field.child, one) for one in value
+        )
+    return isinstance(value, str) if isinstance(field, serializers.CharField) else True
