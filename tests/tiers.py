@@ -54,10 +54,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.tier == "soak" and not config.option.seed:
-        config.option.seed = secrets.token_hex(4)  # goes to the processes beside this one, too
+        given = getattr(config, "workerinput", {}).get("seed")
+        config.option.seed = given or secrets.token_hex(4)
     if config.option.seed:
         hypothesis.settings.load_profile("explore")
         config.option.hypothesis_seed = config.option.hypothesis_seed or config.option.seed
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a process that runs tests beside others which seed they all have."""
+    node.workerinput["seed"] = node.config.option.seed
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

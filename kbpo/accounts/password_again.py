@@ -5,7 +5,7 @@ from __future__ import annotations
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 
-TRIES = Limit("password again", 10, 900)
+TRIES = Limit("password_again", 10, 900)
 """Wrong passwords of one person in a quarter of an hour, on all pages together"""
 WRONG = "Nothing was changed: that is not your password."
 TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
