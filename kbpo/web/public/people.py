@@ -94,7 +94,7 @@ class PasswordForm(PasswordChangeForm):
 
     def clean_old_password(self) -> str:
         said = str(self.cleaned_data["old_password"])
-        if refusal := why_not(cast(User, self.user), said):
+        if refusal := why_not(self.user, said):
             raise forms.ValidationError(refusal, code="password_incorrect")
         return said
 
