@@ -15,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo import clock
+from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
@@ -117,6 +118,25 @@ def test_the_list_of_evaluations_has_a_line_for_what_was_withdrawn(
     assert (
         "Team 2 run 2" not in as_user("").get(reverse("evaluations", args=["toy"])).content.decode()
     )
+
+
+def test_programs_list_what_was_printed_and_what_a_run_had_then(
+    toy: Toy, past: list[Submission]
+) -> None:
+    told = Client().get("/api/tracks/toy/evaluations/").json()
+    assert [one["number"] for one in told["results"]] == [3, 1]
+    assert [one["systems"] for one in told["results"]] == [2, 3]
+    assert [one["name"] for one in told["withdrawn"]] == [past[2].public_name]
+    address = reverse("api-history", args=[past[1].pk])
+    tim = {"Authorization": f"Token {Token.issue(toy.users['Tim'], 'x')[1]}"}
+    scores = Client().get(address, headers=tim).json()["scores"]
+    page = Client().get(reverse("submission-history", args=[past[1].pk])).content.decode()
+    rows = list(csv.DictReader(io.StringIO(page)))
+    assert len(scores) == len(rows) == 2
+    assert [str(one["evaluation"]) for one in scores] == [row["evaluation"] for row in rows]
+    assert [one["value"] for one in scores] == [pytest.approx(float(r["value"])) for r in rows]
+    Submission.objects.filter(pk=past[1].pk).update(is_private=True)
+    assert Client().get(address, headers=tim).status_code == 404
 
 
 def test_every_evaluation_of_a_day_keeps_its_address_and_what_it_printed(toy: Toy) -> None:

@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
+from kbpo.corpus.models import Mention
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label, Target
@@ -25,6 +26,7 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
+from kbpo.tracks.models import Track
 from kbpo.web.research.explorer import SORTS, Explorer, read_choice
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, WORKS, World
@@ -425,6 +427,24 @@ def test_what_readers_found_is_told_once_the_track_closes(
     ]
     assert {systems[0].name for _, systems in shown.context["found"] if systems} == {"one", "other"}
     assert {run.name for _, runs in shown.context["claims"] for run in runs} == {"one", "other"}
+
+
+def test_an_open_track_does_not_tell_which_names_are_one(world: World, toy: Toy) -> None:
+    document = world.documents[0]
+    Mention.objects.filter(document=document).delete()
+    for begin, end in ((0, 2), (3, 5)):
+        Mention.objects.create(
+            document=document, begin=begin, end=end, type="PER", canonical_begin=0, canonical_end=2
+        )
+    address = reverse("track-document", args=["world", document.key])
+
+    def numbers(client: Client) -> list[int | None]:
+        return [span.number for span in client.get(address).context["spans"]]
+
+    assert numbers(Client()) == numbers(client_of(toy, "Rosa")) == [1, 2]
+    assert numbers(client_of(toy, "Admin")) == [1, 1]
+    Track.objects.filter(slug="world").update(status="closed")
+    assert numbers(Client()) == [1, 1]
 
 
 def test_an_open_track_shows_a_document_and_only_ones_own_claims(

@@ -161,7 +161,7 @@ def test_an_example_of_the_page_is_answered(client: Client, toy: Toy) -> None:
                 answer = client.get(address)
             # An example cannot know the numbers of two systems that are compared, nor a document's
             # key; and while a track is open its single judgments are for admins.
-            expected = {"compare": 400, "judgments": 404, "{key}": 404}
+            expected = {"compare": 400, "judgments": 404, "{key}": 404, "history": 404}
             last = endpoint.address.rstrip("/").rpartition("/")[2]
             assert answer.status_code == expected.get(last, 200), words[1]
 

@@ -9,6 +9,7 @@ from kbpo.web.api import (
     comparison,
     documents,
     downloads,
+    evaluations,
     judges,
     judgments,
     ratings,
@@ -32,6 +33,12 @@ urlpatterns = [
         documents.DocumentDetail.as_view(),
         name="api-document",
     ),
+    path(
+        "tracks/<slug:slug>/evaluations/",
+        evaluations.Evaluations.as_view(),
+        name="api-evaluations",
+    ),
+    path("submissions/<int:pk>/history/", evaluations.History.as_view(), name="api-history"),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
     path(
         "tracks/<slug:slug>/mentions/",

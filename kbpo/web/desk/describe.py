@@ -4,7 +4,7 @@ on until the first run or document came.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import messages
@@ -111,6 +111,12 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
         labels = {
             "description": "Of the texts",
             "may_be_downloaded": "Everybody may download the texts",
+        }
+        help_texts: ClassVar = {
+            "may_be_downloaded": (
+                "Without it they are neither downloaded nor read whole. The sentence of a judged"
+                " claim is shown to its team, and to everybody once the track is closed."
+            ),
         }
 
 

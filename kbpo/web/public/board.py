@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -714,16 +714,23 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     whole = track.evaluations.whole().order_by("-number")
     page = Paginator(whole, 50).get_page(request.GET.get("page"))
-    gone = Submission.objects.filter(
-        track=track, status="withdrawn", scored_at__isnull=False, is_private=False
-    )
     context = {
         "track": track,
         "page": page,
         "evaluations": [(one, len(one.standing)) for one in page],
-        "withdrawn": gone.select_related("team").order_by("-withdrawn_at")[:200],
+        "withdrawn": withdrawn_from(track),
     }
     return render(request, "evaluations.html", context)
+
+
+def withdrawn_from(track: Track) -> QuerySet[Submission]:
+    """The runs that everybody has seen scored and that are withdrawn, the last one first; 200 at
+    most.
+    """
+    gone = Submission.objects.filter(
+        track=track, status="withdrawn", scored_at__isnull=False, is_private=False
+    )
+    return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
 @xframe_options_exempt

@@ -91,7 +91,7 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
             "track": track,
             "pages": kind_of(track).pages,
             "document": document,
-            "spans": _names(document),
+            "spans": _names(document, linked=shows_readers(request.user, track)),
             "claims": claims_of(request, document, systems),
             "found": found_in(request, track, document),
             "n_systems": len(systems),
@@ -163,13 +163,15 @@ def shows_readers(user: Any, track: Track) -> bool:
     return track.status == Track.Status.CLOSED or _is_staff(user)
 
 
-def _names(document: Document) -> list[Span]:
-    """The names that came with the document, numbered by what they stand for."""
+def _names(document: Document, *, linked: bool) -> list[Span]:
+    """The names that came with the document, numbered by what they stand for, which is half of what
+    systems are asked; until that may be told each has a number of its own.
+    """
     numbers: dict[tuple[int, int], int] = {}
     spans = []
     for mention in Mention.objects.filter(document=document).order_by("begin"):
         canonical = (mention.begin, mention.end)
-        if mention.canonical_begin is not None and mention.canonical_end is not None:
+        if linked and mention.canonical_begin is not None and mention.canonical_end is not None:
             canonical = (mention.canonical_begin, mention.canonical_end)
         number = numbers.setdefault(canonical, len(numbers) + 1)
         spans.append(Span(mention.begin, mention.end, NAME, number=number, type=mention.type))
