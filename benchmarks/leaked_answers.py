@@ -12,6 +12,10 @@ masked      the leak, and as much of what was not judged deleted at random
 honest      the other real runs, as they are; unions, intersections and majorities of others' runs, with the one that
             is read from and without; that one cut at a confidence, or to some relations
 
+second      of the same team: the first one without what was judged wrong, and what another run states beside it. Its
+            sample is drawn and judged, and the others are tested against it: against all that it predicts, and, as the
+            service does, against what was still to be drawn when its team decided on it
+
 `flagged` is the share with p ≤ 0.001 after Holm over as many earlier runs as there are. Errors are in points, of a
 board of three: the run that was read from, one that has nothing to do with it, and the new one, which is
 `believed` (judged as anybody's), or `treated` as one that has seen the answers and kept out of the model.
@@ -43,25 +47,37 @@ USED = (1.0, 0.5, 0.25, 0.1, 0.05)
 
 def sampled(world: World, i: int, half_width: float, rng: np.random.Generator):
     """Return thresholds and who was drawn, (t,), for a run alone on the board."""
-    own = np.flatnonzero(world.member[:, i])
+    pi = thresholds(world, world.member[:, i] > 0, half_width)
+    return pi, rng.random(pi.size) < pi
+
+
+def thresholds(world: World, run: np.ndarray, half_width: float) -> np.ndarray:
+    """Return thresholds, (t,), for a run (a column of members) alone on the board."""
+    own = np.flatnonzero(run)
     pi = np.zeros(world.n_targets)
     names = world.target[own]
     code = np.unique(names, return_inverse=True)[1]
     goal = (half_width / Z) ** 2
-    pi[names] = poisson.water_fill(
-        world.P[own, i], np.zeros(own.size), 0.25, target_variance=goal, target=code
-    )
-    return pi, rng.random(pi.size) < pi
+    p = np.full(own.size, 1 / own.size)
+    pi[names] = poisson.water_fill(p, np.zeros(own.size), 0.25, target_variance=goal, target=code)
+    return pi
 
 
 def tested(
-    world: World, i: int, run: np.ndarray, pi: np.ndarray, drawn: np.ndarray, base: np.ndarray
+    world: World,
+    states: np.ndarray,
+    run: np.ndarray,
+    pi: np.ndarray,
+    drawn: np.ndarray,
+    open_: np.ndarray | None = None,
 ) -> float:
-    """Return the p-value of a run (a column of members) against the sample of run i."""
-    states = world.member[:, i] > 0
+    """Return the p-value of a run (a column of members) against the sample of another, or against
+    some of its targets.
+    """
+    states, base = states > 0, nearest(world, run)
     count = np.bincount(world.target[states], minlength=pi.size)
     both = np.bincount(world.target[states & run], minlength=pi.size)
-    inside = count > 0
+    inside = count > 0 if open_ is None else (count > 0) & open_
     near = np.bincount(world.target[states & base], minlength=pi.size) > 0
     beside = (world.member > 0).sum(axis=1) - 1
     others = np.bincount(world.target[states], weights=beside[states], minlength=pi.size)
@@ -108,7 +124,7 @@ def false_alarms(world: World, repeats: int, rng: np.random.Generator) -> list[l
         i = int(rng.integers(world.member.shape[1]))
         pi, drawn = sampled(world, i, float(rng.choice(HALF_WIDTHS)), rng)
         for name, run in honest_runs(world, i, rng):
-            p = tested(world, i, run, pi, drawn, nearest(world, run))
+            p = tested(world, world.member[:, i], run, pi, drawn)
             found.setdefault(name, []).append(p)
     found["all"] = [p for some in found.values() for p in some]
     return [
@@ -147,12 +163,49 @@ def power(world: World, repeats: int, rng: np.random.Generator) -> list[list[obj
                 size.append(int(drawn.sum()))
                 for used in USED:
                     run = made_from(world, i, drawn, used, how, rng)
-                    p = tested(world, i, run, pi, drawn, nearest(world, run))
+                    p = tested(world, world.member[:, i], run, pi, drawn)
                     hits[used].append(EARLIER * p <= ALPHA)
             table.append(
                 [how, half_width, float(np.mean(size)), *(float(np.mean(hits[u])) for u in USED)]
             )
     return table
+
+
+def after_a_second_run(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
+    """Return how often runs are flagged against a second run of the team that was read from."""
+    found: dict[str, list[tuple[float, float]]] = {"honest": [], "leak of what it asked": []}
+    for _ in range(repeats):
+        i, k = (int(one) for one in rng.choice(world.member.shape[1], 2, replace=False))
+        half_width, u = float(rng.choice(HALF_WIDTHS)), rng.random(world.n_targets)
+        first = thresholds(world, world.member[:, i] > 0, half_width)
+        second = made_from(world, i, u < first, 1.0, "leak", rng) | (world.member[:, k] > 0)
+        second &= ~((u < first)[world.target] & (world.true == 0))
+        known = np.bincount(world.target[world.member[:, i] > 0], minlength=u.size) > 0
+        now = np.maximum(first, thresholds(world, second, half_width))
+        before = np.where(known, first, 0.0)
+        chance = (now - before) / np.where(before < 1, 1 - before, 1.0)
+
+        def p_values(
+            run: np.ndarray, believed: np.ndarray, u=u, before=before, chance=chance, now=now,
+            second=second,
+        ) -> tuple[float, float]:  # fmt: skip
+            return (
+                tested(world, second, run, believed, u < believed),
+                tested(world, second, run, chance, u < now, before <= u),
+            )
+
+        others = np.where(known, first, now)  # what it asked of what its team knew is no sample
+        for _, run in honest_runs(world, k, rng):
+            found["honest"].append(p_values(run, others))
+        asked = ((before <= u) & (u < now))[world.target]
+        leak = second & ~(asked & (world.true == 0))
+        found["leak of what it asked"].append(p_values(leak, others))
+    return [
+        [name, way, len(some), *(float(np.mean(p <= level)) for level in (0.1, 0.01, ALPHA)),
+         float(np.mean(EARLIER * p <= ALPHA))]
+        for name, some in found.items()
+        for way, p in zip(("all that it predicts", "what was to come"), np.transpose(some), strict=True)
+    ]  # fmt: skip
 
 
 def through_documents(
@@ -313,6 +366,12 @@ def main(repeats: int) -> None:
         "leaked_answers_power",
         ["made by", "half-width", "judged", *(f"{used:.0%} used" for used in USED)],
         power(world, 4 * repeats, rng),
+    )
+    print("\nAgainst a second run, by what of it is tested; flagged: p ≤ 0.001 with Holm over 27")
+    tables.show(
+        "leaked_answers_second_run",
+        ["run", "tested against", "pairs", "p ≤ 0.1", "p ≤ 0.01", "p ≤ 0.001", "flagged"],
+        after_a_second_run(world, 4 * repeats, rng),
     )
     print("\nFlagged, by documents read whole, and share of honest runs with p ≤ 0.001")
     pool = redocred.read(redocred.names())

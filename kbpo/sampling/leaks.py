@@ -2,13 +2,16 @@
 was it made by somebody who had read the answers?
 
 Given which targets could be drawn, and with which probability, a run that was made without the
-answers predicts of the drawn ones what chance would have it (`estimators.leaks`). The test is made
+answers predicts of the drawn ones what chance would have it (`estimators.leaks`). That needs an
+earlier run which depends on no draw either. What a team predicts again after it saw judgments does:
+what was drawn of it is what was found right, and whoever is often right would predict too much of
+that. Of such a run only draws count that were still to come when its team decided. The test is made
 once, and kept; what follows from it is up to `kbpo.inclusion.disclosure` and the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -36,6 +39,7 @@ from kbpo.sampling.models import DocumentSample, LeakTest, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
+from scoring.inclusion import Disclosed
 from scoring.pool import Pool
 
 LEVEL = 0.001
@@ -136,15 +140,15 @@ class _Judged:
     """What earlier second runs asked for themselves alone depends on judgments: it is no sample"""
     open: Bools
     """(t,) its team could not look up whether it is judged"""
-    second: frozenset[int]
-    """Columns of runs whose teams had seen judgments"""
+    second: Mapping[int, Disclosed]
+    """Column -> what its team could see, of runs whose teams had seen judgments"""
 
     @classmethod
     def of(cls, track: Track, pool: Pool, submission: Submission) -> _Judged:
         found = disclosed(pool)
         hidden = private(pool, found)
         unseen = ~shown_to(pool, submission)
-        return cls(track, pool, decided(submission), hidden, unseen, frozenset(found))
+        return cls(track, pool, decided(submission), hidden, unseen, found)
 
     def against(self, column: int) -> ShareTest:
         """Return the test against what was drawn of all that an earlier run predicts: its team
@@ -153,17 +157,25 @@ class _Judged:
         states = self._predicted(column)
         both = self._count(states & self._predicted(-1))
         mine = self._count(states)
-        domain = (mine > 0) & self.open
+        predicts, exposed = (mine > 0) & self.open, self._exposed(column)
+        before, pi = self._thresholds(column, exposed)
+        # Where nothing had been drawn, u is as likely to lie anywhere above.
+        domain = predicts & (before <= self.pool.u)
+        chance = (np.maximum(pi, before) - before) / np.where(before < 1, 1 - before, 1.0)
         predicted = both == mine
         base = self._count(states & self._predicted(self._nearest)) > 0
-        stratum = base[domain].astype(np.int64)
-        sample = self._pi[domain], (self.pool.u < self._pi)[domain], predicted[domain]
-        level = self._levels(states, mine, domain)
-        draws = self._draws(domain, predicted, np.zeros_like(level))
+        stratum = base.astype(np.int64)
+        sample = chance[domain], (self.pool.u < pi)[domain], predicted[domain]
+        level = self._levels(states, mine, domain, chance)
+        batches = self._batches_after(column, exposed)
+        draws = _draws(batches, predicts, predicted, np.zeros_like(level))
         of_samples = share_test(
-            *sample, draw_probability=draws.chance, draw_predicted=draws.hit, stratum=stratum
+            *sample,
+            draw_probability=draws.chance,
+            draw_predicted=draws.hit,
+            stratum=stratum[domain],
         )
-        by_level = self._draws(domain, predicted, level)
+        by_level = _draws(batches, predicts, predicted, level)
         of_verdicts = contrast_test(
             *sample,
             level[domain],
@@ -171,11 +183,39 @@ class _Judged:
             draw_predicted=by_level.hit,
             draw_level=by_level.level,
         )
-        document, read = self._documents
+        document, read, known = self._documents(column)
+        there = predicts & ~known
         of_documents = document_test(
-            document[domain], read[domain], predicted[domain], stratum=stratum
+            document[there], read[there], predicted[there], stratum=stratum[there]
         )
         return either(of_samples, of_verdicts, of_documents)
+
+    def _exposed(self, column: int) -> Bools:
+        """(t,) the targets on which what an earlier run predicts may depend on who had been drawn:
+        its team could see them; all of them, if the run was made from others' answers.
+        """
+        seen = self.second.get(column)
+        if seen is None or seen.history is None:
+            return np.zeros(self.pool.target_id.size, dtype=np.bool_)
+        return np.full(self.pool.target_id.size, True) if seen.leaked else seen.history.known
+
+    def _thresholds(self, column: int, exposed: Bools) -> tuple[Floats, Floats]:
+        """(t,) what had been drawn, u below it, when the team of an earlier run decided on it, of
+        what it depends on, on any track of the corpus; and what has been drawn since.
+        """
+        if column not in self.second:
+            return np.zeros_like(self._pi), self._pi
+        ids, owner = self.pool.target_id, self.pool.systems[column]
+        corpus = Track.objects.filter(corpus=self.track.corpus_id)
+        each = [thresholds(track, ids, until=self._decided(column)) for track in corpus]
+        others = {one: targets for one, targets in self.hidden.items() if one != owner}
+        now = thresholds(self.track, ids, private=others, until=self.when)
+        return np.where(exposed, np.max(each, axis=0), 0.0), now
+
+    def _decided(self, column: int) -> datetime | None:
+        """When the team of an earlier run decided on it, if it had seen judgments."""
+        seen = self.second.get(column)
+        return seen.history.when if seen is not None and seen.history is not None else None
 
     def _predicted(self, column: int) -> Bools:
         """(u,) whether a run predicts each instance."""
@@ -207,27 +247,35 @@ class _Judged:
         likeness[[one for one in self.second if one < likeness.size]] = -1.0
         return int(likeness.argmax())
 
-    @cached_property
-    def _documents(self) -> tuple[Ids, Bools]:
-        """(t,) the document of each target, and whether it was drawn to be read whole, of those
-        that are a uniform sample. What only a second stage drew, or came with an import that was
-        no sample, counts as not drawn.
+    def _documents(self, column: int) -> tuple[Ids, Bools, Bools]:
+        """(t,) the document of each target; whether it was drawn to be read whole, of those that are
+        a uniform sample; and whether what an earlier run predicts there may depend on that: it was
+        drawn before a team decided that had seen judgments.
+
+        What only a second stage drew, or came with an import that was no sample, counts as not
+        drawn.
         """
-        drawn = DocumentSample.objects.filter(
-            track=self.track, stage=1, drawn_at__lte=self.when
-        ).exclude(batch=None, seed=None)
+        drawn = DocumentSample.objects.filter(track__corpus=self.track.corpus_id)
+        uniform = drawn.filter(track=self.track, stage=1, drawn_at__lte=self.when)
+        uniform = uniform.exclude(batch=None, seed=None)
+        decided_at = self._decided(column)
+        known = drawn.filter(drawn_at__lte=decided_at) if decided_at else drawn.none()
         document = np.zeros(self.pool.target_id.size, dtype=np.int64)
         document[self.pool.target] = self.pool.document
-        return document, np.isin(document, list(drawn.values_list("document_id", flat=True)))
+        read, before = (
+            np.isin(document, list(some.values_list("document_id", flat=True)))
+            for some in (uniform, known)
+        )
+        return document, read, before
 
-    def _levels(self, states: Bools, mine: Ids, domain: Bools) -> Ids:
+    def _levels(self, states: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs
         predict it that depend on no judgment.
         """
         held = np.bincount(
             self.pool.target[states], weights=self._others[states], minlength=mine.size
         ) / np.maximum(mine, 1)
-        weight = self._pi[domain] if self._pi[domain].any() else np.ones(int(domain.sum()))
+        weight = chance[domain] if chance[domain].any() else np.ones(int(domain.sum()))
         level = np.zeros(mine.size, dtype=np.int64)
         level[domain] = levels(held[domain], weight)
         return level
@@ -239,40 +287,45 @@ class _Judged:
         free[[column for column in self.second if column < free.size]] = False
         return np.asarray((self._member[:, :-1][:, free] > 0).sum(axis=1))
 
+    def _batches_after(self, column: int, exposed: Bools) -> list[_Batch]:
+        """Each batch of draws with replacement, without what depended on it of an earlier run."""
+        decided_at = self._decided(column)
+        if decided_at is None:
+            return self._batches
+        return [one if one.drawn_at > decided_at else one.without(exposed) for one in self._batches]
+
     @cached_property
-    def _batches(self) -> list[tuple[Floats, Ids]]:
-        """Of each batch of draws with replacement the probabilities that a draw falls on each
-        target, and how often it did; 0 where nothing was a sample.
-        """
+    def _batches(self) -> list[_Batch]:
         pool = self.pool
         sample_batches = SampleBatch.objects.filter(
             submission__in=pool.systems, submission__track=self.track, design="iid"
         ).filter(drawn_at__lte=self.when)
         batches = []
-        for pk, kind, owner in sample_batches.order_by("pk").values_list(
-            "pk", "distribution__kind", "submission_id"
+        for pk, kind, owner, drawn_at in sample_batches.order_by("pk").values_list(
+            "pk", "distribution__kind", "submission_id", "drawn_at"
         ):
-            is_sample = ~np.isin(pool.target_id, self.hidden.get(owner, []))
-            p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel() * is_sample
+            hidden = np.isin(pool.target_id, self.hidden.get(owner, []))
+            p = pool.by_target(kind)[:, [pool.systems.index(owner)]].toarray().ravel()
             drawn = np.zeros(pool.target_id.size, dtype=np.int64)
-            samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[is_sample].tolist())
+            samples = Sample.objects.filter(batch=pk, target__in=pool.target_id[~hidden].tolist())
             for target, times in samples.values_list("target_id", "multiplicity"):
                 drawn[np.searchsorted(pool.target_id, target)] += times
-            batches.append((p, drawn))
+            batches.append(_Batch(drawn_at, p * ~hidden, drawn))
         return batches
 
-    def _draws(self, domain: Bools, predicted: Bools, level: Ids) -> _Draws:
-        """Return the draws with replacement that fell into the domain, level by level."""
-        chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
-        for p, drawn in self._batches:
-            for number in np.unique(level[domain & (drawn > 0)]):
-                here = domain & (level == number)
-                n = int(drawn[here].sum())
-                share = min(1.0, float(p[here & predicted].sum() / p[here].sum()))
-                chances.append(np.full(n, share))
-                hits.append(np.arange(n) < drawn[here & predicted].sum())
-                of_level.append(np.full(n, number))
-        return _Draws(np.concatenate(chances), np.concatenate(hits), np.concatenate(of_level))
+
+class _Batch(NamedTuple):
+    """A batch of draws with replacement; 0 where nothing was a sample."""
+
+    drawn_at: datetime
+    p: Floats
+    """(t,) the probability that a draw falls on each target"""
+    drawn: Ids
+    """(t,) how often it did"""
+
+    def without(self, targets: Bools) -> _Batch:
+        """Return the same of other targets alone."""
+        return self._replace(p=self.p * ~targets, drawn=self.drawn * ~targets)
 
 
 class _Draws(NamedTuple):
@@ -284,3 +337,18 @@ class _Draws(NamedTuple):
     """(k,) whether it did"""
     level: Ids
     """(k,) the level of what was drawn"""
+
+
+def _draws(batches: list[_Batch], domain: Bools, predicted: Bools, level: Ids) -> _Draws:
+    """Return the draws with replacement that fell into the domain, level by level."""
+    chances, hits, of_level = [np.zeros(0)], [np.zeros(0, dtype=np.bool_)], [level[:0]]
+    for batch in batches:
+        p, drawn = batch.p, batch.drawn
+        for number in np.unique(level[domain & (drawn > 0)]):
+            here = domain & (level == number)
+            n = int(drawn[here].sum())
+            share = min(1.0, float(p[here & predicted].sum() / p[here].sum()))
+            chances.append(np.full(n, share))
+            hits.append(np.arange(n) < drawn[here & predicted].sum())
+            of_level.append(np.full(n, number))
+    return _Draws(np.concatenate(chances), np.concatenate(hits), np.concatenate(of_level))

@@ -182,6 +182,87 @@ def test_who_read_nothing_is_believed(toy: Toy) -> None:
     assert honest(world.number(row), world.truth(better.tolist()))
 
 
+def better_than_chance(world: Replay, seed: int) -> list[int]:
+    """A run that nobody made from answers, of those that state most of what holds."""
+    rng = np.random.default_rng(seed)
+    stated = rng.random(N) < np.where(world.true, 0.8, 0.2)
+    return np.flatnonzero(stated).tolist()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("team", ["Patterns", "Third"])
+def test_who_read_nothing_is_believed_though_others_uploaded_what_judgments_left(
+    toy: Toy, team: str, design: str
+) -> None:
+    """What is left of a sample is right, and so is most of what an honest run states of it."""
+    world = Replay.of(toy, N, SHARE, design=design)
+    third_team(toy)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    second = world.upload(team, cleaned(world))
+    second = world.judge(by_nobody(second) if team == "Third" else second)
+    assert second.leak_tests.filter(seen=True).exists() == (team == "Third")
+    row = world.upload("Neural", better_than_chance(world, 3))
+    confirm(row, toy.users["Tim"])
+    world.stage(row)
+    assert [test.seen for test in row.leak_tests.all()] == [False] * row.leak_tests.count()
+    assert min(test.p_value for test in row.leak_tests.all()) > 0.01
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("team", ["Patterns", "Third"])
+def test_who_reads_what_was_drawn_for_a_second_run_alone_is_found(
+    toy: Toy, team: str, design: str
+) -> None:
+    world = Replay.of(toy, N, SHARE, design=design)
+    third_team(toy)
+    world.judge(world.upload("Patterns", range(N // 2)))
+    known = world.known_wrong()
+    second = world.upload(team, sorted(set(EVERYTHING) - known))
+    second = world.judge(by_nobody(second) if team == "Third" else second)
+    fresh = world.known_wrong() - known
+    assert second.leak_tests.filter(seen=True).exists() == (team == "Third")
+    row = world.upload("Neural", sorted(set(EVERYTHING) - fresh))
+    confirm(row, toy.users["Tim"])
+    world.stage(row)
+    found = row.leak_tests.get(earlier=second)
+    assert found.seen and found.predicted < found.expected
+    assert second.pk in earlier(row)
+
+
+@pytest.mark.statistical
+def test_what_a_second_run_asked_of_what_its_team_knew_was_drawn_by_chance_too(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    known = world.known_wrong()
+    second = world.judge(world.upload("Patterns", cleaned(world)))
+    since = world.known_wrong() - known
+    assert len(since) > 20
+    honest_run = world.upload("Neural", better_than_chance(world, 5))
+    leak = world.upload("Neural", sorted(set(EVERYTHING) - since))
+    for row in (honest_run, leak):
+        confirm(row, toy.users["Tim"])
+    world.stage(leak)
+    assert honest_run.leak_tests.get(earlier=second).p_value > 0.01
+    assert leak.leak_tests.get(earlier=second).seen
+
+
+def test_documents_that_were_drawn_before_a_second_run_say_nothing_of_it(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE, documents=100)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    wrong = read_some(world, 30)
+    second = world.upload("Patterns", sorted(set(EVERYTHING) - wrong))
+    confirm(second, toy.users["Rosa"])
+    world.stage(second)
+    stated = world.true | (np.random.default_rng(4).random(N) < 0.6)
+    row = world.upload("Neural", np.flatnonzero(stated).tolist())
+    confirm(row, toy.users["Tim"])
+    world.stage(row)
+    assert row.leak_tests.count() == 2
+    assert not row.leak_tests.filter(seen=True).exists()
+
+
 def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     first, row = world.upload("Patterns", EVERYTHING), world.upload("Neural", range(50, N))
