@@ -21,21 +21,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from formats.messages import Report, quoted
+from formats.yaml_text import BadYaml, Node, read_yaml
 
 KINDS = ("rating", "choice", "preference", "text")
 SHOWN = ("question", "source", "reference")
 LONGEST_NAME, LONGEST, MOST = 19, 500, 9
 BYTES = 200_000
-DEEPEST = 20
 TAKEN = frozenset(
     {"flag", "problem", "remark", "csrfmiddlewaretoken"}
     # A field of such a name would hide what a page's script asks of its form.
     | {"action", "method", "submit", "elements", "dataset", "remove", "closest", "matches"}
 )
-LONGEST_NUMBER = 10**15
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _UNPRINTABLE = re.compile("[\x00\ud800-\udfff]")
 _FORM = frozenset(
@@ -134,63 +132,15 @@ def read_form(text: str, report: Report) -> Form | None:
     return form if report.errors == before else None
 
 
-def _parse(text: str, report: Report) -> _Node | None:
-    import yaml
-
-    loader = yaml.SafeLoader(text.lstrip("\ufeff"))
-    depth = 0
+def _parse(text: str, report: Report) -> Node | None:
     try:
-        for event in yaml.parse(text.lstrip("\ufeff"), yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            refused = ""
-            if isinstance(event, yaml.AliasEvent):  # a few of them unfold to millions
-                refused = "Aliases (*) are not read here. Write it out."
-            elif depth > DEEPEST:  # else a page may take hours to read
-                refused = f"Lists and keys are nested more than {DEEPEST} deep. Mend the brackets."
-            if refused:
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                report.add("syntax.yaml", line, refused)
-                return None
-        root = loader.get_single_node()
-        if root is None:
-            report.add("syntax.empty", 0, "The form has no content. Write what it asks.")
-            return None
-        return _Node.of(loader, root)
-    except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError) as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = mark.line + 1 if mark is not None else 0
-        said = getattr(problem, "problem", None) or str(problem)
-        report.add("syntax.yaml", line, f"This is no YAML: {said}. Mend the line and try again.")
+        node = read_yaml(text)
+    except BadYaml as problem:
+        report.add("syntax.yaml", problem.line, str(problem))
         return None
-    finally:
-        loader.dispose()
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A value of the file with the line that it begins in; values of mappings and lists are nodes."""
-
-    value: Any
-    line: int
-
-    @classmethod
-    def of(cls, loader: Any, node: Any) -> _Node:
-        line = node.start_mark.line + 1
-        if node.id == "mapping":
-            pairs: dict[str, _Node] = {}
-            for key, value in node.value:
-                name = str(loader.construct_object(key)) if key.id == "scalar" else "?"
-                if name in pairs:
-                    raise ValueError(f"the key {name} stands there twice")
-                pairs[name] = cls.of(loader, value)
-            return cls(pairs, line)
-        if node.id == "sequence":
-            return cls([cls.of(loader, one) for one in node.value], line)
-        value = loader.construct_object(node)
-        if isinstance(value, int) and abs(value) > LONGEST_NUMBER:
-            raise ValueError(f"line {line} has a number of too many digits")
-        return cls(value, line)
+    if node is None:
+        report.add("syntax.empty", 0, "The form has no content. Write what it asks.")
+    return node
 
 
 class _Reader:
@@ -199,11 +149,11 @@ class _Reader:
     def __init__(self, report: Report) -> None:
         self.report = report
 
-    def wrong(self, code: str, node: _Node, path: str, sentence: str) -> None:
+    def wrong(self, code: str, node: Node, path: str, sentence: str) -> None:
         where = f"{path}: " if path else ""
         self.report.add(code, node.line, f"{where}{sentence}")
 
-    def form(self, node: _Node) -> Form | None:
+    def form(self, node: Node) -> Form | None:
         keys = self.mapping(node, "", _FORM, ("name", "title", "questions"))
         if keys is None:
             return None
@@ -230,7 +180,7 @@ class _Reader:
             return self.tutorial(keys["tutorial"], form, n_texts)
         return form
 
-    def questions(self, node: _Node) -> list[Question]:
+    def questions(self, node: Node) -> list[Question]:
         items = self.items(node, "questions")
         if not items:
             self.wrong("schema.form", node, "questions", "There is no question. Write one.")
@@ -262,7 +212,7 @@ class _Reader:
             self.wrong("consistency.form", node, "questions", sentence)
         return questions
 
-    def question(self, node: _Node, path: str) -> Question | None:
+    def question(self, node: Node, path: str) -> Question | None:
         keys = self.mapping(node, path, _QUESTION, ("name", "kind", "ask"))
         if keys is None:
             return None
@@ -297,7 +247,7 @@ class _Reader:
         return Question(name, kind, label, ask, required, is_better, low, high, tuple(answers))
 
     def rating(
-        self, keys: dict[str, _Node], path: str, node: _Node
+        self, keys: dict[str, Node], path: str, node: Node
     ) -> tuple[float, float, list[Answer]]:
         ends = self.items(keys["range"], f"{path}, range") if "range" in keys else []
         values = [end.value for end in ends]
@@ -315,7 +265,7 @@ class _Reader:
         answers = [Answer(str(step), step, cues.get(step, "")) for step in range(low, high + 1)]
         return float(low), float(high), answers
 
-    def cues(self, node: _Node | None, path: str, low: int, high: int) -> dict[int, str]:
+    def cues(self, node: Node | None, path: str, low: int, high: int) -> dict[int, str]:
         if node is None:
             return {}
         if not isinstance(node.value, dict):
@@ -331,7 +281,7 @@ class _Reader:
         return cues
 
     def choice(
-        self, keys: dict[str, _Node], path: str, node: _Node
+        self, keys: dict[str, Node], path: str, node: Node
     ) -> tuple[float, float, list[Answer]]:
         items = self.items(keys["answers"], f"{path}, answers") if "answers" in keys else []
         if not 2 <= len(items) <= MOST:
@@ -358,12 +308,12 @@ class _Reader:
             return 0.0, 1.0, answers
         return min(values, default=0.0), max(values, default=1.0), answers
 
-    def preference(self, keys: dict[str, _Node], path: str) -> list[Answer]:
+    def preference(self, keys: dict[str, Node], path: str) -> list[Answer]:
         ties = self.truth(keys.get("ties"), f"{path}, ties", True)
         neither = [Answer("Neither", 0.5, "both are as good")] if ties else []
         return [Answer("The first", 1.0), *neither, Answer("The second", 0.0)]
 
-    def tutorial(self, node: _Node, form: Form, n_texts: int) -> Form | None:
+    def tutorial(self, node: Node, form: Form, n_texts: int) -> Form | None:
         keys = self.mapping(node, "tutorial", _TUTORIAL, ("questions",))
         if keys is None or "questions" not in keys:
             return None
@@ -387,7 +337,7 @@ class _Reader:
             lessons=tuple(lessons),
         )
 
-    def lesson(self, node: _Node, path: str, form: Form, n_texts: int) -> Lesson | None:
+    def lesson(self, node: Node, path: str, form: Form, n_texts: int) -> Lesson | None:
         shown = "texts" if n_texts == 2 else "text"
         keys = self.mapping(node, path, _TAUGHT, (shown, "right", "why"))
         if keys is None or not {shown, "right", "why"} <= keys.keys():
@@ -406,7 +356,7 @@ class _Reader:
         tests = self.text(keys.get("tests"), f"{path}, tests", LONGEST, form.title)
         return Lesson(texts, beside, right, tests, self.text(keys["why"], f"{path}, why", LONGEST))
 
-    def right(self, node: _Node, path: str, form: Form) -> dict[str, float | str]:
+    def right(self, node: Node, path: str, form: Form) -> dict[str, float | str]:
         if not isinstance(node.value, dict):
             self.wrong("schema.form", node, path, "Write each question’s name and its right value.")
             return {}
@@ -434,13 +384,13 @@ class _Reader:
         return right
 
     def mapping(
-        self, node: _Node, path: str, known: frozenset[str], needed: tuple[str, ...]
-    ) -> dict[str, _Node] | None:
+        self, node: Node, path: str, known: frozenset[str], needed: tuple[str, ...]
+    ) -> dict[str, Node] | None:
         if not isinstance(node.value, dict):
             sentence = f"Here stand keys with values; they are {', '.join(sorted(known))}."
             self.wrong("schema.form", node, path, sentence)
             return None
-        keys: dict[str, _Node] = node.value
+        keys: dict[str, Node] = node.value
         for name in sorted(keys.keys() - known):
             sentence = f"The key {quoted(name)} is not known; there are {', '.join(sorted(known))}."
             self.wrong("schema.form", keys[name], path, sentence)
@@ -449,13 +399,13 @@ class _Reader:
                 self.wrong("schema.form", node, path, f"The key {name} is missing. Add it.")
         return keys
 
-    def items(self, node: _Node, path: str) -> list[_Node]:
+    def items(self, node: Node, path: str) -> list[Node]:
         if isinstance(node.value, list):
             return node.value
         self.wrong("schema.form", node, path, "Here stands a list: a line with “- ” for each.")
         return []
 
-    def text(self, node: _Node | None, path: str, most: int, default: str | None = None) -> str:
+    def text(self, node: Node | None, path: str, most: int, default: str | None = None) -> str:
         if node is None:
             return default or ""  # a missing one that is needed was told
         value = str(node.value) if isinstance(node.value, int | float) else node.value
@@ -472,11 +422,11 @@ class _Reader:
             return ""
         return value.strip()
 
-    def texts(self, node: _Node | None, path: str, most: int = LONGEST) -> tuple[str, ...]:
+    def texts(self, node: Node | None, path: str, most: int = LONGEST) -> tuple[str, ...]:
         items = self.items(node, path) if node is not None else []
         return tuple(self.text(item, f"{path} {n}", most) for n, item in enumerate(items, start=1))
 
-    def name(self, node: _Node | None, path: str) -> str:
+    def name(self, node: Node | None, path: str) -> str:
         name = self.text(node, path, LONGEST)
         if node is not None and name and (not _NAME.match(name) or len(name) > LONGEST_NAME):
             sentence = (
@@ -487,7 +437,7 @@ class _Reader:
         return name
 
     def one_of(
-        self, node: _Node | None, path: str, known: tuple[str, ...], default: str = ""
+        self, node: Node | None, path: str, known: tuple[str, ...], default: str = ""
     ) -> str:
         if node is None:
             return default
@@ -497,7 +447,7 @@ class _Reader:
         self.wrong("schema.form", node, path, sentence)
         return ""
 
-    def truth(self, node: _Node | None, path: str, default: bool) -> bool:
+    def truth(self, node: Node | None, path: str, default: bool) -> bool:
         if node is None:
             return default
         if isinstance(node.value, bool):
@@ -507,7 +457,7 @@ class _Reader:
 
     def number(
         self,
-        node: _Node | None,
+        node: Node | None,
         path: str,
         low: float,
         high: float,
@@ -526,7 +476,7 @@ class _Reader:
             return default
         return float(value)
 
-    def money(self, node: _Node | None, path: str, default: Decimal) -> Decimal:
+    def money(self, node: Node | None, path: str, default: Decimal) -> Decimal:
         if node is None:
             return default
         try:
@@ -543,7 +493,7 @@ class _Reader:
             return default
         return amount.quantize(Decimal("0.01"))
 
-    def shows(self, node: _Node | None) -> tuple[str, ...]:
+    def shows(self, node: Node | None) -> tuple[str, ...]:
         items = self.items(node, "shows") if node is not None else []
         return tuple(self.one_of(item, "shows", SHOWN) for item in items)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from unicodedata import normalize
 
 from formats.messages import FormatError, quoted
+from formats.yaml_text import BadYaml, read_yaml
 
 SHIPPED = Path(__file__).parent / "schemas"
 _STRING_VALUED = {
@@ -276,15 +277,15 @@ def _parse_json(text: str, name: str) -> Any:
 
 def _parse_yaml(text: str, name: str) -> Any:
     try:
-        import yaml
+        node = read_yaml(text)
     except ImportError as error:
         raise FormatError(
             "A schema in YAML needs the package PyYAML; JSON works without it."
         ) from error
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError) as error:
-        raise FormatError(f"The schema {name} is not YAML: {error}.") from error
+    except BadYaml as error:
+        where = f", line {error.line}" if error.line else ""
+        raise FormatError(f"The schema {name} cannot be read{where}: {error}") from error
+    return None if node is None else node.plain()
 
 
 def _build(data: Mapping[str, Any], name: str) -> Schema:

@@ -198,6 +198,10 @@ def test_a_bad_schema_raises_nothing_but_its_own_error(data: dict[str, object]) 
 BROKEN = {
     "list.json": b"[" * 100_000,
     "timestamp.yaml": b"a: !!timestamp x",
+    "tag.yaml": b"a: !!bool maybe",
+    "number.yaml": b"a: !!int ''",
+    "control.yaml": b"a: \x08",
+    "deep.yaml": b"[" * 100_000,
     "key.yaml": b"? [a]\n: b\n",
     "self.yaml": b"a: &a [*a]\nentity_types: *a\npredicates: []",
     "infinite.json": b'{"entity_types": [], "predicates": [{"name": "a", "types": [["A", "B"]],'

@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "formats"))
+from test_formats_forms import GOOD as FORM
 from test_formats_fuzz import GOOD, JSON, check
 from test_formats_generation import JUDGMENTS, SCORES
 from test_formats_generation import read as read_generated
 from toy import corpus_lines, read, read_documents, read_table
 
 from formats.annotations import GOLD_COLUMNS, MENTION_COLUMNS
-from formats.messages import FormatError
+from formats.forms import read_form, said_of
+from formats.messages import FormatError, Report
 from formats.schema import load_schema, shipped_schema
 
 pytestmark = pytest.mark.soak
@@ -156,6 +159,20 @@ def in_judgments(dice: random.Random) -> None:
     in_generated("judgments", JUDGMENT, JUDGMENTS, dice)
 
 
+def in_a_form(dice: random.Random) -> None:
+    """A declared form as its author wrote it, or with other values, and damaged."""
+    text = FORM if dice.random() < 0.5 else json.dumps(mutated(AS_JSON, dice))
+    data = damaged(text.encode(), dice) if dice.random() < 0.8 else text.encode()
+    if dice.random() < 0.3:
+        at = dice.randrange(len(data) + 1)
+        data = data[:at] + dice.choice(YAML) + data[at:]
+    report = Report()
+    if read_form(data.decode(errors="replace"), report) is None:
+        assert report.errors
+    for line in said_of(report):
+        assert line.endswith(".")
+
+
 KINDS: dict[str, Callable[[random.Random], None]] = {
     "schema": in_a_schema,
     "knowledge base": in_a_knowledge_base,
@@ -166,7 +183,12 @@ KINDS: dict[str, Callable[[random.Random], None]] = {
     "outputs": in_outputs,
     "scores": in_scores,
     "judgments": in_judgments,
+    "form": in_a_form,
 }
+AS_JSON = yaml.safe_load(FORM)
+YAML = [b": ", b"- ", b"? ", b"!!int ", b"!!bool ", b"!x ", b"&a ", b"*a ", b"<<: ", b"| ", b"> ",
+        b"'", b"---\n", b"...\n", b"%YAML 1", b"2026-02-30", b"1:60:60", b"0b_", b".inf", b".nan",
+        b"~", b"#", b"  "]  # fmt: skip
 _shipped = shipped_schema("tac_kbp").as_dict()
 SCHEMA = _shipped | {"predicates": _shipped["predicates"][:4]}
 

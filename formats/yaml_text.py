@@ -1,0 +1,90 @@
+"""Reads YAML of plain values, each with its line; whatever else the text is, the error is BadYaml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+DEEPEST = 20
+LONGEST_NUMBER = 10**15
+
+
+class BadYaml(ValueError):
+    """Why a text cannot be used, as a sentence that says what to do; 0 is the whole of it."""
+
+    def __init__(self, sentence: str, line: int = 0) -> None:
+        super().__init__(sentence)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value with the line that it begins in; values of mappings and lists are nodes."""
+
+    value: Any
+    line: int
+
+    @classmethod
+    def of(cls, loader: Any, node: Any) -> Node:
+        """The value that the package has composed."""
+        line = node.start_mark.line + 1
+        if node.id == "mapping":
+            pairs: dict[str, Node] = {}
+            for key, value in node.value:
+                name = str(loader.construct_object(key)) if key.id == "scalar" else "?"
+                if name in pairs:
+                    raise ValueError(f"the key {name} stands there twice")
+                pairs[name] = cls.of(loader, value)
+            return cls(pairs, line)
+        if node.id == "sequence":
+            return cls([cls.of(loader, one) for one in node.value], line)
+        value = loader.construct_object(node)
+        if isinstance(value, int) and abs(value) > LONGEST_NUMBER:
+            raise ValueError(f"line {line} has a number of too many digits")
+        return cls(value, line)
+
+    def plain(self) -> Any:
+        """The value without lines."""
+        if isinstance(self.value, dict):
+            return {name: node.plain() for name, node in self.value.items()}
+        return [node.plain() for node in self.value] if isinstance(self.value, list) else self.value
+
+
+def read_yaml(text: str) -> Node | None:
+    """The value that a text says; None where it says nothing. Raises BadYaml, also for aliases,
+    tags and many brackets, which few bytes make endless or let end in any error.
+    """
+    import yaml
+
+    text = text.lstrip("\ufeff")
+    depth = 0
+    try:
+        for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if refused := _refused(yaml, event, depth):
+                raise BadYaml(refused, event.start_mark.line + 1 if event.start_mark else 0)
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+            return None if root is None else Node.of(loader, root)
+        finally:
+            loader.dispose()
+    except BadYaml:
+        raise
+    except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError) as problem:
+        mark = getattr(problem, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else 0
+        said = getattr(problem, "problem", None) or " ".join(str(problem).split())
+        raise BadYaml(f"This is no YAML: {said}. Mend the line and try again.", line) from problem
+
+
+def _refused(yaml: Any, event: Any, depth: int) -> str:
+    """Why no more is read, as a sentence; nothing if it is."""
+    if isinstance(event, yaml.AliasEvent):  # a few of them unfold to millions
+        return "Aliases (*) are not read here. Write it out."
+    if getattr(event, "tag", None):  # some end in an error that is no YAMLError
+        return "Tags (!) are not read here. Write the value alone."
+    if depth > DEEPEST:  # else a page may take hours to read
+        return f"Lists and keys are nested more than {DEEPEST} deep. Mend the brackets."
+    return ""
