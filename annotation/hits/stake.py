@@ -8,8 +8,9 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from kbpo.accounts.models import Team
+from kbpo.submissions.interest import OTHER_CANDIDATE
 
-STAKE = """
+STAKE = f"""
     SELECT 1
     FROM annotation_hit_questions oq
     JOIN annotation_question o ON o.id = oq.question_id
@@ -23,6 +24,18 @@ STAKE = """
             JOIN submissions_prediction p ON p.instance_id = i.id
             JOIN submissions_submission s ON s.id = p.submission_id
             WHERE i.target_id = t.id AND s.team_id = ANY(%(teams)s))
+        OR EXISTS (
+            SELECT 1 FROM instances_instance i
+            JOIN submissions_prediction p ON p.instance_id = i.id
+            JOIN submissions_submission s ON s.id = p.submission_id
+            JOIN (VALUES ('a', t.a_begin, t.a_end), ('b', t.b_begin, t.b_end))
+                AS side (letter, mention_begin, mention_end)
+                ON (mention_begin, mention_end) IN (
+                    (i.subject_begin, i.subject_end), (i.object_begin, i.object_end),
+                    (p.subject_canonical_begin, p.subject_canonical_end),
+                    (p.object_canonical_begin, p.object_canonical_end))
+            WHERE i.document_id = t.document_id AND s.team_id = ANY(%(teams)s)
+              AND jsonb_path_exists(o.payload -> side.letter, '{OTHER_CANDIDATE}'))
         OR t.kind = 'document' AND EXISTS (
             SELECT 1 FROM instances_instance i
             JOIN submissions_prediction p ON p.instance_id = i.id
@@ -36,8 +49,9 @@ STAKE = """
               AND t.content->'texts' ? w.text))
 """
 """What teams have at stake in a HIT: they pay for one of its questions, predict its target or
-anything in the document that it is, or wrote one of two texts that are compared, be it in a pair of
-another team's private run that they do not predict themselves."""
+anything in the document that it is, say something about a mention of which it asks what that refers
+to, or wrote one of two texts that are compared, be it in a pair of another team's private run that
+they do not predict themselves."""
 TEAMS = """
     SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
     WHERE w.id = %(worker)s

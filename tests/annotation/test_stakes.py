@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from annotation_world import GOOD, answer_all, make_submission
+from annotation_world import GOOD, answer_all, make_neighbour, make_submission
 from django.test import Client
 
 from annotation.desk import adjudicate
@@ -136,6 +136,69 @@ def test_a_whole_document_is_not_read_by_who_predicts_something_in_it(
     teams[0].team.members.add(member)
     assert lease.open_to(worker_of(member)) == 1
     assert lease.open_to(worker_of(other)) == 2
+
+
+MENTION = {"begin": 0, "end": len("Ann 4 Lee")}
+
+
+@pytest.mark.parametrize("said", ["subject", "object", "subject_canonical", "object_canonical"])
+def test_who_a_mention_is_is_not_told_by_who_predicts_another_relation_of_it(
+    said: str,
+    teams: tuple[Submission, Submission],
+    targets: list[Target],
+    track: Track,
+    annotator: Callable[[str], User],
+) -> None:
+    """What people say of A beside (A, C) settles whether (A, B) is linked right."""
+    (asked,) = [one for one in targets if one.document.text.startswith("Ann 4 Lee")]
+    assert asked.a_end == MENTION["end"]
+    HIT.objects.exclude(questions__target=asked).update(status="closed")
+    question = Question.objects.get(target=asked)
+    check = ExpertCheck.objects.create(
+        track=track, kind="disagreement", target=asked, order=0.5, payload=question.payload
+    )
+    member, other = annotator("member"), annotator("other")
+    teams[0].team.members.add(member)
+    held = lease.lease(worker_of(member))
+    assert held is not None and lease.stop(held)
+
+    neighbour = make_neighbour(track, asked)
+    at = {"subject": (40, 41), "object": (42, 43), "subject_canonical": (44, 45)}
+    spans = at | {"object_canonical": (46, 47)} | {said: tuple(MENTION.values())}
+    instance = Instance.objects.create(
+        target=neighbour, document=asked.document,
+        predicate=Instance.objects.get(target=asked).predicate,
+        **edges_of({one: spans[one] for one in ("subject", "object")}),
+    )  # fmt: skip
+    prediction = Prediction.objects.create(
+        submission=teams[0], instance=instance,
+        **edges_of({one: spans[one] for one in ("subject_canonical", "object_canonical")}),
+    )  # fmt: skip
+    assert lease.open_to(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
+    assert not lease.revive(held)
+    assert not queue.askable(track, member).exists()
+    assert lease.open_to(worker_of(other)) == 1
+    assert list(queue.askable(track, other)) == [check]
+
+    payload = question.payload
+    payload["a"]["candidates"] = [{"span": payload["a"]["span"], "gloss": "Ann 4 Lee"}]
+    for rows in (Question.objects.filter(pk=question.pk), ExpertCheck.objects.all()):
+        rows.update(payload=payload)
+    assert lease.open_to(worker_of(member)) == 1, "nobody is asked who it is"
+    assert list(queue.askable(track, member)) == [check]
+
+    prediction.delete()
+    Question.objects.filter(pk=question.pk).update(payload=check.payload)
+    assert lease.open_to(worker_of(member)) == 1
+
+
+def edges_of(spans: dict[str, tuple[int, int]]) -> dict[str, int]:
+    """The columns of some spans."""
+    return {
+        f"{name}_{edge}": at
+        for name, span in spans.items()
+        for edge, at in zip(("begin", "end"), span, strict=True)
+    }
 
 
 def test_who_wrote_one_of_two_texts_does_not_compare_them(

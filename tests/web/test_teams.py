@@ -94,8 +94,9 @@ def test_what_somebody_saw_in_a_team_that_they_left_counts_for_the_next(
     teams.join(other, nils)
     assert earlier_of_its_people(row) == [seen.pk]
     # nor does who left judge what the team predicts
-    asked = Sample.objects.filter(has_stake(nils))
-    assert asked.exists() and not Sample.objects.filter(has_stake(toy.users["Tim"])).exists()
+    payload = "target__questions__payload"
+    assert Sample.objects.filter(has_stake(nils, payload=payload)).exists()
+    assert not Sample.objects.filter(has_stake(toy.users["Tim"], payload=payload)).exists()
 
 
 def test_an_account_is_closed_with_its_password_and_nothing_of_the_person_is_left(
