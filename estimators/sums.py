@@ -7,6 +7,9 @@ from scipy import sparse
 
 from estimators.checks import FloatArray, IntArray
 
+FEW = 20_000
+"""Up to so many numbers, going through the rows once a column is quicker than making a matrix"""
+
 
 def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     """Return (n_codes, …) sums of the ``rows`` (n, …) that carry each code.
@@ -19,6 +22,9 @@ def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     """
     if rows.ndim == 1:
         return np.bincount(code, weights=rows, minlength=n_codes).astype(np.float64)
+    if rows.ndim == 2 and 0 < rows.size <= FEW:  # the same sums, without a matrix
+        columns = [np.bincount(code, weights=column, minlength=n_codes) for column in rows.T]
+        return np.stack(columns, axis=1).astype(np.float64, copy=False)
     chooser = sparse.csr_array(
         (np.ones(code.size), (code, np.arange(code.size))), shape=(n_codes, code.size)
     )
