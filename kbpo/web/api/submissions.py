@@ -329,7 +329,7 @@ class SubmissionDetail(APIView):
         is scored. What is not sent stays as it is. What has stood on the board cannot be private.
         """
         submission = find(request, pk)
-        form = EditForm(data=request.data)
+        form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
         form.is_valid(raise_exception=True)
         try:
             submission = describe(submission, cast(User, request.user), **form.validated_data)
