@@ -22,14 +22,11 @@ AFFECTED = """
     JOIN instances_instance i ON i.target_id = t.id
         OR (t.kind <> 'pair' AND i.document_id = t.document_id)
     WHERE t.corpus_id = %s AND l.id > %s AND l.id <= %s AND EXISTS (
-        SELECT 1 FROM instances_label earlier JOIN instances_target had ON had.id = earlier.target_id
-        WHERE (had.id = t.id OR (had.document_id = t.document_id
-            AND t.kind IN ('mention', 'document') AND had.kind IN ('mention', 'document')))
+        SELECT 1 FROM instances_label earlier WHERE earlier.target_id = l.target_id
         AND earlier.id <= %s AND earlier.value <> '{}'::jsonb)
 """
 """What is predicted of targets that got a label in between and had one before; of a mention or a
-document, all that is predicted in the document. There the first label of one mention may turn what
-is said of another that was settled to be the same, so that an earlier label of any will do"""
+document, all that is predicted in the document"""
 
 
 def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -> int:
