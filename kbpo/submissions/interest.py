@@ -26,10 +26,13 @@ def has_stake(user: User, *, target: str = "target", payload: str = "payload") -
     it is wherever a prediction of theirs has it, or claims that something refers to it. About a
     whole document: where the team predicts anything in it. About two texts that are compared: where
     it wrote one of them, be it in a pair of another team's private run. Rows refer to their target
-    by `target`, and have what is asked in `payload`. A submission counts as soon as it is read, confirmed or not, and
-    once it is withdrawn too: it may come back.
+    by `target`, and have what is asked in `payload`. A submission counts as soon as it is read,
+    confirmed or not, and once it is withdrawn too: it may come back.
     """
-    teams = Team.objects.filter(Q(members=user) | Q(former=user)).values("pk")
+    theirs = Team.objects.filter(Q(members=user) | Q(former=user))
+    teams = list(theirs.values_list("pk", flat=True).distinct())
+    if not teams:  # most experts: the rest would be asked of every row for nothing
+        return Q(pk__in=())
     predicted = Prediction.objects.filter(submission__team__in=teams)
     alone = predicted.filter(instance__target=OuterRef(target))
     inside = predicted.filter(instance__document=OuterRef(f"{target}__document"))
