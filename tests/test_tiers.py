@@ -92,10 +92,11 @@ def test_the_seed_that_is_printed_is_that_of_every_process(tmp_path: Path) -> No
     options = f"-p tiers -p no:django -n 2 --tier soak --junitxml={report} --rootdir={tmp_path}"
     command = [sys.executable, "-m", "pytest", "-c", os.devnull, *options.split(), str(tmp_path)]
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         command,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": paths},
+        env=alone | {"PYTHONPATH": paths},
         capture_output=True,
         text=True,
     )
