@@ -18,6 +18,8 @@ from estimators.mixture import Draws, read_draws
 from estimators.recall import Totals
 
 SUPPORTS = {"common": "balance", "per_system": "heuristic"}
+ROUNDING = 1e-12
+"""A variance below this is none: sums of equal terms differ in their last digits"""
 
 
 def pool_recall(
@@ -56,7 +58,9 @@ def pool_recall(
     Estimate
         Single numbers. `influence` has one row an instance, or one a distinct document in the order
         of the codes; Var = Σ influence². NaN without any instance (or weight), and variance NaN
-        with one document of several.
+        with one document of several. Where all or none are predicted no variance is seen, and
+        `anticipated` is that of half an instance of the other kind; none where all documents are
+        annotated.
 
     Raises
     ------
@@ -81,15 +85,24 @@ def pool_recall(
     share = mass / total if total > 0 else np.full(found.size, np.nan)
     theta = (share * found).sum() if total > 0 else np.nan
     terms = share * (found - theta)
+    is_sample = True
     if document is not None:
+        n_read = np.unique(document).size if n_annotated is None else n_annotated
+        is_sample = n_documents is None or n_read < n_documents
         terms = _by_document(
             terms, checks.codes("document", document, found.size), n_annotated, n_documents
         )
     elif n_annotated is not None or n_documents is not None:
         raise ValueError("n_annotated and n_documents need document; got None")
     variance = np.einsum("t,t->", terms, terms) if total > 0 else np.nan
+    n = int((mass > 0).sum())
+    floor = float(_of_half_a_label(np.asarray(theta), np.asarray(variance), np.asarray(n)))
     return Estimate(
-        value=plain(theta), variance=plain(variance), n=int((mass > 0).sum()), influence=terms
+        value=plain(theta),
+        variance=plain(variance),
+        n=n,
+        influence=terms,
+        anticipated=floor if is_sample else 0.0,
     )
 
 
@@ -132,7 +145,8 @@ def pooled_recall(
     Estimate
         `value`, `variance` (delta method for the ratio, theorem 4's Var ν̂), `n` (true draws that
         count), all (m,), and
-        `influence` (n, m) with Var = Σ influence². NaN where no draw that counts is true.
+        `influence` (n, m) with Var = Σ influence². NaN where no draw that counts is true. Where all
+        true draws agree, `anticipated` is the variance of half a draw that does not.
 
     Raises
     ------
@@ -169,9 +183,9 @@ def pooled_recall(
             influence[:, i] = draws.centred(
                 share * (member[:, i] - value[i]) / total, inverse > 0, ddof=ddof
             )
-    return Estimate(
-        value=value, variance=np.einsum("tm,tm->m", influence, influence), n=n, influence=influence
-    )
+    variance = np.einsum("tm,tm->m", influence, influence)
+    floor = _of_half_a_label(value, variance, n)
+    return Estimate(value=value, variance=variance, n=n, influence=influence, anticipated=floor)
 
 
 def joint_recall(
@@ -209,7 +223,8 @@ def joint_recall(
     Estimate
         `value`, `variance` (m,); `n` (m,), the true draws and annotated instances together;
         `influence` (n + rows of θ̂, m): θ̂ times ν̂'s rows, and below them ν̂_i times θ̂'s. Its sum
-        of squares is the variance without the last, second-order term.
+        of squares is the variance without the last, second-order term. `anticipated`: the same
+        with the floors of both.
 
     Raises
     ------
@@ -239,6 +254,8 @@ def joint_recall(
     )
     value = np.asarray(nu.value)
     by_theta = theta.influence[:, None] * value
+    of_theta = np.maximum(theta.variance, theta.anticipated)
+    of_nu = np.maximum(nu.variance, nu.anticipated)
     return Estimate(
         value=theta.value * value,
         variance=theta.value**2 * nu.variance
@@ -246,6 +263,7 @@ def joint_recall(
         + theta.variance * nu.variance,
         n=np.asarray(nu.n + theta.n),
         influence=np.concatenate([theta.value * nu.influence, by_theta]),
+        anticipated=np.nan_to_num(theta.value**2 * of_nu + value**2 * of_theta + of_theta * of_nu),
     )
 
 
@@ -306,6 +324,14 @@ def recall_by_inclusion(theta: Estimate, counted: Totals, pi: ArrayLike) -> Esti
         n=np.asarray(counted.systems.n + theta.n),
         influence=np.concatenate([theta.value * z, theta.influence[:, None] * nu]),
     )
+
+
+def _of_half_a_label(value: FloatArray, variance: FloatArray, n: IntArray) -> FloatArray:
+    """p (1 − p)/n where no variance is seen, p half a label away from what all n labels say."""
+    labels = np.maximum(n, 1)
+    p = np.clip(np.nan_to_num(value), 0.5 / labels, 1 - 0.5 / labels)
+    agree = (n > 0) & (variance < ROUNDING)
+    return np.asarray(np.where(agree, p * (1 - p) / labels, 0.0))
 
 
 def _read_recall(

@@ -135,7 +135,7 @@ class ByThresholds:
             recall_by_inclusion(theta, found.totals, pi),
             degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         )
-        return _recall_floored(recall, theta, worth)
+        return recall_floored(recall, theta, worth)
 
     def f1(self, precision: Estimate, recall: Estimate) -> Estimate:
         """F1 of the joint precision and recall, with the floors of both."""
@@ -172,13 +172,14 @@ def floored(estimate: Estimate, n_effective: Floats) -> Estimate:
     return replace(estimate, value=known, anticipated=p * (1 - p) / n)
 
 
-def _recall_floored(recall: Estimate, theta: Estimate, n_effective: float) -> Estimate:
-    """Recall θ ν with a floor under the variance of ν, which is a mean over judged true facts that
-    is worth so many; none where these are too few.
+def recall_floored(recall: Estimate, theta: Estimate, n_effective: float) -> Estimate:
+    """Recall θ ν with a floor under the variance of θ, and of ν, which is a mean over judged true
+    facts that is worth so many; none where these are too few.
     """
     nu = replace(recall, value=np.asarray(recall.value) / float(theta.value))
     with_floor = floored(nu, np.full(np.shape(nu.value), n_effective))
-    of_nu, of_theta = np.asarray(with_floor.anticipated), float(theta.variance)
+    of_nu = np.asarray(with_floor.anticipated)
+    of_theta = float(np.maximum(theta.variance, theta.anticipated))
     floor = float(theta.value) ** 2 * of_nu + np.asarray(nu.value) ** 2 * of_theta
     known = ~np.isnan(np.asarray(with_floor.value))
     return replace(

@@ -128,6 +128,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         n=np.asarray(found.n)[:m],
         influence=found.influence[:, :m],
         degrees_of_freedom=np.full(m, float(n_annotated - 1)),
+        anticipated=np.asarray(found.anticipated)[:m],
     )
 
 
@@ -207,11 +208,16 @@ def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:
     nothing = np.zeros_like(np.asarray(recall.value))
     a = np.vstack([np.sqrt(precision.variance), nothing])
     b = np.vstack([nothing, np.sqrt(recall.variance)])
+    both = f1(replace(precision, influence=a), replace(recall, influence=b))
+    return with_floors(both, precision, recall)
+
+
+def with_floors(both: Estimate, precision: Estimate, recall: Estimate) -> Estimate:
+    """F1 with what the floors of precision and recall add to their variances."""
     by_precision, by_recall = f1_weights(precision, recall)
     floor = by_precision**2 * np.maximum(precision.anticipated - precision.variance, 0.0)
     floor = floor + by_recall**2 * np.maximum(recall.anticipated - recall.variance, 0.0)
-    both = f1(replace(precision, influence=a), replace(recall, influence=b))
-    return replace(both, anticipated=both.variance + floor)
+    return replace(both, anticipated=np.nan_to_num(both.variance + floor))
 
 
 def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:

@@ -148,10 +148,9 @@ def published_scores(
                 )
                 yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if criterion in recalls and method == "joint":
-                    both = f1(
-                        published.beside(data, precision, draws, recalls[criterion]),
-                        recalls[criterion],
-                    )
+                    recall = recalls[criterion]
+                    both = f1(published.beside(data, precision, draws, recall), recall)
+                    both = published.with_floors(both, precision, recall)
                     yield from rows(data, both, "f1", criterion, kind, method)
                 if criterion in alone and method == "simple":
                     both = published.simple_f1(precision, alone[criterion])

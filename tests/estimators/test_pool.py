@@ -63,6 +63,25 @@ def test_pool_recall_at_the_edges():
     assert joint.pool_recall([0, 0]).value == 0
 
 
+def test_where_all_agree_half_a_label_that_does_not_is_the_floor():
+    """Three facts of two documents, all of them predicted, do not say that all facts are."""
+    p = 1 - 0.5 / 3
+    theta = joint.pool_recall([1, 1, 1], document=[0, 0, 1], n_documents=9)
+    assert theta.variance == 0 and theta.anticipated == pytest.approx(p * (1 - p) / 3)
+    assert joint.pool_recall([1, 1, 1], document=[0, 0, 1], n_documents=2).anticipated == 0
+    assert joint.pool_recall([1, 1, 0], document=[0, 0, 1], n_documents=9).anticipated == 0
+    nu = joint.pooled_recall(np.ones((3, 1)), [0, 0, 0], [1, 1, 0], [[1.0]], np.ones((3, 1)))
+    assert nu.variance[0] == 0 and nu.anticipated[0] == pytest.approx(0.75 * 0.25 / 2)
+    both = joint.joint_recall(
+        np.ones((3, 1)), [0, 0, 0], [1, 1, 0], [[1.0]], np.ones((3, 1)), [1, 1, 1],
+        document=[0, 0, 1], n_documents=9,
+    )  # fmt: skip
+    a, b = theta.anticipated, float(nu.anticipated[0])
+    assert both.variance[0] == 0 and both.anticipated[0] == pytest.approx(a + b + a * b)
+    low, high = both.confidence_interval(0.8, method="wilson")
+    assert low[0] < 0.9 and high[0] == 1
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
