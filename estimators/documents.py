@@ -77,7 +77,9 @@ def unseen(
     Estimate
         Influence M_d/π_d (residuals with features, scaled up by their leverage); degrees of freedom
         n_d − 1 − k, certain documents not counted. NaN without an annotated document; the variance
-        is NaN with a single one.
+        is NaN with a single one. ``anticipated`` is the variance that half a missed fact would give
+        (:func:`half_a_fact`): where none was found, none is seen, and yet the next document may
+        have one.
 
     Raises
     ------
@@ -108,8 +110,43 @@ def unseen(
         terms, value, used = _regression(found, beta, n_documents, features, feature_totals)
     variance = Design(beta, cluster=np.arange(found.size), beta=beta).variance(terms)
     return Estimate(
-        value, variance, int(found.size), terms, degrees_of_freedom=_degrees_of_freedom(beta, used)
+        value,
+        variance,
+        int(found.size),
+        terms,
+        degrees_of_freedom=_degrees_of_freedom(beta, used),
+        anticipated=half_a_fact(beta)[1],
     )
+
+
+def half_a_fact(beta: ArrayLike) -> tuple[float, float]:
+    """Return what half a fact more, that annotators found and nobody predicted, would add to M and
+    to its variance: ``½ mean 1/π_d`` and ``½ mean (1 − π_d)/π_d²`` over the documents that were
+    drawn by chance.
+
+    A whole one gives twice that variance, whatever the number of documents; so this is the floor
+    that half a label is for a mean of labels, and moves nothing where a fact was found.
+
+    Parameters
+    ----------
+    beta : (n_d,) array
+        Probabilities of the annotated documents.
+
+    Returns
+    -------
+    float, float
+        0 and 0 where every document of the corpus was annotated.
+
+    Examples
+    --------
+    >>> half_a_fact([0.25, 0.25, 1.0])
+    (2.0, 6.0)
+    """
+    chance = checks.positive_probabilities("beta", beta)
+    chance = chance[chance < 1]
+    if not chance.size:
+        return 0.0, 0.0
+    return 0.5 * float(np.mean(1 / chance)), 0.5 * float(np.mean((1 - chance) / chance**2))
 
 
 def document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None) -> FloatArray:

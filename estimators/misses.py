@@ -162,6 +162,7 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
         missed.n,
         z,
         degrees_of_freedom=missed.degrees_of_freedom,
+        anticipated=float(np.asarray(missed.anticipated)) / c**2 if usable else 0.0,
     )
     return replace(
         found,

@@ -25,7 +25,12 @@ from estimators import checks
 from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
 from estimators.checks import FloatArray, IntArray, Numbers, plain
 from estimators.design import Design
-from estimators.documents import document_probabilities, unseen, with_document_route
+from estimators.documents import (
+    document_probabilities,
+    half_a_fact,
+    unseen,
+    with_document_route,
+)
 from estimators.estimate import Estimate, with_columns
 from estimators.horvitz_thompson import difference
 
@@ -39,6 +44,7 @@ __all__ = [
     "unseen",
     "with_anticipated",
     "with_document_route",
+    "with_missed_floor",
 ]
 
 
@@ -387,7 +393,7 @@ def with_anticipated(
     >>> members, half = np.ones((2, 1)), np.full(2, 0.5)
     >>> found = recall(members, half, [1, 1], half, [1.0], 1.0, [1, 1, 1, 1], 8)
     >>> with_anticipated(found, members, half, half, [1, 1], half).recall.anticipated.round(4).tolist()
-    [0.0022]
+    [0.005]
     """
     truth = float(found.totals.pool.value) + float(found.unseen.value)
     if not truth > 0:
@@ -412,7 +418,51 @@ def with_anticipated(
     n_targets = found.totals.pool.influence.size
     floor = belief.variance(members / truth, np.asarray(found.totals.systems.value) / truth**2)
     floor = floor + beyond_targets(found.recall.influence, found.design, n_targets)
-    return replace(found, recall=replace(found.recall, anticipated=floor))
+    told = replace(found.recall, anticipated=floor)
+    return replace(found, recall=with_missed_floor(told, found))
+
+
+def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 1.0) -> Estimate:
+    """Return recall, or F1, with half a missed fact allowed for where its documents show none.
+
+    With no missed fact in the documents that were read M and its variance are 0, and recall would
+    be as sure as after reading all. So M's variance counts for at least that of half a fact
+    (:func:`estimators.documents.half_a_fact`), times ``(w r_i/(T + M))²``, and the estimate keeps
+    half a fact, of those that the documents have, away from 1. Where its realised variance is
+    larger, as with one fact in one document, nothing changes.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of recall, or of what is made of it, with what else is anticipated.
+    found : Recall
+        What it is made of.
+    by_recall : float or (m,) array
+        w, what a step of recall is worth in the estimate: 1 for recall itself.
+
+    Returns
+    -------
+    Estimate
+        The same number; ``anticipated`` at least the realised variance where the floor counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [0, 0], 4)
+    >>> told = with_missed_floor(found.recall, found)
+    >>> found.recall.variance.tolist(), told.anticipated.tolist()  # half a fact of four: ½ · ½ · 4/2²
+    ([0.0], [0.25])
+    """
+    missed = found.unseen
+    short = float(np.asarray(missed.anticipated)) - float(np.asarray(missed.variance))
+    truth = float(found.totals.pool.value) + float(missed.value)
+    if not (short > 0 and truth > 0):
+        return estimate
+    taken = np.asarray(by_recall) * np.asarray(found.totals.systems.value) / truth**2
+    floor = np.maximum(estimate.variance, estimate.anticipated) + short * taken**2
+    half, _ = half_a_fact(found.design.pi[found.totals.pool.influence.size :])
+    read = max(1, round(0.5 * truth / half))
+    return replace(estimate, anticipated=floor, n=np.minimum(estimate.n, read))
 
 
 def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:

@@ -39,7 +39,7 @@ class Floors:
         floor = self._of_recall(criterion, found, unit)
         step = self._half_steps(criterion, *self._parts(found, unit), unit)
         told = replace(found.recall, anticipated=floor, half_step=step)
-        return replace(found, recall=told)
+        return replace(found, recall=totals.with_missed_floor(told, found))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
         """Recall with the facts put in that annotators are reckoned to have missed: `share` is what
@@ -59,7 +59,7 @@ class Floors:
         )
         own = np.outer(share.influence[:n], by_share)
         floor = floor + np.einsum("t,tm,tm->m", 1 - recall.design.pi[:n], own, own)
-        return replace(found.recall, anticipated=floor)
+        return totals.with_missed_floor(replace(found.recall, anticipated=floor), found)
 
     def f1(self, kind: str, criterion: str, precision: Estimate, recall: totals.Recall) -> Estimate:
         """The harmonic mean of the two, from their joint covariance."""
@@ -72,11 +72,12 @@ class Floors:
         own = _scaled(self.arranged.data.pool.p[kind], by_precision) + _scaled(share, part)
         taken = part * np.asarray(recall.recall.value)
         own = sparse.csr_array(own)
-        return replace(
+        told = replace(
             both,
             anticipated=self._floor(criterion, own, taken, both, recall),
             half_step=self._half_steps(criterion, own, taken, "fact"),
         )
+        return totals.with_missed_floor(told, recall, by_recall)
 
     def _parts(self, found: totals.Recall, unit: str) -> tuple[sparse.csr_array, Floats]:
         """What a right prediction adds to each system's recall, and what a true fact of the pool

@@ -21,6 +21,7 @@ from estimators.recall import (
     unseen,
     with_anticipated,
     with_document_route,
+    with_missed_floor,
 )
 
 
@@ -405,3 +406,53 @@ def test_labels_that_are_given_up_in_documents_reach_the_design():
     assert found.recall.variance == pytest.approx(expected)
     with pytest.raises(ValueError, match=r"0\.0"):
         recall(*arguments, document=[0, -1], answered=[0.0, 1.0])
+
+
+def held_over_all_samples(missed, n_read, *, floor):
+    """Return how often the 80 % interval of recall holds the truth, over all sets of documents that
+    could be read; all that is predicted, two facts a document, is judged.
+    """
+    facts, truth = 2 * len(missed), 2 * len(missed) / (2 * len(missed) + sum(missed))
+    ones, held = np.ones(facts), []
+    for counts in itertools.combinations(missed, n_read):
+        found = recall(
+            ones[:, None], ones, ones, 0.5 * ones, [facts / 2], facts / 2, counts, len(missed)
+        )
+        told = with_missed_floor(found.recall, found) if floor else found.recall
+        low, high = told.confidence_interval(0.8, method="wilson")
+        held.append(bool(low[0] - 1e-12 <= truth <= high[0] + 1e-12))
+    return np.mean(held)
+
+
+@pytest.mark.parametrize(
+    ("missed", "n_read"),
+    [([1] + [0] * 9, 2), ([2, 1] + [0] * 8, 3), ([3, 0, 0, 0, 0, 0, 0], 2), ([1] * 3 + [0] * 9, 2)],
+)
+def test_documents_without_a_missed_fact_do_not_say_that_none_was_missed(missed, n_read):
+    """Else the interval is the point 1 unless a document with a missed fact happens to be read."""
+    assert held_over_all_samples(missed, n_read, floor=False) < 0.6
+    assert held_over_all_samples(missed, n_read, floor=True) >= 0.8
+
+
+def test_where_missed_facts_were_found_nothing_changes():
+    for counts in ([1, 0], [2, 1, 0, 0], [5, 1, 3]):
+        found = known(counts, 10)
+        assert with_missed_floor(found.recall, found) is found.recall
+    found = known([0, 0], 2)
+    assert with_missed_floor(found.recall, found) is found.recall, "all documents were read"
+
+
+def test_two_documents_of_a_thousand_without_a_missed_fact_leave_recall_open():
+    ones = np.ones(3000)
+    found = recall(ones[:, None], ones, ones, 0.5 * ones, [1500], 1500, [0, 0], 1000)
+    few = with_missed_floor(found.recall, found).confidence_interval(0.8, method="wilson")
+    assert few.low[0] < 0.5 and few.high[0] == 1
+    found = recall(ones[:, None], ones, ones, 0.5 * ones, [1500], 1500, [0] * 100, 1000)
+    many = with_missed_floor(found.recall, found).confidence_interval(0.8, method="wilson")
+    assert 0.98 < many.low[0] < 0.999, "of some 300 facts read none was missed"
+
+
+def test_documents_of_unequal_chances_carry_half_a_missed_fact_each_with_its_weight():
+    estimate = unseen([0, 0, 0], 50, inclusion=[1.0, 0.25, 0.5])
+    assert estimate.variance == 0
+    assert estimate.anticipated == pytest.approx(0.5 * (0.75 * 16 + 0.5 * 4) / 2)
