@@ -43,6 +43,19 @@ class Refused(Exception):
         self.status = status
 
 
+class _Watched:
+    """A file whose reader tells how many bytes were taken from it."""
+
+    def __init__(self, file: BinaryIO, tell: Callable[[int], None]) -> None:
+        self._file, self._tell = file, tell
+        self.fileno, self.seek = file.fileno, file.seek
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self._tell(len(block))
+        return block
+
+
 class Unreachable(Exception):
     """The service did not answer; the text says how that showed."""
 
@@ -151,30 +164,45 @@ class Client:
         name: str,
         *,
         description: str = "",
+        paper: str = "",
+        code: str = "",
+        private: bool = False,
+        anonymous: bool = False,
         again: bool = False,
+        tell: Callable[[int], None] | None = None,
     ) -> Json:
         """Uploads a file; a repeat after a broken connection returns the same submission.
 
-        `again`: yes, although the same file is there already.
+        `paper` and `code` are addresses. A `private` run is nowhere for others until `publish`; of
+        an `anonymous` one they see a number. `again`: yes, although the same file is there already.
+        `tell` hears of every block's size as it is sent.
         """
         path = Path(path)
+        said = {"track": track, "name": name, "description": description}
+        said |= {"paper": paper, "code": code}
+        flags = {"private": private, "anonymous": anonymous, "again": again}
         with path.open("rb") as file:
-            key = _digest(file, track, name, again)
+            key = _digest(file, *said.values(), *flags.values())
             file.seek(0)
             answer = self._send(
                 "POST",
                 "submissions/",
-                data={
-                    "track": track,
-                    "name": name,
-                    "description": description,
-                    "again": "true" if again else "false",
-                },
-                files={"file": (path.name, file)},
+                data=said | {flag: str(is_set).lower() for flag, is_set in flags.items()},
+                files={"file": (path.name, file if tell is None else _Watched(file, tell))},
                 headers={"Idempotency-Key": key},
                 timeout=httpx.Timeout(60.0, write=None, read=None),
             )
         return cast(Json, answer.json())
+
+    def edit(self, number: int, **said: Any) -> Json:
+        """Says of a submission what is given: `name`, `description`, `paper`, `code`, `private`,
+        `anonymous`. The rest stays as it is.
+        """
+        return cast(Json, self._send("PATCH", f"submissions/{number}/", json=said).json())
+
+    def publish(self, number: int) -> Json:
+        """Shows a private submission to everybody. That stays."""
+        return self.edit(number, private=False)
 
     def confirm(self, number: int, **choices: Any) -> Json:
         """Confirms a plan, which reserves its price; `half_width` and `good_lines_only` choose."""

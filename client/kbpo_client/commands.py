@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import IO, Any, NoReturn, cast
 
 import click
 
@@ -17,13 +17,15 @@ from formats.messages import FormatError
 from kbpo_client import settings
 from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.judging import Judge, JudgeFailed, judge_all
-from kbpo_client.reading import DOCUMENTS, MENTIONS, SCHEMA, Reading, read_run
+from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA, Reading, read_run
 from scoring import rescore as rescoring
 from scoring.release import BadRelease, Release
 
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
 SHOWN_MESSAGES = 50
+SHOWN_CHARACTERS = 160
+"""Of a text in a line"""
 MISSED = "Instead what is true and not in it: what others found, or nobody did."
 WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 """Options of `errors --missed`, as the service calls them"""
@@ -90,6 +92,35 @@ def table(head: list[str], lines: list[list[str]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
+@contextmanager
+def progress(
+    label: str, size: int | None = None, file: IO[str] | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A bar on the error stream that is told how many bytes came; where nobody knows of how many,
+    only these. Nothing where no person looks.
+    """
+    file = file or sys.stderr
+    template = "%(label)s  %(info)s" if size is None else "%(label)s  [%(bar)s]  %(info)s"
+    done = 0
+    unknown: Iterator[int] = (one for one in ())  # without a length
+    with click.progressbar(
+        None if size is not None else unknown,
+        length=size,
+        label=label,
+        bar_template=template,
+        item_show_func=lambda so_far: f"{(so_far or 0) / 1e6:,.1f} MB",
+        hidden=not file.isatty(),
+        file=cast(Any, file),
+    ) as bar:
+
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            bar.update(count, done)
+
+        yield tell
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--url", envvar="KBPO_URL", help="Address of the service; else KBPO_URL.")
 @click.option("--token", envvar="KBPO_TOKEN", help="Your token; else what `kbpo login` kept.")
@@ -138,17 +169,20 @@ def tracks(service: Service, as_json: bool) -> None:
 @click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Else ./TRACK/")
 @service_of
 def download(service: Service, track: str, to: Path | None) -> None:
-    """Download the documents of TRACK and their schema."""
+    """Download what systems are run on: the documents of TRACK and their schema, or its inputs."""
     folder = to or Path(track)
     with service.client() as client:
         schema = client.schema(track)
         folder.mkdir(parents=True, exist_ok=True)
-        files = {"documents": DOCUMENTS}
+        files = {"documents": DOCUMENTS if schema.get("predicates") else INPUTS}
         if "mention_types" in client.track(track)["corpus"]["links"]:
             files["mentions"] = MENTIONS
         for what, name in files.items():
-            with click.progressbar(length=0, label=name, show_pos=True, show_eta=False) as bar:
-                client.download(track, folder / name, what=what, tell=bar.update)
+            with progress(name) as tell:
+                client.download(track, folder / name, what=what, tell=tell)
+    if not schema.get("predicates"):
+        click.echo(f"The inputs are in {folder}/.")
+        return
     text = json_module.dumps(schema, indent=1, ensure_ascii=False)
     (folder / SCHEMA).write_text(text, encoding="utf-8")
     click.echo(f"The documents and the schema are in {folder}/.")
@@ -170,8 +204,8 @@ def release(service: Service, track: str, number: int | None, to: Path | None) -
         folder = to or Path()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / wanted[0]["file"]
-        with click.progressbar(length=wanted[0]["size"], label=path.name) as bar:
-            client.download_release(wanted[0], path, tell=bar.update)
+        with progress(path.name, wanted[0]["size"]) as tell:
+            client.download_release(wanted[0], path, tell=tell)
     click.echo(f"{path}: `kbpo rescore {path}` computes its board.")
 
 
@@ -185,12 +219,10 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
     folder = data or (Path(track) if track else None)
     if folder is None:
         raise click.UsageError("Say --track, or --data with what `kbpo download` wrote.")
-    documents, schema, mentions = (folder / name for name in (DOCUMENTS, SCHEMA, MENTIONS))
-    for needed in (documents, schema):
-        if not needed.exists():
-            end(f"There is no {needed}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
     try:
-        reading = read_run(file, documents, schema, mentions if mentions.exists() else None)
+        reading = read_run(file, folder)
+    except FileNotFoundError as missing:
+        end(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
     except (OSError, FormatError, ValueError) as error:
         end(str(error), ERRORS_IN_FILE)
     show_reading(reading, as_json)
@@ -201,6 +233,7 @@ def show_reading(reading: Reading, as_json: bool) -> None:
     """Prints the messages of a reader, the first ones in full, and what the file comes to."""
     if as_json:
         told = asdict(reading) | {"usable": reading.usable}
+        told[told.pop("items")] = told.pop("usable_items")
         told["messages"] = [
             {
                 "code": message.code,
@@ -218,7 +251,7 @@ def show_reading(reading: Reading, as_json: bool) -> None:
     if len(reading.messages) > SHOWN_MESSAGES:
         click.echo(f"… and {len(reading.messages) - SHOWN_MESSAGES:,} more; --json has them.")
     counts = (
-        (reading.relations, "relation"),
+        (reading.usable_items, reading.items.removesuffix("s")),
         (reading.errors, "error"),
         (reading.warnings, "warning"),
     )
@@ -232,21 +265,19 @@ def show_reading(reading: Reading, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--name", required=True, help="What the run is called on the board.")
 @click.option("--description", default="", help="A sentence on how the system works.")
+@click.option("--paper", default="", help="Address of the paper.")
+@click.option("--code", default="", help="Address of the code.")
+@click.option("--private", is_flag=True, help="Nowhere for others until `kbpo publish`.")
+@click.option("--anonymous", is_flag=True, help="Others see a number in place of names.")
 @click.option("--again", is_flag=True, help="Yes, although the same file is there already.")
 @json_option
 @service_of
 def submit(
-    service: Service,
-    track: str,
-    file: Path,
-    name: str,
-    description: str,
-    again: bool,
-    as_json: bool,
+    service: Service, /, track: str, file: Path, name: str, as_json: bool, **said: Any
 ) -> None:
     """Upload FILE to TRACK. Nothing is spent before `kbpo confirm`."""
-    with service.client() as client:
-        submission = client.submit(track, file, name, description=description, again=again)
+    with service.client() as client, progress(file.name, file.stat().st_size) as tell:
+        submission = client.submit(track, file, name, tell=tell, **said)
     if as_json:
         show_json(submission)
         return
@@ -281,6 +312,8 @@ def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
 def how_far(submission: dict[str, Any]) -> str:
     """Where a submission is, as “Being judged, 131 of 160”."""
     said, judging = str(submission["status_text"]), submission["judging"]
+    if submission["status"] == "received" and submission["reason"]:
+        return f"{said}: {submission['reason']}"
     if submission["status"] == "received":
         return f"{said}, {100 * submission['progress']:.0f} % read"
     if submission["status"] == "judging":
@@ -337,6 +370,25 @@ def confirm(
 
 
 @main.command()
+@click.argument("number", type=int)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
+    """Show private submission NUMBER to everybody. That stays."""
+    with service.client() as client:
+        if not yes:
+            name = client.submission(number)["name"]
+            click.confirm(f"Show {name} to everybody, for good?", abort=True, err=True)
+        submission = client.publish(number)
+    if as_json:
+        show_json(submission)
+    else:
+        names = ", without your names" if submission["anonymous"] else ""
+        click.echo(f"{submission['name']} is public{names}.")
+
+
+@main.command()
 @click.argument("track")
 @click.option("--distribution")
 @click.option("--criterion")
@@ -355,9 +407,10 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
         best, worst = system["rank"] or ("", "")
         rank = f"{best}" if best == worst else f"{best}–{worst}"
         name = f"{system['team']} {system['name']}"
-        figures = [percent(system.get(part)) for part in ("f1", "precision", "recall")]
+        figures = [percent(system[column["name"]]) for column in board["columns"]]
         lines.append([rank, name, str(system["submission"]), *figures])
-    table(["rank", "system", "number", "F1", "precision", "recall"], lines)
+    heads = [column["label"] for column in board["columns"]]
+    table(["rank", "system", "number", *heads], lines)
 
 
 @main.command()
@@ -392,7 +445,7 @@ def comparison(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
             shown = f"{names[0] if low > 0 else names[1]} is higher"
         points = f"{100 * difference['difference']:+.1f} ({low:+.1f} to {high:+.1f})"
         scores = [percent(difference[side]) for side in ("a", "b")]
-        lines.append([difference["quantity"], shown, *scores, points])
+        lines.append([difference["label"], shown, *scores, points])
     return ["", "", *names, "points, 80 %"], lines
 
 
@@ -413,7 +466,7 @@ def errors(
     missed: str | None,
     as_json: bool,
 ) -> None:
-    """Show what people said of the predictions of submission NUMBER, claim by claim."""
+    """Show what people said of the predictions of submission NUMBER, one by one."""
     with service.client() as client:
         if missed:
             show_missed(client.missed(number, who=WHO_FOUND[missed]), as_json)
@@ -423,13 +476,26 @@ def errors(
     if as_json:
         show_json(judged)
         return
-    marks = {True: "✓", False: "✗", None: "?"}
-    for claim in judged:
-        parts = " ".join(
-            f"{marks[claim[part + '_right']]} {part}" for part in ("relation", "subject", "object")
-        )
-        click.echo(f"{claim['document']}  {claim['claim']}\n    {parts}  {claim['votes']}")
+    for prediction in judged:
+        click.echo("\n".join(in_words(prediction)))
     click.echo(f"{len(judged):,} predictions.")
+
+
+def in_words(prediction: dict[str, Any]) -> tuple[str, str]:
+    """A prediction in two lines: what it says, and what people said of it."""
+    marks = {True: "✓", False: "✗", None: "?"}
+    where = prediction.get("document") or prediction.get("input") or f"line {prediction['line']}"
+    words = " ".join(str(prediction.get("claim", prediction.get("text", ""))).split())
+    if len(words) > SHOWN_CHARACTERS:
+        words = f"{words[:SHOWN_CHARACTERS]}…"
+    told = [
+        f"{marks[right]} {part.removesuffix('_right')}"
+        for part, right in prediction.items()
+        if part.endswith("_right")
+    ]
+    for criterion, one in prediction.get("said", {}).items():
+        told.append(f"{criterion} {'–' if one['value'] is None else format(one['value'], '.2f')}")
+    return f"{where}  {words}", f"    {'  '.join([*told, prediction['votes']]).rstrip()}"
 
 
 def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:

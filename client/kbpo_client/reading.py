@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from formats.corpus import read_corpus
 from formats.doors import read_claims
+from formats.inputs import read_inputs
 from formats.limits import Limits
 from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Message, Report
 from formats.opening import open_text
+from formats.outputs import read_outputs
 from formats.schema import load_schema
 
 DOCUMENTS = "documents.jsonl.gz"
+INPUTS = "inputs.jsonl.gz"
 MENTIONS = "mentions.jsonl.gz"
 SCHEMA = "schema.json"
 """Names of the files that `kbpo download` writes"""
@@ -26,7 +29,9 @@ SCHEMA = "schema.json"
 class Reading:
     """What a reader made of a file."""
 
-    relations: int
+    items: str
+    """What a line says: relations, or outputs"""
+    usable_items: int
     errors: int
     warnings: int
     messages: list[Message] = field(default_factory=list)
@@ -34,19 +39,52 @@ class Reading:
     @property
     def usable(self) -> bool:
         """Whether the service would take the file without a question."""
-        return self.relations > 0 and not self.errors
+        return self.usable_items > 0 and not self.errors
 
 
-def read_run(path: Path, documents: Path, schema: Path, mentions: Path | None = None) -> Reading:
-    """What the service would make of a run. Raises OSError and FormatError."""
-    limits = Limits()
-    types = {} if mentions is None else _mention_types(mentions)
-    corpus = MemoryCorpus(_documents(documents, limits, types))
+def read_run(path: Path, folder: Path) -> Reading:
+    """What the service would make of a run, by what `kbpo download` wrote into a folder. Raises
+    OSError and FormatError; FileNotFoundError where there is nothing to read it by.
+    """
+    if (folder / INPUTS).exists():
+        return _read_outputs(path, folder / INPUTS)
+    for needed in (DOCUMENTS, SCHEMA):
+        if not (folder / needed).exists():
+            raise FileNotFoundError(str(folder / needed))
+    return _read_relations(path, folder)
+
+
+def _read_relations(path: Path, folder: Path) -> Reading:
+    limits, report, mentions = Limits(), Report(), folder / MENTIONS
+    types = _mention_types(mentions) if mentions.exists() else {}
+    corpus = MemoryCorpus(_documents(folder / DOCUMENTS, limits, types))
+    schema = load_schema(folder / SCHEMA)
+    return _reading("relations", read_claims(path, corpus, schema, limits, report), report)
+
+
+def _read_outputs(path: Path, inputs: Path) -> Reading:
+    limits, report = Limits(), Report()
+    known = _inputs(inputs, limits)
+    lines = open_text(path, limits.for_outputs(), report)
+    return _reading("outputs", read_outputs(lines, known, limits, report), report)
+
+
+def _inputs(path: Path, limits: Limits) -> dict[str, int]:
+    """The id of each input -> how many passages it has. Raises OSError where it is no such file."""
     report = Report()
-    claims = read_claims(path, corpus, load_schema(schema), limits, report)
-    relations = sum(1 for _ in claims)
+    rows = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
+    known = {row.input_id: len(row.passages) for row in rows}
+    if report.errors:
+        raise OSError(f"{path} holds no inputs: {next(iter(report)).text}")
+    return known
+
+
+def _reading(items: str, read: Iterable[object], report: Report) -> Reading:
+    """What a file comes to, read to its end."""
+    found = sum(1 for _ in read)
     return Reading(
-        relations=0 if report.fatal else relations,
+        items=items,
+        usable_items=0 if report.fatal else found,
         errors=report.errors,
         warnings=report.by_severity["warning"],
         messages=list(report),

@@ -15,7 +15,7 @@ from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
 from kbpo.submissions.keep import BLOCK, Kept, Readable, TooLarge, digest_of, forget, keep
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import CannotChange, describe, set_role, withdraw
+from kbpo.submissions.withdraw import CannotChange, check_link, describe, set_role, withdraw
 from kbpo.tracks.models import Track
 
 __all__ = [
@@ -56,9 +56,11 @@ def receive(
     file_name: str,
     idempotency_key: str | None = None,
     refuse_same: bool = False,
+    **said: str | bool,
 ) -> Submission:
     """The new submission; the earlier one if this user has sent the same file under the same
     idempotency key before. Where another run of the team has its name, it gets a number after it.
+    `said`: links to paper and code, and who sees it, as `describe` takes them.
 
     With `refuse_same`, a file that the team has on the track already is refused with code
     `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
@@ -77,6 +79,11 @@ def receive(
     if not title:
         raise CannotReceive("Give the submission a name.", "no_name")
     try:
+        for link in ("paper_url", "code_url"):
+            check_link(str(said.get(link, "")))
+    except CannotChange as problem:
+        raise CannotReceive(str(problem), "bad_link") from problem
+    try:
         kept = keep(file)
     except TooLarge as problem:
         raise CannotReceive(str(problem), "too_large") from problem
@@ -89,7 +96,7 @@ def receive(
                 same.pk,
             )
         return _create(
-            track, team, user, kept, title, plain(description), file_name, idempotency_key
+            track, team, user, kept, title, plain(description), file_name, idempotency_key, said
         )
     except (IntegrityError, CannotReceive):  # perhaps another request with this key was first
         forget(kept)
@@ -149,6 +156,7 @@ def _create(
     description: str,
     file_name: str,
     key: str | None,
+    said: dict[str, str | bool],
 ) -> Submission:
     Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)  # names one by one
     _check_quota(team, kept.size)  # others may have come while the file was stored
@@ -164,6 +172,7 @@ def _create(
         file_size=kept.size,
         file_digest=kept.digest,
         idempotency_key=key,
+        **said,
     )
     nudge("ingest")
     return submission

@@ -56,7 +56,7 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
             else "Everybody has seen it on the board, so that its line in the history stays."
         )
     for url in (row.paper_url, row.code_url):
-        _check_link(url)
+        check_link(url)
     try:
         with transaction.atomic():
             row.save(update_fields=list(said))
@@ -95,7 +95,8 @@ def _in_words(private: bool, anonymous: bool) -> str:
     return ", ".join(name for name, is_set in flags.items() if is_set) or "public, by name"
 
 
-def _check_link(url: str) -> None:
+def check_link(url: str) -> None:
+    """Nothing, if it is the address of a page, or empty. Raises CannotChange."""
     if not url:
         return
     try:

@@ -374,6 +374,7 @@ class Judged:
         """The same for programs; a kind adds what its files call things."""
         return {
             "prediction": self.prediction.pk,
+            "line": self.prediction.line,
             "confidence": self.prediction.confidence,
             "right": self.right,
             "votes": self.votes,

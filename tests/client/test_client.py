@@ -14,7 +14,7 @@ from typing import Any
 import kbpo_client
 import pandas
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from django.test import Client as Browser
 from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import comparison, main
@@ -24,28 +24,12 @@ from kbpo.corpus.models import Mention
 from kbpo.sampling.distribution import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
+from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, OTHERS, lines_of
 from tests.web.scored import judge_all, make_board
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(live_server: Any, toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in a folder of its own, as Rosa unless told otherwise."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
-    tokens = {name: Token.issue(toy.users[name], "test")[1] for name in ("Rosa", "Tim")}
-
-    def command(*words: object, who: str = "Rosa", **options: Any) -> Result:
-        given = ["--url", live_server.url]
-        if who:
-            given += ["--token", tokens[who]]
-        return CliRunner().invoke(main, [*given, *map(str, words)], **options)
-
-    return command
 
 
 @pytest.fixture
@@ -53,11 +37,6 @@ def file(toy: Toy, tmp_path: Path) -> Path:
     path = tmp_path / "run.jsonl"
     path.write_bytes(lines_of(toy, GOOD))
     return path
-
-
-def told(result: Result) -> Any:
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def test_the_tracks_are_listed_without_a_token(run: Run, toy: Toy) -> None:
@@ -156,7 +135,7 @@ def test_a_comparison_says_which_system_is_higher_by_its_team_and_name() -> None
         score = {"value": 0.3, "low80": 0.28, "high80": 0.32}
         middle = (low + high) / 2
         ends = {"difference": middle, "low80": low, "high80": high}
-        return {"quantity": quantity, "a": score, "b": score, **ends}
+        return {"quantity": quantity, "label": quantity.upper(), "a": score, "b": score, **ends}
 
     compared = {
         "a": {"team": "Harbor", "name": "run 1"},

@@ -35,6 +35,8 @@ class Judged(base.Judged):
     """A text with what people said of it."""
 
     text: str
+    input: str
+    """The id of what it was written for; empty where it was for nothing"""
     said: list[Said]
 
     @property
@@ -43,9 +45,11 @@ class Judged(base.Judged):
         return any(part.value is not None for part in self.said)
 
     def as_json(self) -> dict[str, Any]:
-        """With its text, and under each criterion the value and how many people spoke of it."""
+        """With its text and what it was written for, and under each criterion the value and how
+        many people spoke of it.
+        """
         said = {part.label: {"value": part.value, "people": part.n} for part in self.said}
-        return super().as_json() | {"text": self.text, "said": said}
+        return super().as_json() | {"input": self.input, "text": self.text, "said": said}
 
     @property
     def claim(self) -> str:
@@ -84,7 +88,7 @@ def _is_split(said: Rated) -> bool:
 
 def describe(
     criteria: Sequence[Criterion],
-    text_of: Callable[[Sequence[int]], dict[int, str]],
+    content_of: Callable[[Sequence[int]], dict[int, dict[str, Any]]],
     predictions: Sequence[int],
     *,
     public: bool,
@@ -95,7 +99,7 @@ def describe(
     """
     rows = Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
     targets = [rows[pk].instance.target_id for pk in predictions]
-    texts, said = text_of(targets), rated(targets, public=public)
+    shown, said = content_of(targets), rated(targets, public=public)
     sources = _sources(targets, public=public)
     judged: list[base.Judged] = []
     for pk, target in zip(predictions, targets, strict=True):
@@ -107,7 +111,8 @@ def describe(
                 right=bool(first) if first in (0.0, 1.0) and len(criteria) == 1 else None,
                 votes=_people(known),
                 source="" if pk in unjudged else sources.get(target, ""),
-                text=texts.get(target, ""),
+                text=str(shown.get(target, {}).get("text", "")),
+                input=str(shown.get(target, {}).get("input", "")),
                 said=[_said(known, criterion) for criterion in criteria],
             )
         )

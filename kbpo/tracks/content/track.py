@@ -80,10 +80,10 @@ class ContentTrack(Track):
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return {pk: {"text": content["text"]} for pk, content in contents(instances).items()}
 
-    def shown_text(self, targets: Sequence[int]) -> dict[int, str]:
-        """What the explorer shows of targets: their text."""
+    def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """What the explorer shows of targets: their `text`, and the `input` that it is for."""
         rows = Target.objects.filter(pk__in=targets).values_list("pk", "content")
-        return {pk: str((content or {}).get("text", "")) for pk, content in rows}
+        return {pk: content or {} for pk, content in rows}
 
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int]
@@ -190,5 +190,5 @@ class ContentTrack(Track):
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
         return explore.describe(
-            self.criteria, self.shown_text, predictions, public=public, unjudged=unjudged
+            self.criteria, self.shown, predictions, public=public, unjudged=unjudged
         )

@@ -37,7 +37,7 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
     """Yields one claim for each pair of names with words of a predicate between them."""
     names = names_of(document, typed)
     kinds = {name[:2]: name[2] for name in names}  # where it is not known, the first that is taken
-    said = set()
+    claimed = set()
     for begin, end in document["sentences"]:
         inside = [name for name in names if begin <= name[0] and name[1] <= end]
         for subject, object_ in permutations(inside, 2):
@@ -52,8 +52,8 @@ def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterat
                 found = len(words & between) / len(words) if words and fitting else 0.0
                 if fitting and found > share:
                     best, ends, share = predicate, fitting, found
-            if best and (best, first, second) not in said:  # in one direction alone
-                said.add((best, first, second))
+            if best and (best, first, second) not in claimed:  # in one direction alone
+                claimed.add((best, first, second))
                 kinds[subject[:2]], kinds[object_[:2]] = ends
                 claim: Record = {"doc": document["id"], "subject": subject[:2], "predicate": best}
                 claim |= {"object": object_[:2], "confidence": round(share, 2)}

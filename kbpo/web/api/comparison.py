@@ -57,7 +57,7 @@ class Comparison(APIView):
                 "criterion": criterion,
                 "evaluation": evaluation.number,
                 "differences": [
-                    _told(difference)
+                    _told(difference, kind_of(track).quantity(difference.quantity).label)
                     for difference in differences(
                         evaluation,
                         first.pk,
@@ -90,10 +90,11 @@ def _named(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _told(difference: Difference) -> dict[str, Any]:
+def _told(difference: Difference, label: str) -> dict[str, Any]:
     """A difference as JSON: both figures, the first minus the second, and its intervals."""
     return {
         "quantity": difference.quantity,
+        "label": label,
         "a": vars(difference.first),
         "b": vars(difference.second),
         "difference": difference.value,

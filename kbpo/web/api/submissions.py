@@ -47,29 +47,9 @@ PAGING = [
 ]
 
 
-class UploadForm(Said):
-    """What an upload must say."""
+class AboutForm(Said):
+    """What a team may say of a run beside its name; what is left out stays as it is."""
 
-    track = serializers.SlugRelatedField(
-        slug_field="slug", queryset=Track.objects.exclude(status="draft")
-    )
-    name = serializers.CharField(max_length=80)
-    description = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=2000
-    )
-    file = serializers.FileField(allow_empty_file=True)
-    team = serializers.SlugField(
-        required=False, max_length=80, help_text="Which of your teams; without it, the first one"
-    )
-    again = serializers.BooleanField(
-        required=False, default=False, help_text="Yes, the same file once more"
-    )
-
-
-class EditForm(Said):
-    """What may be said of a submission at any time; what is left out stays as it is."""
-
-    name = serializers.CharField(max_length=80, required=False)
     description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
     paper = serializers.URLField(
         required=False, allow_blank=True, max_length=300, source="paper_url"
@@ -81,6 +61,28 @@ class EditForm(Said):
     anonymous = serializers.BooleanField(
         required=False, source="is_anonymous", help_text="Others see a number in place of names"
     )
+
+
+class UploadForm(AboutForm):
+    """What an upload must say, and what it may."""
+
+    track = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Track.objects.exclude(status="draft")
+    )
+    name = serializers.CharField(max_length=80)
+    file = serializers.FileField(allow_empty_file=True)
+    team = serializers.SlugField(
+        required=False, max_length=80, help_text="Which of your teams; without it, the first one"
+    )
+    again = serializers.BooleanField(
+        required=False, default=False, help_text="Yes, the same file once more"
+    )
+
+
+class EditForm(AboutForm):
+    """What may be said of a submission at any time."""
+
+    name = serializers.CharField(max_length=80, required=False)
 
 
 class OrderForm(Said):
@@ -266,8 +268,9 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Upload a knowledge base. The answer comes at once; the file is read after it. Where your
-        team has a run of this name, a number is put after it.
+        """Upload what a system says. The answer comes at once; the file is read after it. Where your
+        team has a run of this name, a number is put after it. Said to be private or anonymous here,
+        it is so from its first moment.
         """
         user = request.user
         assert isinstance(user, User)
@@ -278,23 +281,23 @@ class SubmissionList(APIView):
             )
         form = UploadForm(data=request.data)
         form.is_valid(raise_exception=True)
-        said = form.validated_data
-        if "team" in said and (team := user.team(said["team"])) is None:
+        said = dict(form.validated_data)
+        track, file, again = said.pop("track"), said.pop("file"), said.pop("again")
+        if "team" in said and (team := user.team(said.pop("team"))) is None:
             raise Refused("You belong to no such team.", "no_team", 403)
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)
         try:
             submission = receive(
-                said["track"],
+                track,
                 team,
                 user,
-                said["file"],
-                name=said["name"],
-                description=said["description"],
-                file_name=said["file"].name,
+                file,
+                file_name=file.name,
                 idempotency_key=key,
-                refuse_same=not said["again"],
+                refuse_same=not again,
+                **said,
             )
         except CannotReceive as refusal:
             more = {"same_as": refusal.same_as} if refusal.same_as else {}

@@ -127,6 +127,12 @@ def as_json(shown: Board) -> dict[str, Any]:
         "distribution": shown.distribution,
         "criterion": shown.criterion,
         "level": shown.level,
+        "columns": [
+            {"name": column.name, "label": kind.quantity(column.quantity).label}
+            for column in kind.columns
+            if column.place in ("first", "second")
+            and kind.quantity(column.quantity).of(shown.criterion)
+        ],
         "systems": [
             {
                 "submission": row.submission.pk,

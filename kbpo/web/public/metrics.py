@@ -236,7 +236,7 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     targets = targets_of(np.array(shown, dtype=np.int64)).tolist()
     public = rated(targets, public=True)
     first = next((target for target in targets if target in public), None)
-    return "" if first is None else kind.shown_text([first])[first]
+    return "" if first is None else str(kind.shown([first])[first].get("text", ""))
 
 
 def _widths(study: Study | None) -> list[dict[str, Any]]:

@@ -1,0 +1,230 @@
+"""A researcher with the command line on a track of texts: the same commands, from the inputs to what
+people said of single texts; and what can be said of a run before anybody else sees it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from django.core.management import call_command
+from django.test import Client as Browser
+from kbpo_client import Client
+from kbpo_client.commands import in_words, progress
+
+from kbpo.accounts.models import Token
+from kbpo.sampling.distribution import tick as plan
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.submissions.ingest import tick as ingest
+from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.load import load_inputs
+from kbpo.tracks.models import Track
+from tests.client.conftest import Run, told
+from tests.conftest import Toy
+from tests.tracks.test_generation import rate
+from tests.web.conftest import GOOD, lines_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+INPUTS = tuple(f"article {number}" for number in range(6))
+
+
+@pytest.fixture
+def texts(toy: Toy, tmp_path: Path) -> Track:
+    """An open track of summaries; its inputs have a passage each."""
+    path = tmp_path / "articles.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"input_id": key, "source": f"{key} tells.", "passages": ["One."]}) + "\n"
+            for key in INPUTS
+        )
+    )
+    corpus = load_inputs("Articles", path)
+    return open_track(
+        create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
+    )
+
+
+def outputs(folder: Path, name: str, *lines: dict[str, Any]) -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_outputs_are_read_offline_with_the_messages_of_the_service(
+    run: Run, texts: Track, tmp_path: Path
+) -> None:
+    downloaded = run("download", texts.slug, who="")
+    assert downloaded.exit_code == 0 and "The inputs are in summaries/." in downloaded.output
+    assert [file.name for file in Path("summaries").iterdir()] == ["inputs.jsonl.gz"]
+    bad = outputs(
+        tmp_path,
+        "bad.jsonl",
+        {"input_id": INPUTS[0], "output": "It reads <b>well</b>.", "passage": 7},
+        {"input_id": INPUTS[0], "output": "Again."},
+        {"input_id": "nowhere", "output": "No."},
+        {"output": "Whose?"},
+    )
+    reading = run("validate", bad, "--track", texts.slug, "--json")
+    assert reading.exit_code == 3
+    here = json.loads(reading.stdout)
+    told(run("submit", texts.slug, bad, "--name", "bad", "--json"))
+    ingest()
+    there = Submission.objects.get()
+    said = set(there.problems.values_list("code", "line", "text"))
+    assert {(m["code"], m["line"], m["text"]) for m in here["messages"]} == said
+    assert len(said) >= 5 and here["outputs"] == there.counts["outputs"] == 1
+    good = outputs(
+        tmp_path, "good.jsonl", *({"input_id": key, "output": f"{key}."} for key in INPUTS)
+    )
+    fine = run("validate", good, "--track", texts.slug)
+    assert fine.exit_code == 0 and "6 outputs, 0 errors" in fine.output
+    assert "would take it as it is" in fine.output
+
+
+def test_what_was_never_downloaded_is_asked_for(run: Run, texts: Track, tmp_path: Path) -> None:
+    file = outputs(tmp_path, "mine.jsonl", {"input_id": INPUTS[0], "output": "One."})
+    result = run("validate", file, "--track", texts.slug)
+    assert result.exit_code == 2 and f"kbpo download {texts.slug}" in result.output
+
+
+def test_texts_are_scored_compared_and_told_one_by_one(
+    run: Run, texts: Track, tmp_path: Path, live_server: Any
+) -> None:
+    lines = {
+        "Good": [{"input_id": key, "output": f"{key} reads well"} for key in INPUTS],
+        "Half": [
+            {"input_id": key, "output": f"{key} {'reads well' if at < 3 else 'does not'}"}
+            for at, key in enumerate(INPUTS)
+        ],
+    }
+    numbers = {}
+    for name, rows in lines.items():
+        file = outputs(tmp_path, f"{name}.jsonl", *rows)
+        row = told(run("submit", texts.slug, file, "--name", name, "--json"))
+        numbers[name] = row["id"]
+    call_command("tick", "--until-idle", verbosity=0)
+    for number in numbers.values():
+        shown = run("status", number)
+        assert shown.exit_code == 0 and "new questions, at most $" in shown.output
+        assert run("confirm", number, "--yes").exit_code == 0
+    call_command("tick", "--until-idle", verbosity=0)
+    while rate(live_server.url, "eve", "kai"):
+        call_command("tick", "--until-idle", verbosity=0)
+    board = run("scores", texts.slug, who="").output.splitlines()
+    assert board[0].split() == ["rank", "system", "number", "Mean"]
+    assert board[1].split()[:3] == ["1", "Patterns", "Good"] and "100.0 (" in board[1], board
+    compared = run("compare", texts.slug, numbers["Good"], numbers["Half"], who="").output
+    assert compared.splitlines()[1].startswith("Mean  Patterns Good is higher"), compared
+    assert "mean" in run("status", numbers["Half"]).output
+    every = run("errors", numbers["Half"], "--verdict", "all")
+    assert every.exit_code == 0, every.output
+    assert "article 3  article 3 does not\n    Overall 1.00  Fluency 1.00  Edit " in every.output
+    assert every.output.endswith("6 predictions.\n")
+    found = told(run("errors", numbers["Half"], "--json"))
+    assert {(one["input"], one["line"]) for one in found} == {
+        (key, at) for at, key in enumerate(INPUTS, 1) if at > 3
+    }
+    assert {one["said"]["Overall"]["value"] for one in found} == {1.0}
+
+
+def test_a_long_text_stands_on_one_line() -> None:
+    first, second = in_words(
+        {"line": 3, "text": "word\n" * 400, "votes": "2 people", "said": {"Edit": {"value": None}}}
+    )
+    assert first.startswith("line 3  word word") and first.endswith("…") and "\n" not in first
+    assert second == "    Edit –  2 people"
+
+
+@pytest.fixture
+def file(toy: Toy, tmp_path: Path) -> Path:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines_of(toy, GOOD))
+    return path
+
+
+def test_a_run_is_private_and_anonymous_from_its_first_moment_until_it_is_published(
+    run: Run, file: Path, toy: Toy
+) -> None:
+    asked = ("--private", "--anonymous", "--paper", "https://example.org/p", "--code")
+    sent = run("submit", "toy", file, "--name", "run 1", *asked, "https://example.org/c", "--json")
+    number = told(sent)["id"]
+    row = Submission.objects.get()
+    assert (row.is_private, row.is_anonymous) == (True, True)
+    assert (row.paper_url, row.code_url) == ("https://example.org/p", "https://example.org/c")
+    same = run("submit", "toy", file, "--name", "run 1")
+    assert same.exit_code == 1, "said otherwise it is no repeat that returns a private run"
+    ingest()
+    plan()
+    assert run("confirm", number, "--yes").exit_code == 0
+
+    def seen() -> bool:
+        found = Browser().get("/api/tracks/toy/board/").json()["being_judged"]
+        return bool(found)
+
+    assert not seen()
+    assert run("publish", number, input="n\n").exit_code == 1 and not seen()
+    published = run("publish", number, "--yes")
+    assert "run 1 is public, without your names." in published.output and seen()
+    stranger = run("publish", number, "--yes", who="Tim")
+    assert stranger.exit_code == 1 and "You have no submission" in stranger.output
+
+
+def test_a_link_that_is_none_is_refused_before_anything_is_kept(run: Run, file: Path) -> None:
+    for address in ("nowhere", "ftp://example.org/paper"):
+        refused: Result = run("submit", "toy", file, "--name", "run 1", "--paper", address)
+        assert refused.exit_code == 1 and refused.stderr.strip()
+    assert not Submission.objects.exists()
+
+
+def test_what_a_form_does_not_say_of_a_run_stays(
+    draft: Callable[..., Submission], toy: Toy
+) -> None:
+    row = draft()
+    Submission.objects.update(is_private=True, is_anonymous=True)
+    token = Token.issue(toy.users["Rosa"], "form")[1]
+    Browser(headers={"Authorization": f"Token {token}"}).patch(
+        f"/api/submissions/{row.pk}/", "name=other", "application/x-www-form-urlencoded"
+    )
+    row.refresh_from_db()
+    assert (row.name, row.is_private, row.is_anonymous) == ("other", True, True)
+
+
+class Terminal(io.StringIO):
+    """Somebody looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_is_full_when_all_has_come_and_not_before() -> None:
+    screen = Terminal()
+    with progress("run.jsonl", 4_000_000, screen) as tell:
+        tell(1_000_000)
+        assert "25%" in screen.getvalue() and "1.0 MB" in screen.getvalue()
+        assert "#" * 30 not in screen.getvalue()
+        tell(3_000_000)
+    assert "100%" in screen.getvalue()
+
+
+def test_where_nobody_knows_how_much_comes_there_is_no_bar_but_what_came() -> None:
+    screen = Terminal()
+    with progress("documents.jsonl.gz", file=screen) as tell:
+        tell(1_500_000)
+        assert "1.5 MB" in screen.getvalue()
+    assert "#" not in screen.getvalue() and "%" not in screen.getvalue()
+
+
+def test_what_is_sent_is_told_block_by_block(
+    live_server: Any, toy: Toy, file: Path, run: Run
+) -> None:
+    heard: list[int] = []
+    with Client(live_server.url, Token.issue(toy.users["Rosa"], "bar")[1]) as client:
+        client.submit("toy", file, "run 1", tell=heard.append)
+    assert sum(heard) == file.stat().st_size
+    assert Submission.objects.get().file_size == file.stat().st_size
