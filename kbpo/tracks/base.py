@@ -163,6 +163,8 @@ class Words:
     """What search engines are told of the board"""
     format: str = ""
     """What a file looks like, in a sentence"""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The fields of a line of a file, where lines have any, each with what it says"""
     packed: str = "It may be packed with gzip; its first bytes tell, whatever its ending."
     doors: Mapping[str, str] = field(default_factory=dict)
     """How a file can be read (`door` of `Track.store`), in words"""
@@ -658,6 +660,12 @@ class Track(ABC):
         if self.track.design == "poisson":
             return f"each {self.words.item} at most once, with a chance of its own"
         return str(self.track.get_design_display())
+
+    def asked(self) -> Sequence[Mapping[str, Any]]:
+        """What people are asked about each thing, for the public page: questions (`ask`) with
+        `options` (`label`, and perhaps `cue`); empty where the page says it otherwise.
+        """
+        return ()
 
     def n_inputs(self) -> int:
         """How many inputs systems are run on."""

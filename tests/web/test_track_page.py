@@ -17,6 +17,7 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
@@ -24,10 +25,14 @@ from kbpo.corpus.models import Corpus, Mention
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
+from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.desk import describe
+from kbpo.web.judging.attempt import examples
 from tests.conftest import Toy
+from tests.formats.test_formats_forms import GOOD
 from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db
@@ -290,3 +295,130 @@ def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> Non
     assert "News of a harbour" in text and "No pooling." in text and "1 February 2031" in text
     log = as_user("Admin").get(reverse("desk-log")).content.decode()
     assert "describe" in log
+
+
+def texts(kind: str, *inputs: dict[str, object]) -> Track:
+    """An open track of texts on these inputs."""
+    corpus = Corpus.objects.create(name="Articles", slug="articles", schema={})
+    Input.objects.bulk_create(
+        Input(corpus=corpus, key=f"a{at}", **one) for at, one in enumerate(inputs)
+    )
+    return Track.objects.create(
+        corpus=corpus, name="Texts", slug="texts", kind=kind, status="open", criterion="overall"
+    )
+
+
+SOURCES: list[dict[str, object]] = [
+    {"source": "It rains. It pours. The old man is snoring.", "references": ["Rain."]},
+    {"source": "One sentence only"},
+]
+ASKED: list[dict[str, object]] = [
+    {
+        "question": "who founded the bakery of Osted",
+        "passages": ["Osted lies by the sea.", "It has shops. Berg founded the bakery there."],
+    },
+    {"question": "when", "source": "In May. Then it closed. It was cold."},
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "outputs"),
+    [
+        ("generation", SOURCES, ["It rains. It pours.", "One sentence only"]),
+        ("answers", ASKED, ["Berg founded the bakery there.", "In May."]),
+    ],
+)
+def test_the_baseline_of_texts_is_run_on_their_inputs_and_read_without_a_word(
+    client: Client, tmp_path: Path, kind: str, inputs: list[dict[str, object]], outputs: list[str]
+) -> None:
+    track = texts(kind, *inputs)
+    told = page(client, "texts")
+    assert "python baseline.py articles.jsonl.gz &gt; baseline.jsonl" in told
+    files = {}
+    for name in ("api-documents", "baseline"):
+        assert reverse(name, args=["texts"]) in told
+        files[name] = tmp_path / name
+        files[name].write_bytes(client.get(reverse(name, args=["texts"])).getvalue())
+    ran = subprocess.run(
+        [sys.executable, str(files["baseline"]), str(files["api-documents"])],
+        capture_output=True,
+        check=True,
+        env={"PATH": ""},
+    )
+    given = client.get(reverse("baseline-output", args=["texts"]))
+    assert gzip.decompress(given.getvalue()) == ran.stdout, "the file is what the script writes"
+    said = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [one["output"] for one in said] == outputs
+    assert [one.get("passage") for one in said] == [1 if kind == "answers" else None, None]
+    (tmp_path / "run.jsonl").write_bytes(ran.stdout)
+    report = kind_of(track).new_report()
+    read = list(kind_of(track).read(str(tmp_path / "run.jsonl"), report, lambda _: None))
+    assert len(read) == len(inputs) and not list(report)
+
+
+def test_inputs_that_are_ids_alone_have_no_baseline(client: Client) -> None:
+    texts("generation", {})
+    assert "baseline" not in page(client, "texts")
+    assert client.get(reverse("baseline", args=["texts"])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "interface", "asked", "fields"),
+    [
+        ("generation", "language_quality", "Does it repeat itself?", ("input_id", "output")),
+        (
+            "answers",
+            "answer_correctness",
+            "what does each passage say",
+            ("input_id", "output", "passage"),
+        ),
+    ],
+)
+def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
+    client: Client, kind: str, interface: str, asked: str, fields: tuple[str, ...]
+) -> None:
+    texts(kind, *ASKED)
+    told = page(client, "texts")
+    assert asked in told and "kbpo validate FILE --track texts" in told
+    assert all(f"<code>{name}</code>" in told for name in fields)
+    assert "Read them here" not in told, "these are no documents"
+    links = client.get(reverse("api-track", args=["texts"])).json()["links"]
+    address = links["guidelines"].removeprefix("http://testserver")
+    assert f'href="{address}"' in told
+    number = int(address.rstrip("/").rsplit("/", 1)[1])
+    assert examples()[number - 1]["interface"] == interface
+
+
+def test_of_a_form_of_its_own_no_other_example_is_offered(client: Client) -> None:
+    form = declare(GOOD)
+    texts(f"form-{form.name}", *SOURCES)
+    told = page(client, "texts")
+    assert reverse("try_question", args=[1]) not in told and "Guidelines" not in told
+    questions = kind_of(Track.objects.get(slug="texts")).asked()
+    assert questions and all(escape(str(one["ask"])) in told for one in questions)
+    assert "guidelines" not in client.get(reverse("api-track", args=["texts"])).json()["links"]
+
+
+def test_documents_can_be_read_from_the_page_and_all_links_from_the_api_lead_somewhere(
+    client: Client, toy: Toy
+) -> None:
+    address = reverse("track-documents", args=["toy"])
+    assert f'href="{address}">Read them here' in page(client)
+    toy.track.closed_at = timezone.now()
+    toy.track.save()
+    told = client.get(reverse("api-track", args=["toy"])).json()
+    assert told["closed_at"] and set(told["links"]) == {"page", "board", "releases", "guidelines"}
+    assert all(client.get(link).status_code == 200 for link in told["links"].values())
+    toy.corpus.may_be_downloaded = False
+    toy.corpus.save()
+    assert "Read them here" not in page(client)
+
+
+def test_who_rates_an_example_otherwise_reads_both_answers(client: Client) -> None:
+    number, example = next(
+        one for one in enumerate(examples(), 1) if one[1]["interface"] == "language_quality"
+    )
+    answer = example["right"] | {"fluency": ["1"]}
+    told = client.post(reverse("try_question", args=[number]), answer).content.decode()
+    assert "We would say something else" in told
+    assert "Fluency: so-so" in told and "Fluency: bad" in told

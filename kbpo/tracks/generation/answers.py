@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Asking, Criterion, Words
 from kbpo.tracks.generation.models import Input
-from kbpo.tracks.generation.track import GenerationTrack
+from kbpo.tracks.generation.track import FIELDS, GenerationTrack
 
 MOST_PASSAGES = 10
 """So many are shown at most."""
@@ -41,8 +41,19 @@ class AnswersTrack(GenerationTrack):
         " answers, and the leaderboard says how sure each score is.",
         format="JSON Lines: one answer a line, with the id of its question and, if you like, the"
         " passage that it came from.",
+        fields=FIELDS | {"passage": "Which passage it came from, counted from 0; may be left out"},
         described="which systems gave an answer, and how long it is",
     )
+
+    def asked(self) -> Sequence[Mapping[str, Any]]:
+        shows = ("shows that it is correct", "shows that it is incorrect", "does not say")
+        return [
+            {"ask": ask, "options": [{"label": label} for label in labels]}
+            for ask, labels in (
+                ("Does the question make sense, and is the answer plausible?", ("yes", "no")),
+                ("If so: what does each passage say about this answer?", shows),
+            )
+        ]
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents = {target.pk: target.content or {} for target in targets}

@@ -221,6 +221,9 @@ class DeclaredTrack(GenerationTrack):
     form: ClassVar[Form]
     priors: ClassVar = {}
 
+    def asked(self) -> Sequence[Mapping[str, Any]]:
+        return [field_of(question) for question in self.form.questions]
+
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents_of = {target.pk: target.content or {} for target in targets}
         inputs = self._inputs(contents_of)

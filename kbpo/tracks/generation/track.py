@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from kbpo.tracks.base import (
 )
 from kbpo.tracks.content.store import Claim, contents, store
 from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.generation import baseline
 from kbpo.tracks.generation.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.priors import PRIORS
@@ -48,6 +50,11 @@ FACETS = (
 )  # fmt: skip
 """Name, label, question, and the cues of the three answers, from the worst"""
 ANSWERS = (("Bad", 0.0), ("So-so", 0.5), ("Good", 1.0))
+FIELDS = {
+    "input_id": "The id of the input, as it stands in the file of inputs. Each has one output",
+    "output": "What your system wrote for it. Marks that nobody sees are removed",
+}
+"""Of a line of a file, as people read them"""
 LINE = 40.0
 """Bytes of a line at least, for telling how far a file is read"""
 
@@ -92,6 +99,7 @@ class GenerationTrack(ContentTrack):
         description="On-demand evaluation of generated text: people rate a sample of your outputs,"
         " and the leaderboard says how sure each score is.",
         format="JSON Lines: one output a line, with the id of its input.",
+        fields=FIELDS,
         described="which systems wrote a text, and how long it is",
     )
 
@@ -224,6 +232,18 @@ class GenerationTrack(ContentTrack):
             [submission_id],
         )
         return dict(rows)
+
+    def asked(self) -> Sequence[Mapping[str, Any]]:
+        return [_field(*facet) for facet in FACETS]
+
+    def baseline(self) -> Path | None:
+        first = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
+        has_text = first is not None and (first.source or first.passages)
+        return Path(baseline.__file__) if has_text else None
+
+    def baseline_output(self, most: int | None = None) -> Iterator[str]:
+        for line in self.input_lines(most):
+            yield json.dumps(baseline.predict(json.loads(line))) + "\n"
 
     def example(self) -> Iterator[str]:
         for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:

@@ -20,6 +20,7 @@ from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track
+from kbpo.web.judging.attempt import example_of
 
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
 
@@ -43,9 +44,27 @@ class TrackDetail(APIView):
     @extend_schema(operation_id="get_track", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
         track = public_track(slug)
-        keys = ("opened_at", "closes_on", "rules", "who_pays", "runs_a_week", "runs_in_all")
+        keys = (
+            "opened_at",
+            "closes_on",
+            "closed_at",
+            "rules",
+            "who_pays",
+            "runs_a_week",
+            "runs_in_all",
+        )
         terms = {key: getattr(track, key) for key in keys}
-        return Response(as_track(track) | terms | {"corpus": _corpus(request, track)})
+        more = {"corpus": _corpus(request, track), "links": _links(request, track)}
+        return Response(as_track(track) | terms | more)
+
+
+def _links(request: Request, track: Track) -> dict[str, str]:
+    """Where more stands about a track: its page, board and releases, and what annotators see."""
+    names = {"page": "track", "board": "api-board", "releases": "api-releases"}
+    links = {key: reverse(name, args=[track.slug]) for key, name in names.items()}
+    if guidelines := example_of(kind_of(track)):
+        links["guidelines"] = guidelines
+    return {name: request.build_absolute_uri(link) for name, link in links.items()}
 
 
 def _corpus(request: Request, track: Track) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
+from annotation.interfaces.answer_correctness.interface import LETTERS, SAYS
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.entities.interface import types_of
 from annotation.interfaces.registry import interface_of
@@ -17,8 +19,11 @@ from annotation.interfaces.shared.flag import flag_of
 from annotation.interfaces.shared.reading import Marked, Reading
 from annotation.models import Question
 from annotation.quality.gold import f1
+from kbpo.tracks.base import Track as Kind
 from kbpo.web.judging.views import raw_of, show
 
+Lines = dict[tuple[str, tuple[int, int]], str]
+"""What is said, and where it stands -> its words"""
 EXAMPLES = Path(__file__).with_name("try_examples.json")
 
 
@@ -27,6 +32,17 @@ def examples() -> list[dict[str, Any]]:
     """The examples: interface, payload, and an explained answer that is shown afterwards."""
     found: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return found
+
+
+def example_of(kind: Kind) -> str:
+    """The address of an example on the page on which people judge for this kind of track; empty if
+    there is none.
+    """
+    interfaces = {asking.interface for asking in kind.asking}
+    for number, example in enumerate(examples(), start=1):
+        if example["interface"] in interfaces:
+            return reverse("try_question", args=[number])
+    return ""
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -85,7 +101,7 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
 
 
 def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
-    """What the visitor marked in a whole document beside what we would have."""
+    """What the visitor said of a whole document, or of a text, beside what we would have."""
     interface = interface_of(asked.interface)
     ours, theirs = (
         {
@@ -95,14 +111,14 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
         }
         for said in (example["right"], raw)
     )
-    lines = _names if asked.interface == "entities" else _facts
+    lines = LINES.get(asked.interface, _ratings)
     mine, yours = lines(asked, example["right"]), lines(asked, raw)
     rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
     marks = sorted((*place, "other") for _, place in mine) if asked.interface == "entities" else []
     return {
-        "text": payload["text"],
+        "text": payload["text"] if "document" in payload else interface.whole(asked, "")["text"],
         "marks": marks,
-        "title": payload["document"]["title"],
+        "title": payload.get("document", payload)["title"],
         "flagged": theirs.get(("flag", "")) == "yes",
         "rows": [
             {"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours}
@@ -114,7 +130,7 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
     }
 
 
-def _names(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
+def _names(asked: Question, raw: dict[str, Any]) -> Lines:
     """(type, place) of every mark -> how it reads."""
     if flag_of(raw) is not None:
         return {}
@@ -130,7 +146,7 @@ def _same(reading: Reading, one: Marked) -> str:
     return f", the same as “{reading.gloss(one.canonical)}”" if one.canonical != one.span else ""
 
 
-def _facts(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
+def _facts(asked: Question, raw: dict[str, Any]) -> Lines:
     """(predicate, numbers of the mentions) of everything that holds -> the sentence."""
     facts = {}
     for one in interface_of(asked.interface).parse(asked, raw):
@@ -143,3 +159,23 @@ def _facts(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, i
                     words = predicate["template"].format(subject=subject, object=object_)
                     facts[predicate["part"], (pair["a"], pair["b"])] = words
     return facts
+
+
+def _ratings(asked: Question, raw: dict[str, Any]) -> Lines:
+    """Each answer to a question about a text, and its place -> how it reads."""
+    interface = interface_of(asked.interface)
+    labels = {"edit": "To be mended", "plausible": "Plausible"}
+    labels |= {field["name"]: field["label"] for field in asked.payload.get("fields", ())}
+    shows = {value: f"{words}{end}".lower() for value, _, words, end in SAYS}
+    units = [unit for one in interface.parse(asked, raw) for unit in interface.units(asked, one)]
+    found: Lines = {}
+    for place, ((name, at), value) in enumerate(units):
+        if name == "passage":
+            found[name + value, (place, 0)] = f"Paragraph {LETTERS[int(at)]}: {shows[value]}"
+        elif name != "flag":
+            found[name + value, (place, 0)] = f"{labels[name]}: {value.lower()}"
+    return found
+
+
+LINES = {"entities": _names, "relations_exhaustive": _facts}
+"""Interface -> what its answers read like, where they are no ratings"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
@@ -23,13 +24,16 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
+from kbpo.web.judging.attempt import example_of
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval
 from kbpo.web.public.client import install_command
+from kbpo.web.public.documents import may_read
 
 SHOWN = 4
 """Relations that are shown before “All of them”"""
 BEST = 3
+EXAMPLE_LINES = 2
 SIZES_KEPT = 86_400
 """Seconds for which sizes of files are kept"""
 
@@ -72,6 +76,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "words": kind.words,
         "n_inputs": kind.n_inputs(),
         "has_recall": recall_of(track) is not None,
+        "readable": track.corpus.n_documents and may_read(request, track),
+        "asked": kind.asked(),
+        "example": list(islice(kind.example(), EXAMPLE_LINES)),
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
         "relations": relations if everything else relations[:SHOWN],
@@ -145,15 +152,16 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "size": len(JSONRenderer().render(track.corpus.schema)),
             }
         )
-    files.append(
-        {
-            "name": "Guidelines",
-            "what": "What annotators are asked, on the page that they see; nothing is stored",
-            "format": "Page",
-            "url": reverse("try"),
-            "file": "try judging",
-        }
-    )
+    if url := example_of(kind):
+        files.append(
+            {
+                "name": "Guidelines",
+                "what": "What annotators are asked, on the page that they see; nothing is stored",
+                "format": "Page",
+                "url": url,
+                "file": "try judging",
+            }
+        )
     script = kind.baseline()
     if script is not None and track.corpus.may_be_downloaded:
         lines = len(script.read_text(encoding="utf-8").splitlines())
@@ -211,7 +219,9 @@ def _baseline_command(track: Track) -> str:
     if kind_of(track).baseline() is None or not track.corpus.may_be_downloaded:
         return ""
     corpus = track.corpus.slug
-    names = [f"{corpus}.jsonl.gz", "schema.json"]
+    names = [f"{corpus}.jsonl.gz"]
+    if track.corpus.schema.get("predicates"):
+        names.append("schema.json")
     if track.corpus.has_mentions:
         names.append(f"{corpus}-mentions.jsonl.gz")
     return f"python baseline.py {' '.join(names)} > baseline.jsonl"

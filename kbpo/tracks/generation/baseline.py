@@ -1,0 +1,54 @@
+"""A baseline: the sentence that shares most words with the question; without one, how a text begins.
+
+    python baseline.py inputs.jsonl.gz > baseline.jsonl
+
+Needs nothing but Python. Change what you like: it is there to be beaten.
+"""
+
+import gzip
+import json
+import re
+import sys
+from typing import Any
+
+Record = dict[str, Any]
+
+SENTENCES = 2  # of a text without a question: news tells the most first
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, as far as full stops tell."""
+    return [one for one in re.split(r"(?<=[.!?])\s+", text.strip()) if one]
+
+
+def stems(text: str) -> set[str]:
+    """The beginnings of the longer words of a text."""
+    return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
+
+
+def predict(asked: Record) -> Record:
+    """What is said of one input, and which passage it is from."""
+    passages = asked.get("passages") or []
+    texts = [sentences(text) for text in passages or [asked.get("source", "")]]
+    wanted = stems(asked.get("question", ""))
+    if not wanted:
+        place = next((at for at, text in enumerate(texts) if text), 0)
+        output = " ".join(texts[place][:SENTENCES])
+    else:
+        found = [(one, at) for at, text in enumerate(texts) for one in text]
+        output, place = max(
+            found, key=lambda one: len(stems(one[0]) & wanted), default=("", 0)
+        )  # of equal ones the first
+    said = {"input_id": asked["input_id"], "output": output}
+    return said | ({"passage": place} if passages else {})
+
+
+def main(inputs: str) -> None:
+    """Prints the outputs, one a line."""
+    with gzip.open(inputs, "rt", encoding="utf-8") as lines:
+        for asked in map(json.loads, lines):
+            print(json.dumps(predict(asked)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
