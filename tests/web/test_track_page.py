@@ -379,6 +379,7 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
 ) -> None:
     texts(kind, *ASKED)
     told = page(client, "texts")
+    assert "tokens and sentences" not in told
     assert asked in told and "kbpo validate FILE --track texts" in told
     assert all(f"<code>{name}</code>" in told for name in fields)
     assert "Read them here" not in told, "these are no documents"

@@ -33,6 +33,7 @@ class AnswersTrack(GenerationTrack):
         file="File of answers",
         input="question",
         inputs="questions",
+        downloaded="questions with their passages, without what people wrote for them",
         offer="Upload your system’s answers. People check a sample of them against passages. You"
         " get a score that says how sure it is.",
         promise="People see the question, the answer and the passages: not which system gave it."
