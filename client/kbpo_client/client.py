@@ -168,18 +168,20 @@ class Client:
         code: str = "",
         private: bool = False,
         anonymous: bool = False,
+        team: str = "",
         again: bool = False,
         tell: Callable[[int], None] | None = None,
     ) -> Json:
         """Uploads a file; a repeat after a broken connection returns the same submission.
 
         `paper` and `code` are addresses. A `private` run is nowhere for others until `publish`; of
-        an `anonymous` one they see a number. `again`: yes, although the same file is there already.
-        `tell` hears of every block's size as it is sent.
+        an `anonymous` one they see a number. `team`: which of yours, by its slug; else the first.
+        `again`: yes, although the same file is there already. `tell` hears of every block's size as
+        it is sent.
         """
         path = Path(path)
         said = {"track": track, "name": name, "description": description}
-        said |= {"paper": paper, "code": code}
+        said |= {"paper": paper, "code": code} | ({"team": team} if team else {})
         flags = {"private": private, "anonymous": anonymous, "again": again}
         with path.open("rb") as file:
             key = _digest(file, *said.values(), *flags.values())

@@ -102,9 +102,9 @@ def progress(
     file = file or sys.stderr
     template = "%(label)s  %(info)s" if size is None else "%(label)s  [%(bar)s]  %(info)s"
     done = 0
-    unknown: Iterator[int] = (one for one in ())  # without a length
+    endless: Iterator[int] = iter(int, 1)  # has no length, and is never read
     with click.progressbar(
-        None if size is not None else unknown,
+        None if size is not None else endless,
         length=size,
         label=label,
         bar_template=template,
@@ -265,6 +265,7 @@ def show_reading(reading: Reading, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--name", required=True, help="What the run is called on the board.")
 @click.option("--description", default="", help="A sentence on how the system works.")
+@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
 @click.option("--paper", default="", help="Address of the paper.")
 @click.option("--code", default="", help="Address of the code.")
 @click.option("--private", is_flag=True, help="Nowhere for others until `kbpo publish`.")

@@ -157,6 +157,9 @@ def test_a_run_is_private_and_anonymous_from_its_first_moment_until_it_is_publis
     row = Submission.objects.get()
     assert (row.is_private, row.is_anonymous) == (True, True)
     assert (row.paper_url, row.code_url) == ("https://example.org/p", "https://example.org/c")
+    assert row.team == toy.teams["Patterns"]
+    theirs = run("submit", "toy", file, "--name", "run 1", "--team", toy.teams["Neural"].slug)
+    assert theirs.exit_code == 1 and "no such team" in theirs.stderr
     same = run("submit", "toy", file, "--name", "run 1")
     assert same.exit_code == 1, "said otherwise it is no repeat that returns a private run"
     ingest()
