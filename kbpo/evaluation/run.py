@@ -28,12 +28,13 @@ from kbpo.evaluation.correction.read import checks_of
 from kbpo.evaluation.correction.why import not_corrected
 from kbpo.evaluation.data import read
 from kbpo.evaluation.flips import log_flips
-from kbpo.evaluation.leaderboard import BOOTSTRAP, half_width
+from kbpo.evaluation.leaderboard import BOOTSTRAP, half_width, headlines
 from kbpo.evaluation.live import store_interim_interval
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.preferences import strengths
 from kbpo.evaluation.printed import replace_since
 from kbpo.evaluation.slices.estimate import slice_scores
+from kbpo.evaluation.words import figure_text
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
@@ -346,7 +347,21 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
+    _tell(evaluation, [one for one in done if one.status == "scored"])
     return evaluation
+
+
+def _tell(evaluation: Evaluation, ended: list[Submission]) -> None:
+    """Nothing; the teams of runs that came to the board read what they are ranked by there."""
+    found = headlines(evaluation, [one.pk for one in ended]) if ended else {}
+    for one in ended:
+        if one.pk not in found:
+            one.tell_team()
+            continue
+        quantity, figure = found[one.pk]
+        said = f"{quantity.label} {figure_text(figure)}, with the interval at 80 %."
+        ends = {"low80": figure.low80, "high80": figure.high80}
+        one.tell_team(said, score={"quantity": quantity.name, "value": figure.value, **ends})
 
 
 def _bootstrapped(
@@ -486,7 +501,7 @@ def _move_on(submission: Submission, realised: Realised | None, ranked: bool) ->
         submission.move("confirmed")
         nudge("draw")
         return
-    submission.move("scored", scored_at=clock.now(), stage_reason=why)
+    submission.move("scored", tells=False, scored_at=clock.now(), stage_reason=why)
     nudge("give_back")
     nudge("plan")
 

@@ -274,10 +274,16 @@ class Submission(Moving):
         return {} if self.is_anonymous else {name: url for name, url in links.items() if url}
 
     def move(
-        self, status: str, reason: str = "", *, who: User | None = None, **fields: Any
+        self,
+        status: str,
+        reason: str = "",
+        *,
+        who: User | None = None,
+        tells: bool = True,
+        **fields: Any,
     ) -> None:
         """Saves the row in a new status, and notes who moved it: the service itself if nobody is
-        named.
+        named. Who knows more to say of it by and by tells the team then (`tell_team`).
         """
         before = self.status
         super().move(status, reason, **fields)
@@ -291,17 +297,20 @@ class Submission(Moving):
                 why=reason,
                 track=self.track.slug,
             )
-            if status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
-                self._tell_team(*TOLD[status])
+            if tells and status in TOLD and not (status == "withdrawn" and self._is_own_act(who)):
+                self.tell_team()
 
     def _is_own_act(self, who: User | None) -> bool:
         """Whether somebody of the team did it: they know."""
         return who is not None and self.team.members.filter(pk=who.pk).exists()
 
-    def _tell_team(self, event: str, became: str) -> None:
-        """Nothing; the members of the team are told that the run has come to an end."""
-        text = f"{self.name} on {self.track.name} {became}."
-        lines = [text, self.reason, f"{settings.SITE_URL}/submissions/{self.pk}/"]
+    def tell_team(self, said: str = "", **more: Any) -> None:
+        """Nothing; the members of the team are told that the run has come to this end: what else is
+        said of it, and of the call, by what names.
+        """
+        event, became = TOLD[self.status]
+        text = f"{self.own_name} on {self.track.name} {became}."
+        lines = [text, said, self.reason, f"{settings.SITE_URL}/submissions/{self.pk}/"]
         tell(
             self.team.members.all(),
             event,
@@ -314,6 +323,7 @@ class Submission(Moving):
                 "team": self.team.slug,
                 "status": self.status,
                 "reason": self.reason,
+                **more,
             },
         )
 

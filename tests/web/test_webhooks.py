@@ -26,13 +26,18 @@ from annotation.workers.worker import worker_of
 from kbpo import clock
 from kbpo.accounts import notices, webhooks
 from kbpo.accounts.models import Delivery, User, Webhook
+from kbpo.evaluation.leaderboard import headlines
+from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.words import figure_text
 from kbpo.sampling.confirm import confirm
 from kbpo.submissions.models import Submission
 from kbpo.web.research.news import news_of
 from tests.conftest import Toy
+from tests.web.test_desk_pages import judged
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
+__all__ = ["judged"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -99,6 +104,22 @@ def test_each_end_of_a_run_is_told_once_with_a_signature_that_holds(
 def test_other_ends_are_told_too(hook: Webhook, draft: Draft, status: str, event: str) -> None:
     draft().move(status, "So it is.")
     assert Delivery.objects.get().event == event
+
+
+def test_the_mail_of_a_score_names_team_run_and_the_boards_first_number(
+    hook: Webhook, judged: Submission
+) -> None:
+    with transaction.atomic():
+        evaluate(judged.track, [judged])
+    judged.refresh_from_db()
+    assert judged.status == "scored"
+    evaluation = judged.track.evaluations.get()
+    quantity, figure = headlines(evaluation, [judged.pk])[judged.pk]
+    told = Delivery.objects.get().body
+    assert f"Patterns {judged.name} on Toy track is scored." in told["text"]
+    assert f"{quantity.label} {figure_text(figure)}, with the interval at 80 %." in told["text"]
+    said = told["submission"]["score"]
+    assert (said["value"], said["low80"]) == (figure.value, figure.low80)
 
 
 def test_what_somebody_else_withdrew_is_told_with_the_reason(

@@ -4,28 +4,12 @@ import math
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
+from kbpo.evaluation.words import DASH as DASH
+from kbpo.evaluation.words import MINUS
+from kbpo.evaluation.words import interval_text as interval_text
+from kbpo.evaluation.words import number_text as number_text
+
 NBSP = "\u00a0"
-MINUS = "−"
-DASH = "–"
-FEW = 50
-
-
-def number_text(
-    value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False
-) -> str:
-    """A share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50 judgments
-    stand behind it.
-    """
-    if value is None or not math.isfinite(value):
-        return DASH
-    if decimals is None:
-        decimals = 0 if n is not None and n < FEW else 1
-    text = f"{abs(value) * 100:.{decimals}f}"
-    if float(text) == 0:
-        return text
-    if value < 0:
-        return MINUS + text
-    return f"+{text}" if signed else text
 
 
 def coefficient_text(value: float | None) -> str:
@@ -40,17 +24,6 @@ def percent_text(value: float | None, *, n: int | None = None) -> str:
     """A share with its sign, which never wraps to another line: “30.0 %”."""
     text = number_text(value, n=n)
     return text if text == DASH else f"{text}{NBSP}%"
-
-
-def interval_text(low: float | None, high: float | None, *, n: int | None = None) -> str:
-    """An interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that signs
-    stay legible.
-    """
-    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return DASH
-    if low < 0:
-        return f"{number_text(low, n=n, signed=True)} to {number_text(high, n=n, signed=True)}"
-    return f"{number_text(low, n=n)}{DASH}{number_text(high, n=n)}"
 
 
 def half_width_text(half_width: float | Decimal) -> str:

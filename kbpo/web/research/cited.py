@@ -9,10 +9,11 @@ from django.views.decorators.cache import cache_control
 
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import headlines
+from kbpo.evaluation.words import figure_text
 from kbpo.submissions.models import Submission
 from kbpo.web.csv import csv_response
 from kbpo.web.public import cite
-from kbpo.web.research.history import figure_text, history_of
+from kbpo.web.research.history import history_of
 from kbpo.web.research.submissions import find
 
 

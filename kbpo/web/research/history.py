@@ -11,10 +11,10 @@ from django.urls import reverse
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import Figure, headlines
 from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.words import figure_text
 from kbpo.tracks.base import Quantity
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
-from kbpo.web.components.figures import interval_text, number_text
 from kbpo.web.public import cite
 
 MOST = 200
@@ -47,12 +47,6 @@ class History:
 
 def _interval(figure: Figure) -> Interval:
     return Interval(figure.value, figure.low80, figure.high80, figure.low95, figure.high95)
-
-
-def figure_text(figure: Figure) -> str:
-    """Return “30.0 (28.6–31.4)”."""
-    n = figure.n_labels
-    return f"{number_text(figure.value, n=n)} ({interval_text(figure.low80, figure.high80, n=n)})"
 
 
 def history_of(latest: Latest) -> History | None:

@@ -15,13 +15,13 @@ from kbpo.accounts.models import Audit, Team, User
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import Evaluation, Flip
+from kbpo.evaluation.words import figure_text
 from kbpo.pool.visibility import is_answered
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text
-from kbpo.web.research.history import figure_text
 
 AT_FIRST = timedelta(days=14)
 """How far back it is told to somebody who has never said that he had read it; to nobody before

@@ -1,0 +1,48 @@
+"""How a score is written, on pages and in mails alike. Pure text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kbpo.evaluation.leaderboard import Figure
+
+MINUS = "−"
+DASH = "–"
+FEW = 50
+
+
+def number_text(
+    value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False
+) -> str:
+    """A share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50 judgments
+    stand behind it.
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    if decimals is None:
+        decimals = 0 if n is not None and n < FEW else 1
+    text = f"{abs(value) * 100:.{decimals}f}"
+    if float(text) == 0:
+        return text
+    if value < 0:
+        return MINUS + text
+    return f"+{text}" if signed else text
+
+
+def interval_text(low: float | None, high: float | None, *, n: int | None = None) -> str:
+    """An interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that signs
+    stay legible.
+    """
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return DASH
+    if low < 0:
+        return f"{number_text(low, n=n, signed=True)} to {number_text(high, n=n, signed=True)}"
+    return f"{number_text(low, n=n)}{DASH}{number_text(high, n=n)}"
+
+
+def figure_text(figure: Figure) -> str:
+    """Return “30.0 (28.6–31.4)”."""
+    n = figure.n_labels
+    return f"{number_text(figure.value, n=n)} ({interval_text(figure.low80, figure.high80, n=n)})"
