@@ -16,6 +16,8 @@ NEARLY_ALL = 0.8
 """Share of a system's weight from which on nearly all of it is judged"""
 HANDFUL = 5
 """As few predictions that are not judged are a finite remainder in any case"""
+LEAST = 1e-100
+"""With fewer judgments an interval is [0, 1] anyway, and the square of 1/n is no number"""
 MODEL_LABELS = 2  # right labels out of n that the model may claim although none was found
 
 
@@ -71,6 +73,7 @@ def wilson(
     if not np.all(n > 0):
         raise ValueError(f"n_effective must be positive; got {n[~(n > 0)].flat[0]!r}")
     z = norm.ppf(0.5 + checks.level(confidence_level) / 2)
+    n = np.maximum(n, LEAST)
     shrink = 1 / (1 + z * z / n)
     centre = (p + z * z / (2 * n)) * shrink
     half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2) * shrink

@@ -48,6 +48,12 @@ def test_it_refuses_an_unknown_method_and_an_impossible_level():
         estimate.confidence_interval(1.0)
 
 
+def test_an_interval_of_next_to_nothing_is_the_whole_without_a_warning():
+    with np.errstate(all="raise"):
+        assert wilson(0.3, 1e-300) == pytest.approx((0, 1), abs=1e-12)
+        assert wilson(0.3, 1e-12) == pytest.approx((0, 1), abs=1e-11)
+
+
 def test_wilson_agrees_with_a_published_example():
     # Newcombe (1998), table I: 81 of 263 at 95 %: 0.2553 to 0.3662.
     assert wilson(81 / 263, 263, 0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
