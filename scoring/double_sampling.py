@@ -63,6 +63,8 @@ class Checks:
     by_crowd: Bools
     """(t,) What holds of it is what the crowd says, or ratings that were imported, or readers of its
     document"""
+    imported: Bools
+    """(t,) All ratings of it were imported"""
     f: dict[str, Floats]
     """criterion -> (k, m) f* beside `Data.judged`, NaN where not checked or not answered"""
     since: Bools
@@ -195,14 +197,10 @@ class Corrected:
         e = np.where(self.checked & (self.chance > 0), self.chance, 0.5)
         return np.asarray(e * self.answered(criterion))
 
-    def late(self, column: int) -> bool:
+    def late(self, column: int, criterion: str) -> bool:
         """Whether a system predicts what no round could draw when it was judged."""
-        return (
-            self._terms(
-                column, np.ones(self.rows.size) * self.member[:, column], next(iter(self.checks.f))
-            )
-            is None
-        )
+        weight = np.ones(self.rows.size) * self.member[:, column]
+        return self._terms(column, weight, criterion) is None
 
     def put_right(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
         """An estimate of every system from the crowd's verdicts, its terms `weight` (n, m) times
@@ -320,10 +318,16 @@ class Corrected:
         arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
             return None
+        said = (weight > 0) & ~self.framed[target]
+        if criterion in self.data.noise:  # who rated a text need not have rated this of it
+            said &= ~np.isnan(self.crowd(criterion)[:, column])
         if column not in self.data.disclosed:
             e = self.chance[target]
             used = arranged.counts & (e > 0)
-            if not self.checks.since[column]:
+            # The checks tell how people err here. How those err who rated elsewhere, and what they
+            # differ by, is in none of them until a round could draw their ratings, too.
+            late = arranged.counts & self.checks.imported[self._at][target]
+            if not self.checks.since[column] or np.any(late & said):
                 return None
             return (
                 weight * used,
@@ -333,10 +337,7 @@ class Corrected:
             )
         # What counts for it alone was asked in its own way: all of it must have been in a round.
         used, pi = arranged.own(column)
-        crowds = self.by_crowd[target]
-        if criterion in self.data.noise:  # who rated a text need not have rated this of it
-            crowds = crowds & ~np.isnan(self.crowd(criterion)[:, column])
-        if np.any(used & crowds & (weight > 0) & ~self.framed[target]):
+        if np.any(used & self.by_crowd[target] & said):
             return None
         scale = on_common_design(
             np.ones(arranged.targets[0].size), arranged.by_target(pi), arranged.design.pi

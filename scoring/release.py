@@ -330,6 +330,7 @@ def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
         yield {
             "target": target,
             "by_crowd": bool(checks.by_crowd[at]),
+            "imported": bool(checks.imported[at]),
             "checked": bool(checks.checked[at]),
             "pi": checks.pi[:, at].tolist(),
             "chance": checks.e[:, at].tolist(),
@@ -612,6 +613,7 @@ class _Reader:
             e=np.array(told["chance"], dtype=np.float64).T,
             checked=_bools(told["checked"]),
             by_crowd=_bools(told["by_crowd"]),
+            imported=_bools(told.get("imported", [False] * len(told["target"]))),
             f=f,
             since=np.isin(self.systems, once["judged_before_the_last"]),
         )

@@ -37,7 +37,10 @@ def frame_of(track: Track, data: Data) -> Frame:
         a[:, column] = weight[:, column] * used / pi
     able = ~_unanswered(arranged)
     verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
-    a = np.where(np.isnan(verdicts), 0.0, a * data.shown)
+    said = ~np.isnan(verdicts)
+    for criterion in data.noise:  # an expert rates a text under all, whichever people rated
+        said |= able[:, None] & ~np.isnan(data.f[criterion][arranged.at])
+    a = np.where(said, a * data.shown, 0.0)
     a = by_code(
         np.column_stack([a, _of_everybodys_recall(arranged) * able]), row_target, codes.size
     )
@@ -107,6 +110,16 @@ def votes_of(ids: Ids) -> tuple[Ids, Floats]:
     return n, disagreement
 
 
+def imported(ids: Ids) -> Bools:
+    """(t,) whether all ratings of a target were imported."""
+    labels = Label.objects.filter(target__in=ids.tolist(), value__has_key=RATINGS)
+    rated = dict[int, set[str]]()
+    for target, source in labels.values_list("target_id", "source"):
+        rated.setdefault(target, set()).add(source)
+    elsewhere = [target for target, sources in rated.items() if sources == {Label.Source.IMPORT}]
+    return np.isin(ids, elsewhere)
+
+
 def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement: Floats) -> Floats:
     """(t',) q (1 − q) of the most doubtful row: q from the votes and from the model's opinion,
     taken as independent. A rating is taken for the chance that another person says right.
@@ -118,6 +131,8 @@ def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement
     g = np.clip(data.g[arranged.criterion][arranged.row], 0.05, 0.95)
     c = np.nan_to_num(verdicts).max(axis=1)
     agrees = c * g + (1 - c) * (1 - g)
+    if data.noise:  # of what was rated under other criteria alone, the model knows nothing
+        agrees[np.isnan(verdicts).all(axis=1)] = 0.5
     q = said * agrees / (said * agrees + (1 - said) * (1 - agrees))
     doubt = np.zeros(arranged.targets[0].size)
     np.maximum.at(doubt, row_target, q * (1 - q))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbpo.evaluation.correction.checkable import votes_of
+from kbpo.evaluation.correction.checkable import imported, votes_of
 from kbpo.experts.answers import Answered, read_checks
 from kbpo.sampling.models import SampleBatch
 from kbpo.tracks.models import Track
@@ -31,6 +31,7 @@ def checks_of(track: Track, data: Data) -> Checks | None:
         e=found.e,
         checked=found.checked,
         by_crowd=votes_of(ids)[0] > 0,
+        imported=imported(ids),
         f=_verdicts(track, data, found),
         since=np.isin(data.systems, list(judged.values_list("submission_id", flat=True))),
     )

@@ -12,6 +12,10 @@ from scoring.score import Score
 LATE = (
     "No round of expert checks could draw from its judgments yet, so its scores are not corrected."
 )
+BROUGHT = (
+    "Some of its texts were rated elsewhere, and no round of expert checks could draw those ratings"
+    " yet, so its scores are not corrected."
+)
 UNCOVERED = (
     "Recall and F1 are not corrected: they rest on what all systems predict together, and of some of"
     " that no round of expert checks could draw yet."
@@ -36,8 +40,8 @@ def _why(track: Track, found: Corrected, made: Corrections, column: int) -> list
     kind = kind_of(track)
     printed = _guaranteed(track, made.scores, column)
     too_wide = _guaranteed(track, made.too_wide, column) - printed
-    if found.late(column):
-        return [LATE]
+    if found.late(column, track.criterion):
+        return [BROUGHT if found.checks.since[column] and found.data.noise else LATE]
     if kind.mean not in printed | too_wide:
         n = found.checked_of(column)
         return [
