@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Consent, Terms
 from annotation.workers.payee import schedule
+from annotation.workers.worker import counts
 
 SHIPPED = (1, 2, 3, 4, 5)
 """The versions that ship with the service"""
@@ -80,17 +81,22 @@ def _shipped(number: int) -> Text:
 
 def agreed(worker: OuterRef) -> Exists:
     """Return the condition that a worker agreed to the terms that hold now."""
+    return Exists(_to_current().filter(worker=worker))
+
+
+def has_consented(worker: Worker, assignment: str = "") -> bool:
+    """Whether a worker agreed to the terms that hold now, with this assignment in hand if they have
+    one.
+    """
+    return _to_current().filter(counts(assignment), worker=worker).exists()
+
+
+def _to_current() -> QuerySet[Consent]:
     latest = Terms.objects.order_by("-version").values("version")[:1]
-    holds = Coalesce(Subquery(latest), SHIPPED[-1])
-    return Exists(Consent.objects.filter(worker=worker, version=holds))
+    return Consent.objects.filter(version=Coalesce(Subquery(latest), SHIPPED[-1]))
 
 
-def has_consented(worker: Worker) -> bool:
-    """Whether a worker agreed to the terms that hold now."""
-    return Worker.objects.filter(agreed(OuterRef("pk")), pk=worker.pk).exists()
-
-
-def consent(worker: Worker, agreed: int) -> Consent:
+def consent(worker: Worker, agreed: int, assignment: str = "") -> Consent:
     """The consent, noted once. Raises StaleTerms if the version that was read is not the one that
     holds.
     """
@@ -99,15 +105,15 @@ def consent(worker: Worker, agreed: int) -> Consent:
         raise StaleTerms(
             f"The terms changed while you read: version {holds} holds now. Please read it again."
         )
-    return Consent.objects.get_or_create(worker=worker, version=holds)[0]
+    return Consent.objects.get_or_create(worker=worker, version=holds, assignment=assignment)[0]
 
 
-def take(worker: Worker, said: Mapping[str, str]) -> str:
+def take(worker: Worker, said: Mapping[str, str], assignment: str = "") -> str:
     """Why the consent that a form sends was not noted, as a sentence; nothing if it was."""
     if not said.get("agree"):
         return "Tick the box if you agree. Without it we cannot offer you questions."
     try:
-        consent(worker, int(said.get("version", "0")))
+        consent(worker, int(said.get("version", "0")), assignment)
     except StaleTerms as stale:
         return str(stale)
     except ValueError:

@@ -80,16 +80,22 @@ class Terms(models.Model):
         return f"terms {self.version}"
 
 
+IN_FRAME = "What was in hand in a marketplace's frame; empty on pages of our own"
+
+
 class Consent(models.Model):
     """An annotator agreed to a version of the terms."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="consents")
     version = models.PositiveIntegerField()
+    assignment = models.CharField(max_length=120, blank=True, default="", help_text=IN_FRAME)
     at = models.DateTimeField(default=clock.now)
 
     class Meta:
         db_table_comment = "Who agreed to which version of the terms"
-        constraints = [models.UniqueConstraint(fields=["worker", "version"], name="consent_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "version", "assignment"], name="consent_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.worker} to terms {self.version}"
@@ -102,12 +108,7 @@ class TutorialRun(models.Model):
     interface = models.CharField(max_length=32)
     version = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
-    assignment = models.CharField(
-        max_length=120,
-        blank=True,
-        default="",
-        help_text="What was in hand in a marketplace's frame; empty on pages of our own",
-    )
+    assignment = models.CharField(max_length=120, blank=True, default="", help_text=IN_FRAME)
     answers = models.JSONField(default=list, help_text="For each question: right, what was missed")
     passed = models.BooleanField(
         null=True, help_text="Not known until the last question is answered"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
@@ -29,7 +29,7 @@ from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualificatio
 from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
-from annotation.workers.worker import has_sent_in
+from annotation.workers.worker import counts, has_sent_in
 from kbpo import clock
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
@@ -105,11 +105,11 @@ def shipped() -> dict[str, Tutorial]:
     return {one.interface: one for one in found if one.interface in INTERFACES}
 
 
-def taught(worker: Worker) -> list[str]:
-    """The interfaces that a worker may be asked through: without a tutorial, or with one that they
-    passed.
+def taught(worker: Worker, assignment: str = "") -> list[str]:
+    """The interfaces that a worker may be asked through, with this assignment in hand if they have
+    one: without a tutorial, or with one that they passed.
     """
-    runs = TutorialRun.objects.filter(worker=worker, passed=True)
+    runs = TutorialRun.objects.filter(counts(assignment), worker=worker, passed=True)
     return taught_by(set(runs.values_list("interface", "version")), declared.tutorials())
 
 
@@ -128,22 +128,13 @@ def taught_by(
 
 
 def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:
-    """A worker's attempts at this version of a tutorial, the first one first.
-
-    In a marketplace's frame anybody may write anybody's id into an address. So attempts that were
-    made with an assignment in hand count, unless they were passed, for this assignment alone, until
-    the platform has listed it as this worker's: nobody fails in another one's name.
+    """A worker's attempts at this version of a tutorial that count, with this assignment in hand if
+    they have one, the first one first.
     """
     tutorial_runs = TutorialRun.objects.filter(
-        worker=worker, interface=tutorial.interface, version=tutorial.version
+        counts(assignment), worker=worker, interface=tutorial.interface, version=tutorial.version
     )
-    listed = Assignment.objects.filter(worker=worker).exclude(status__in=UNLISTED)
-    count = (
-        Q(assignment__in=["", assignment])
-        | Q(passed=True)
-        | Q(assignment__in=listed.values("external_id"))
-    )
-    return list(tutorial_runs.filter(count).order_by("attempt", "pk"))
+    return list(tutorial_runs.order_by("attempt", "pk"))
 
 
 def learnable(worker: Worker) -> list[str]:
@@ -381,11 +372,8 @@ def _pay(run: TutorialRun) -> None:
     then the promise stands.
     """
     if run.worker.platform not in local_names():
-        Qualification.objects.update_or_create(
-            worker=run.worker,
-            name="tutorial",
-            defaults={"wanted": True, "wanted_at": clock.now()},
-        )
+        if not run.assignment:
+            _qualify(run.worker)
         return
     if run.promised <= 0 or run.track is None:
         return
@@ -399,6 +387,20 @@ def _pay(run: TutorialRun) -> None:
             "amount": run.promised,
             "why": passed_reason(run),
         },
+    )
+
+
+def note_listed(worker: Worker, assignment: str) -> None:
+    """Nothing; if a tutorial was passed with this assignment in hand, which its platform has listed
+    as this worker's, the platform is to be told.
+    """
+    if TutorialRun.objects.filter(worker=worker, assignment=assignment, passed=True).exists():
+        _qualify(worker)
+
+
+def _qualify(worker: Worker) -> None:
+    Qualification.objects.update_or_create(
+        worker=worker, name="tutorial", defaults={"wanted": True, "wanted_at": clock.now()}
     )
 
 

@@ -7,9 +7,9 @@ import hmac
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 
-from annotation.models import UNLISTED, Worker, WorkerIdentity
+from annotation.models import UNLISTED, Assignment, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
 from annotation.workers.models import Message
 from kbpo.accounts.models import User
@@ -57,6 +57,20 @@ def has_sent_in(worker: Worker, assignment: str = "") -> bool:
     """
     listed = worker.assignments.exclude(status__in=UNLISTED)
     return (listed.filter(external_id=assignment) if assignment else listed).exists()
+
+
+def counts(assignment: str = "") -> Q:
+    """Return the condition that what somebody did before their first question, a yes to the terms
+    or a tutorial, is theirs.
+
+    In a marketplace's frame anybody may write anybody's id into an address. So what was done with
+    an assignment in hand counts for this assignment alone until the platform has listed it as this
+    worker's: nobody agrees, passes or fails in another one's name.
+    """
+    listed = Assignment.objects.filter(
+        worker=OuterRef("worker"), external_id=OuterRef("assignment")
+    ).exclude(status__in=UNLISTED)
+    return Q(assignment__in=["", assignment]) | Q(Exists(listed))
 
 
 def reachable(worker: Worker) -> bool:

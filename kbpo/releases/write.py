@@ -23,6 +23,7 @@ from annotation.labels.export import ANSWERS, answers
 from annotation.models import Worker
 from annotation.workers.consent import version
 from annotation.workers.models import Consent
+from annotation.workers.worker import counts
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.correction.read import checks_of
@@ -350,7 +351,7 @@ class _Codes:
     def __init__(self, track: Track) -> None:
         workers = Worker.objects.filter(assignments__responses__question__track=track).distinct()
         everybody = list(workers.values_list("pk", "platform", "handle"))
-        agreed = Consent.objects.filter(worker__in=[pk for pk, _, _ in everybody])
+        agreed = Consent.objects.filter(counts(), worker__in=[pk for pk, _, _ in everybody])
         self.versions = sorted(set(agreed.values_list("version", flat=True)))
         # Whoever was erased had agreed that answers stay, linked to nobody.
         willing = set(agreed.values_list("worker", flat=True))

@@ -42,6 +42,7 @@ from annotation.platforms.mturk.platform import MTurk
 from kbpo import clock
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
+from rehearsal.market_workers import MarketCrowd
 from rehearsal.marketplace.store import DEPOSIT_CENTS, Store
 
 BOOKS = (
@@ -516,6 +517,13 @@ def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
 
     monkeypatch.setattr(MTurk, name, refuse)
     return lambda: monkeypatch.setattr(MTurk, name, real)
+
+
+def each_does_one(crowd: MarketCrowd) -> None:
+    """Each worker does one HIT, and the platform lists it: from then on they are who they say."""
+    for worker in crowd.workers:
+        assert worker.answer_next()
+    rounds()
 
 
 def try_five_times() -> None:

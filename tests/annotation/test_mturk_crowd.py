@@ -20,6 +20,7 @@ from mturk_world import (
     check_books,
     check_labels,
     check_money,
+    each_does_one,
     rounds,
 )
 
@@ -69,6 +70,7 @@ def test_thirty_hits_go_from_launch_to_paid_and_all_books_agree_to_the_cent(
     crowd = MarketCrowd(
         turk.url, live_server.url, names, lambda *_: Studied(), accuracy=[1.0, 1.0, 1.0, 1.0, 0.7]
     )
+    each_does_one(crowd)
     work = crowd.work(at_most=300)
     assert work.errors == [] and work.answers == PLACES * len(targets)
     rounds(20)

@@ -5,6 +5,7 @@ nothing of theirs, fails in nobody's name, and keeps nobody from working.
 from __future__ import annotations
 
 from decimal import Decimal
+from html import unescape
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -14,11 +15,12 @@ from mturk_world import Turk, form_of, rounds
 
 from annotation.labels import exclude
 from annotation.marketplace import keep_draft
-from annotation.models import HIT, Assignment, Worker
-from annotation.workers import teach
-from annotation.workers.models import Appeal, Feedback, Intake, TutorialRun
+from annotation.models import HIT, Assignment, Qualification, Worker
+from annotation.workers import consent, teach
+from annotation.workers.models import Appeal, Feedback, Intake, Leaving, TutorialRun
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
+from kbpo.web.marketplace.task import NOT_FOR_YOU
 
 pytestmark = pytest.mark.django_db
 VICTIM = "WONEOFAKIND"
@@ -138,6 +140,59 @@ def test_nobody_fails_the_tutorial_in_the_name_of_another(up: Submission, turk: 
     page = Client().get(path_of(src)).content.decode()
     assert "not passed in two attempts" not in page
     assert form_of(page, "begin") is not None, page
+
+
+def pass_tutorial(path: str) -> str:
+    """The page after the terms and the tutorial, which is passed."""
+    page = Client().get(path).content.decode()
+    page = Client().post(path, (form_of(page, "consent") or {}) | {"agree": "yes"}).content.decode()
+    Client().post(path, form_of(page, "begin") or {})
+    for question in teach.tutorials()["relation"].questions:
+        page = Client().get(path).content.decode()
+        Client().post(path, (form_of(page, "answer") or {}) | question["right"])
+    return Client().get(path).content.decode()
+
+
+@pytest.mark.usefixtures("untaught")
+def test_nobody_agrees_or_passes_the_tutorial_in_the_name_of_another(
+    up: Submission, turk: Turk
+) -> None:
+    assignment, src = turk.accept(VICTIM, turk.hits()[0])
+    assert "data-tutorial" not in pass_tutorial(invented(src, 1, VICTIM))
+    worker, run = Worker.objects.get(), TutorialRun.objects.get()
+    assert run.passed and consent.has_consented(worker, run.assignment)
+    assert "relation" in teach.taught(worker, run.assignment)
+    for in_hand in ("", assignment):
+        assert not consent.has_consented(worker, in_hand)
+        assert "relation" not in teach.taught(worker, in_hand)
+    assert not Qualification.objects.exists()
+    page = Client().get(path_of(src)).content.decode()
+    assert form_of(page, "consent") is not None
+
+    page = pass_tutorial(path_of(src))
+    sent = Client().post(path_of(src), (form_of(page, "answer") or {}) | GOOD).content.decode()
+    assert not Qualification.objects.exists()
+    turk.send(form_of(sent, "send") or {})
+    rounds()
+    assert consent.has_consented(worker) and "relation" in teach.taught(worker)
+    assert Qualification.objects.get().wanted
+
+
+@pytest.mark.parametrize("why", ["excluded", "leaving", "met"])
+def test_whoever_knows_an_id_is_not_told_why_it_is_refused(
+    why: str, up: Submission, turk: Turk
+) -> None:
+    first, second = turk.hits()[:2]
+    turk.do(VICTIM, first)
+    rounds()
+    worker = Worker.objects.get()
+    if why == "excluded":
+        exclude.exclude(worker, "5 of 9 answers to questions with a known answer are wrong.")
+    elif why == "leaving":
+        Leaving.objects.create(worker=worker, waives=False)
+    _, src = turk.accept("WSOMEBODY", first if why == "met" else second)
+    page = Client().get(invented(src, 1, VICTIM)).content.decode()
+    assert NOT_FOR_YOU in unescape(page)
 
 
 @pytest.mark.usefixtures("untaught")

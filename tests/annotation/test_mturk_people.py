@@ -257,7 +257,7 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(
     assert "Asked for" in told, "their HIT is still up there, and shows us who they are"
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
     assert (
-        "being erased"
+        "is not for you"
         in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
     )
     turk.give_back(

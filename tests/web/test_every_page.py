@@ -101,7 +101,7 @@ NO_PAGE = {
     "read by a script": {
         "adjudicate_draft", "annotate_draft", "annotate_keys", "annotate_titles", "board-json", "desk-live",
         "expert-draft",
-        "submission-live", "task_draft", "task_keys", "task_notify", "task_titles", "upload-live", "api-board",
+        "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
         "api-confirm", "api-dispute", "api-evaluations", "api-history", "api-document", "api-retry", "api-slices",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",

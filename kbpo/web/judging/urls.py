@@ -57,7 +57,6 @@ urlpatterns = [
     path("learn/<str:signed>/", tutorial.learn, name="task_learn"),
     path("say/<str:signed>/", worker_page.say, name="task_say"),
     path("task/<str:signed>/draft/", task.draft, name="task_draft"),
-    path("task/<str:signed>/keys/", beside.keys, name="task_keys"),
     path("task/<str:signed>/titles/", beside.titles, name="task_titles"),
     path("task/<str:signed>/document/<int:pk>/", beside.document, name="task_document"),
     path("task/<str:signed>/payment/", beside.thanks, name="task_thanks"),

@@ -10,18 +10,17 @@ from urllib.parse import urlsplit
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.books import note_confirmation
 from annotation.marketplace.reconcile import hint
-from annotation.models import Bonus, Question, Worker
+from annotation.models import Bonus, Question
 from annotation.platforms import proof
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import frame_sites
 from annotation.questions.titles import suggest
 from kbpo.corpus.models import Document
-from kbpo.web.judging.views import kept_keys
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
 from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 
@@ -49,17 +48,6 @@ def titles(request: HttpRequest, signed: str) -> HttpResponse:
     if not said or said.get("hit") != proof.hit_of(signed):
         return JsonResponse({"titles": []}, status=403)
     return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
-
-
-@framed
-@require_POST
-def keys(request: HttpRequest, signed: str) -> HttpResponse:
-    """Keeps which single-key shortcuts somebody has, for whoever has the HIT in hand."""
-    said = proof.proven(request.POST.get("proof", ""))
-    if not said or said.get("hit") != proof.hit_of(signed):
-        return JsonResponse({"error": NOT_OURS}, status=403)
-    worker = get_object_or_404(Worker, handle=said["worker"])
-    return kept_keys(worker, request.POST.get("keys", ""))
 
 
 @framed

@@ -1,7 +1,8 @@
 """What stands before a marketplace worker's first question, inside the frame: the terms, and the
 tutorial.
 
-Both are remembered under the worker's hash, as they are for annotators with an account. What
+Both are remembered under the worker's hash, as they are for annotators with an account, and count
+for the assignment in hand alone until the platform lists it. What
 somebody had begun of the HIT is kept meanwhile, also when the terms change while they work. The
 same pages stand outside a frame, for who may accept no HIT before they have passed (`learn.py`).
 """
@@ -42,7 +43,7 @@ class Door:
     lesson: Tutorial | None
     proof: str = ""
     assignment: str = ""
-    """The assignment in hand: attempts that fail count for it alone until the platform lists it"""
+    """The assignment in hand: what is done here counts for it alone until the platform lists it"""
 
     @property
     def carried(self) -> list[tuple[str, str]]:
@@ -52,26 +53,27 @@ class Door:
 
 def door_of(worker: Worker, interface: str, go: Go) -> Door:
     """Where a worker stands who has a HIT of this interface in hand."""
-    return Door(worker, _lesson_for(worker, interface), go.proof, go.assignment)
+    return Door(worker, _lesson_for(worker, interface, go), go.proof, go.assignment)
 
 
-def is_ready(worker: Worker, interface: str, *, begun: bool) -> bool:
+def is_ready(worker: Worker, interface: str, go: Go, *, begun: bool) -> bool:
     """Whether nothing stands before this worker's questions. Whoever has begun a HIT need not learn
     in its middle.
     """
-    return consent.has_consented(worker) and (begun or has_learned(worker, interface))
+    return consent.has_consented(worker, go.assignment) and (
+        begun or has_learned(worker, interface, go)
+    )
 
 
-def has_learned(worker: Worker, interface: str) -> bool:
+def has_learned(worker: Worker, interface: str, go: Go) -> bool:
     """Whether no tutorial stands before this worker."""
-    return _lesson_for(worker, interface) is None
+    return _lesson_for(worker, interface, go) is None
 
 
-def _lesson_for(worker: Worker, interface: str) -> Tutorial | None:
+def _lesson_for(worker: Worker, interface: str, go: Go) -> Tutorial | None:
     """The tutorial that a worker must pass first; None if there is none."""
-    if not platform_of(worker.platform).capabilities.teaches_in_frame or interface in teach.taught(
-        worker
-    ):
+    teaches = platform_of(worker.platform).capabilities.teaches_in_frame
+    if not teaches or interface in teach.taught(worker, go.assignment):
         return None
     return teach.tutorials()[interface]
 
@@ -82,9 +84,9 @@ def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
     """
     step, lesson = request.POST.get("step", ""), door.lesson
     if step == AGREE:
-        refusal = consent.take(door.worker, request.POST)
+        refusal = consent.take(door.worker, request.POST, door.assignment)
         return _terms(request, door, refusal) if refusal else None
-    if lesson is None or not consent.has_consented(door.worker):
+    if lesson is None or not consent.has_consented(door.worker, door.assignment):
         return None
     if step == BEGIN:
         teach.begin(door.worker, lesson, door.assignment)
@@ -96,7 +98,7 @@ def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
 
 def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
     """The page of what this worker must do first: the terms, else the tutorial where it stands."""
-    if not consent.has_consented(door.worker):
+    if not consent.has_consented(door.worker, door.assignment):
         return _terms(request, door)
     lesson = door.lesson
     assert lesson is not None, "nothing stands before this worker"

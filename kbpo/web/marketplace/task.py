@@ -28,7 +28,6 @@ from annotation.marketplace.reconcile import hint
 from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
 from annotation.quality.gold import asked_of
-from annotation.workers.keys import keys_of
 from annotation.workers.models import Leaving
 from kbpo import clock
 from kbpo.accounts.limits import Limit
@@ -44,12 +43,12 @@ CARRIED = ("proof", "answer")
 NEW_NAMES = Limit("task.names", 60, 3600)
 """Workers whom we have never met that one address may name in an hour"""
 NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
-MET = "You have judged this text before. Please return this HIT: another one will be new to you."
-EXCLUDED = (
-    "We do not offer you more questions. Please return this HIT; it costs you nothing. Why, and how"
-    " you can appeal, is in the message that we sent you on the marketplace."
+NOT_FOR_YOU = (
+    "This HIT is not for you. Please return it; it costs you nothing. Perhaps you have judged this"
+    " text before: then another one is new to you. If it is something else, we wrote to you on the"
+    " marketplace."
 )
-LEAVING = "Your data with us is being erased. Please return this HIT; it costs you nothing."
+"""One sentence for whoever is refused: anybody may write anybody's id into an address"""
 BUSY = (
     "Too many people have this HIT open just now. Please return it, or load this page anew in some"
     " minutes."
@@ -109,11 +108,11 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     if "step" in request.POST:
         if (page := take_step(request, door_of(worker, interface, go))) is not None:
             return page
-    elif request.method == "POST" and (kept.begun or has_learned(worker, interface)):
+    elif request.method == "POST" and (kept.begun or has_learned(worker, interface, go)):
         kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
-        if is_ready(worker, interface, begun=True):
+        if is_ready(worker, interface, go, begun=True):
             return _answer(request, go, questions)
-    if not is_ready(worker, interface, begun=kept.begun):
+    if not is_ready(worker, interface, go, begun=kept.begun):
         return what_stands_before(request, door_of(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
@@ -133,10 +132,6 @@ def _why_not(go: Go, worker: Worker | None) -> str:
     """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in
     nobody's way.
     """
-    if worker is not None and worker.excluded_at is not None:
-        return EXCLUDED
-    if worker is not None and Leaving.objects.filter(worker=worker).exists():
-        return LEAVING
     questions = list(go.hit.questions.exclude(payer_kind="gold"))
     mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
     in_hand = mine.filter(draft__isnull=False).exclude(draft={})
@@ -144,9 +139,11 @@ def _why_not(go: Go, worker: Worker | None) -> str:
         return GONE
     if worker is None:
         return ""
+    if worker.excluded_at is not None or Leaving.objects.filter(worker=worker).exists():
+        return NOT_FOR_YOU
     met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
     others = met.filter(hit__questions__in=_same(questions)).exclude(external_id=go.assignment)
-    return MET if others.exists() else ""
+    return NOT_FOR_YOU if others.exists() else ""
 
 
 def _same(questions: list[Question]) -> QuerySet[Question]:
@@ -280,8 +277,6 @@ def _page(
             "draft": reverse("task_draft", args=[signed]),
         },
         "say": _say(go),
-        "keys": keys_of(Worker.objects.filter(handle=go.handle).first()),
-        "keys_url": reverse("task_keys", args=[signed]),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": lease_seconds_of(go.hit),
         "titles_url": (
