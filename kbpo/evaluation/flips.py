@@ -12,29 +12,23 @@ import numpy as np
 from kbpo.accounts.audit import note
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.models import Flip
+from kbpo.instances.models import Target
 from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-AFFECTED = """
-    SELECT DISTINCT i.id FROM instances_label l JOIN instances_target t ON t.id = l.target_id
-    JOIN instances_instance i ON i.target_id = t.id
-        OR (t.kind <> 'pair' AND i.document_id = t.document_id)
-    WHERE t.corpus_id = %s AND l.id > %s AND l.id <= %s AND EXISTS (
-        SELECT 1 FROM instances_label earlier WHERE earlier.target_id = l.target_id
-        AND earlier.id <= %s AND earlier.value <> '{}'::jsonb)
-"""
-"""What is predicted of targets that got a label in between and had one before; of a mention or a
-document, all that is predicted in the document"""
+PLACED = (Target.Kind.MENTION, Target.Kind.DOCUMENT)
+"""What refers to other things of its document: the first label of one mention may turn what is said
+of another that was settled to be the same"""
 
 
 def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -> int:
     """How many verdicts on predictions of these submissions turned between the labels of these two
     numbers. Each is kept for its team, and the log says how many there were.
     """
-    affected = [pk for (pk,) in fetch(AFFECTED, [track.corpus_id, before, now, before])]
-    if not affected or not submissions:
+    affected = _affected(track.corpus_id, before, now) if submissions else []
+    if not affected:
         return 0
     instances = np.array(sorted(affected), dtype=np.int64)
     kind = kind_of(track)
@@ -65,6 +59,50 @@ def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -
             track=track.slug,
         )
     return len(flips)
+
+
+def _affected(corpus: int, before: int, now: int) -> list[int]:
+    """The instances of a corpus whose verdict the labels after one number and up to another may
+    have turned: those of a target that had a label before; of a document, all of them, where a
+    mention of it or the whole got a label and any of these had one before.
+
+    One narrow question after the other, each with the answers of the last, so that no plan depends
+    on what is known of how labels are spread.
+    """
+    fresh = fetch(
+        "SELECT DISTINCT t.id, t.kind, t.document_id FROM instances_label l"
+        " JOIN instances_target t ON t.id = l.target_id"
+        " WHERE l.id > %s AND l.id <= %s AND t.corpus_id = %s",
+        [before, now, corpus],
+    )
+    targets = [target for target, kind, _ in fresh if kind not in PLACED]
+    documents = {document for _, kind, document in fresh if kind in PLACED}
+    if documents:
+        placed = fetch(
+            "SELECT id, document_id FROM instances_target WHERE document_id = ANY(%s)"
+            " AND kind = ANY(%s)",
+            [list(documents), list(PLACED)],
+        )
+        its_document = dict(placed)
+        documents = {its_document[one] for one in _labelled(list(its_document), before)}
+    found = fetch(
+        "SELECT id FROM instances_instance WHERE target_id = ANY(%s) UNION"
+        " SELECT id FROM instances_instance WHERE document_id = ANY(%s)",
+        [_labelled(targets, before), list(documents)],
+    )
+    return [instance for (instance,) in found]
+
+
+def _labelled(targets: list[int], until: int) -> list[int]:
+    """Those of some targets that had an answer among the labels up to this number."""
+    if not targets:
+        return []
+    found = fetch(
+        "SELECT DISTINCT target_id FROM instances_label WHERE target_id = ANY(%s) AND id <= %s"
+        " AND value <> '{}'::jsonb",
+        [targets, until],
+    )
+    return [target for (target,) in found]
 
 
 def flips_of(submission: Submission) -> dict[int, Flip]:

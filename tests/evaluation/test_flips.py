@@ -93,6 +93,34 @@ def test_a_mention_that_is_settled_anew_turns_what_is_said_of_it(toy: Toy) -> No
     assert set(turned) <= same_subject, "of nothing else"
 
 
+def test_the_first_label_of_a_mention_turns_what_is_said_of_another_that_refers_to_it(
+    toy: Toy,
+) -> None:
+    """What a mention refers to follows labels of labels: “he” is “the president”, who is Anna."""
+    world = World(toy)
+    world.track.criterion = "correct"
+    world.track.save()
+    row, _ = judged(world)
+    right = next(one for one in world.instances if world.truth[one.pk])
+    here, text = right.document_id, right.target.its_document.text
+    begin = text.index("works", right.subject_end)
+    subject = Place("mention", here, (right.subject_begin, right.subject_end))
+    other = Place("mention", here, (begin, begin + len("works")))
+    targets = targets_at(world.corpus, [subject, other])
+    assert not Label.objects.filter(target=targets[other]).exists()
+
+    def settle(place: Place, canonical: Place) -> None:
+        value = {"canonical": list(canonical.a), "type": "PER"}
+        record([NewLabel(targets[place], value, "crowd", "majority", 9, "question:a")])
+        evaluate(world.track)
+
+    settle(subject, other)
+    assert flips_of(row)[right.pk].now == 0.0
+    settle(other, subject)
+    assert flips_of(row)[right.pk].now == 1.0
+    assert Audit.objects.filter(what="verdicts turned").count() == 2
+
+
 def _states(instance: Instance, place: Place) -> bool:
     ends = {(instance.subject_begin, instance.subject_end)}
     return instance.document_id == place.document and place.a in ends | {
