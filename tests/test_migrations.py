@@ -5,6 +5,7 @@ Each begins with a baseline that stands for all that was migrated before anythin
 
 from __future__ import annotations
 
+from datetime import timedelta
 from importlib import import_module
 
 import pytest
@@ -17,6 +18,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 
+from kbpo import clock
+from kbpo.accounts.models import Membership, Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.generation.models import Input
 
@@ -86,3 +89,21 @@ def test_inputs_that_nobody_could_download_so_far_are_not_for_everybody_at_once(
     for corpus, is_kept in ((written, False), (read, True)):
         corpus.refresh_from_db()
         assert corpus.may_be_downloaded is is_kept
+
+
+@pytest.mark.django_db
+def test_what_somebody_has_read_is_read_in_each_of_their_teams() -> None:
+    read, later = clock.now(), clock.now() + timedelta(days=1)
+    reader, other = (User.objects.create_user(name) for name in ("reader", "other"))
+    for slug, moment in (("first", read), ("second", later)):
+        team = Team.objects.create(name=slug, slug=slug)
+        Membership.objects.create(team=team, user=reader, news_read_at=moment)
+        Membership.objects.create(team=team, user=other)
+    connection.check_constraints()  # or they wait, and no table can be altered
+    MigrationExecutor(connection).migrate([("accounts", "0001_baseline")])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT news_read_at FROM accounts_user ORDER BY id")
+        assert cursor.fetchall() == [(read,), (None,)], "what was not read anywhere is news"
+    MigrationExecutor(connection).migrate([("accounts", "0002_read_news_by_team")])
+    found = Membership.objects.order_by("user", "team").values_list("news_read_at", flat=True)
+    assert list(found) == [read, read, None, None]

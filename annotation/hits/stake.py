@@ -7,7 +7,7 @@ from __future__ import annotations
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
-from kbpo.accounts.models import Team
+from kbpo.accounts.models import Membership, Team
 from kbpo.submissions.interest import OTHER_CANDIDATE
 
 STAKE = f"""
@@ -67,7 +67,7 @@ def in_team() -> Q:
     do not, and are spared a statement.
     """
     user = OuterRef("worker__user")
-    member = Team.members.through.objects.filter(user=user)
+    member = Membership.objects.filter(user=user)
     former = Team.former.through.objects.filter(user=user)
     return Q(Exists(member)) | Q(Exists(former))
 

@@ -20,25 +20,16 @@ from annotation.models import (
     Assignment,
     EarlierAnswer,
     Payment,
-    Qualification,
     Response,
     Worker,
-    WorkerIdentity,
 )
 from annotation.platforms.registry import local_names
-from annotation.workers.models import (
-    Appeal,
-    Consent,
-    Feedback,
-    Leaving,
-    Message,
-    PayoutAddress,
-    TutorialRun,
-    WorkMail,
-)
+from annotation.workers.models import Application, Leaving, TutorialRun
 from annotation.workers.teach import take_back
 from kbpo import clock
 from kbpo.accounts.audit import ERASED, forget, note
+from kbpo.accounts.belongings import delete_belongings
+from kbpo.accounts.close import forget as forget_person
 from kbpo.accounts.models import User
 from kbpo.instances.record import rename_person
 from kbpo.money.spend import release, unspend
@@ -47,6 +38,12 @@ PATIENCE = timedelta(days=14)
 """How long a promise for a tutorial waits for somebody who has begun it."""
 UNPAID = ("owed", "sent", "unknown", "stopped")
 """Statuses of bonuses for which a marketplace must know its worker"""
+STAYS = {
+    "annotation.Signal.worker": "What made one doubt an answer, which stays",
+    "annotation.Warned.worker": "That somebody was warned before their answers were left out",
+    "annotators.Leaving.worker": "That they asked for it, and when it was done",
+}
+"""What would go with a worker's row, and stays, for it says nothing of who they are: why"""
 REMARKS = """
     UPDATE annotation_response r SET value = r.value - 'remark'
     FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s
@@ -155,10 +152,7 @@ def _waive(payments: list[Payment]) -> Decimal:
 def _erase(worker: Worker) -> None:
     for run in TutorialRun.objects.filter(worker=worker, passed=None):
         take_back(run, "The annotator left")
-    for model in (Consent, Message, Feedback, Appeal, PayoutAddress, TutorialRun, WorkMail):
-        model._default_manager.filter(worker=worker).delete()
-    WorkerIdentity.objects.filter(worker=worker).delete()
-    Qualification.objects.filter(worker=worker).delete()
+    delete_belongings(worker, but=STAYS)
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
     EarlierAnswer.objects.filter(assignment__worker=worker).delete()
@@ -190,11 +184,15 @@ def _erase(worker: Worker) -> None:
 
 
 def _close(user: User) -> None:
-    """Deletes an account that was an annotator's alone; takes the role off one that is more."""
+    """Deletes an account that was an annotator's alone; takes the role off one that is more, and what
+    they wrote when they asked for it.
+    """
     if user.is_staff or user.is_researcher or user.teams.exists():
         user.is_annotator = user.is_volunteer = False
         user.save(update_fields=["is_annotator", "is_volunteer"])
+        Application.objects.filter(user=user).delete()
     else:
+        forget_person(user)
         user.delete()
 
 

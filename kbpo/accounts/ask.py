@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils.text import slugify
 
 from kbpo import clock
@@ -27,17 +28,31 @@ class JoinsTeam(Exception):
 
 
 @transaction.atomic
-def ask(*, name: str, email: str, affiliation: str, team: str, system: str) -> AccountRequest:
+def ask(
+    *, name: str, email: str, affiliation: str, team: str, system: str, user: User | None = None
+) -> AccountRequest:
     """Return the request, which waits for an admin; the one that waits already, if there is one.
 
-    Raises CannotAsk where too many wait.
+    `user`: who asks, if they are logged in. Raises CannotAsk where too many wait.
     """
     waiting = AccountRequest.objects.filter(decided_at=None)
     if waiting.count() >= MOST_WAITING:
         raise CannotAsk("Many people ask at the moment. Come back in some days.")
     fields = {"name": name, "affiliation": affiliation, "team": team, "system": system}
-    request, _ = waiting.update_or_create(email=email.lower(), decided_at=None, defaults=fields)
+    request, _ = waiting.update_or_create(
+        email=email.lower(), decided_at=None, defaults={**fields, "user": user}
+    )
     return request
+
+
+def link(invitation: Invitation, user: User) -> None:
+    """Nothing; who used the link of an accepted request is who asked, then and before under the same
+    address, to which the link was sent.
+    """
+    asked = AccountRequest.objects.filter(invitation=invitation).first()
+    if asked is not None:
+        same = Q(email__iexact=asked.email, user=None, decided_at__isnull=False)
+        AccountRequest.objects.filter(same | Q(pk=asked.pk)).update(user=user)
 
 
 @transaction.atomic

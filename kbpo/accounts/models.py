@@ -35,9 +35,6 @@ class User(AbstractUser):
         default=False,
         help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
     )
-    news_read_at = models.DateTimeField(
-        null=True, help_text="Up to when this person has read what happened to the team's runs"
-    )
 
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"
@@ -72,7 +69,7 @@ class Team(models.Model):
 
     name = models.CharField(max_length=80, unique=True)
     slug = models.SlugField(max_length=80, unique=True)
-    members = models.ManyToManyField(User, related_name="teams", blank=True)
+    members = models.ManyToManyField(User, through="Membership", related_name="teams", blank=True)
     owners = models.ManyToManyField(
         User,
         related_name="owned_teams",
@@ -92,6 +89,24 @@ class Team(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Membership(models.Model):
+    """Somebody belongs to a team."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    news_read_at = models.DateTimeField(
+        null=True, help_text="Up to when they have read what happened to the team's runs"
+    )
+
+    class Meta:
+        db_table = "accounts_team_members"
+        db_table_comment = "Who belongs to which team"
+        unique_together = (("team", "user"),)
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.team_id}"
 
 
 def _digest(secret: str) -> str:
@@ -192,6 +207,13 @@ class Invitation(models.Model):
 class AccountRequest(models.Model):
     """Somebody from outside who asks for an account of a team; an admin says yes or no, once."""
 
+    user = models.ForeignKey(
+        User,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="requests",
+        help_text="Who asked, once it is known: they were logged in, or used the link",
+    )
     name = models.CharField(max_length=120)
     email = models.EmailField()
     affiliation = models.CharField(max_length=200, blank=True)

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from kbpo import clock
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import AccountRequest, Audit, Team, Token, User
-
-CLOSED = "closed-"
-"""How the name of a closed account begins; its number follows"""
+from kbpo.accounts.models import Team, User
 
 
 class CannotChange(ValueError):
@@ -46,7 +42,7 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
         team.owners.remove(user)
     else:
         raise CannotChange("Say whether they own the team, or are a member.")
-    after = _role(user.get_username(), role)
+    after = role_text(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
 
 
@@ -71,48 +67,9 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
 
 
-@transaction.atomic
-def close(user: User) -> None:
-    """Nothing; the account is closed: no name, address or password is left of it, its tokens are
-    revoked, and its teams are left. What was submitted stays with them. Raises CannotChange.
-    """
-    user = User.objects.select_for_update().get(pk=user.pk)
-    if user.is_staff:
-        raise CannotChange("Admins’ accounts are closed on the server, by another admin.")
-    if user.is_annotator:
-        raise CannotChange("Leave as an annotator first: it says what becomes of your money.")
-    for team in user.teams.order_by("pk"):
-        try:
-            remove(team, user, user, "The account is closed.")
-        except CannotChange as refusal:
-            raise CannotChange(f"{team.name}: {refusal}") from None
-    Token.objects.filter(user=user, revoked_at=None).update(revoked_at=clock.now())
-    user.webhooks.all().delete()
-    note("close account", f"user:{user.pk}", who=user)
-    _forget(user)
-    user.username, user.email = f"{CLOSED}{user.pk}", ""
-    user.first_name = user.last_name = ""
-    user.is_active = user.is_researcher = False
-    user.set_unusable_password()
-    user.save()
-
-
-def _role(name: str, role: str) -> str:
+def role_text(name: str, role: str) -> str:
+    """Return how the log says which role somebody was given."""
     return f"{name}: {role}"
-
-
-def _forget(user: User) -> None:
-    """Nothing; what the log says of a member's roles, and what they wrote when they asked for an
-    account, names them no more.
-    """
-    name, instead = user.get_username(), f"{CLOSED}{user.pk}"
-    log = Audit.objects.filter(about__startswith="team:")
-    log.filter(before=name).update(before=instead)
-    for role in ("owner", "member"):
-        log.filter(after=_role(name, role)).update(after=_role(instead, role))
-    if user.email:
-        asked = AccountRequest.objects.filter(email__iexact=user.email, decided_at__isnull=False)
-        asked.update(name=instead, email="", affiliation="", system="")
 
 
 def _lock(team: Team) -> Team:

@@ -19,13 +19,13 @@ from django.urls import reverse
 
 from annotation.desk import adjudicate
 from kbpo import clock
-from kbpo.accounts.models import Token
+from kbpo.accounts.models import Membership, Token
 from kbpo.evaluation.models import Evaluation, Flip
 from kbpo.instances.models import Label
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
-from kbpo.web.research.news import AT_FIRST, news_of, since_of
+from kbpo.web.research.news import AT_FIRST, mark_read, news_of, since_of
 from tests.conftest import Toy
 from tests.web.scored import score
 from tests.web.test_desk_pages import judged
@@ -68,8 +68,9 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     old = scored(toy, row, 0.3)
     earlier = clock.now() - timedelta(days=2)
     Evaluation.objects.filter(pk=old.pk).update(made_at=earlier)
-    toy.users["Rosa"].news_read_at = earlier + timedelta(hours=1)
-    toy.users["Rosa"].save()
+    mine = Membership.objects.get(user=toy.users["Rosa"])
+    mine.news_read_at = earlier + timedelta(hours=1)
+    mine.save()
     score(Evaluation.objects.create(track=toy.track, number=2, settings={}), row, 0.4)
     turned = row.predictions.first()
     assert turned is not None
@@ -108,13 +109,38 @@ def test_a_dispute_that_was_put_aside_is_news_once(judged: Submission, toy: Toy)
 
 
 def test_nobody_is_told_what_was_before_there_was_an_account(toy: Toy) -> None:
-    rosa, now = toy.users["Rosa"], clock.now()
+    rosa, now, team = toy.users["Rosa"], clock.now(), toy.teams["Patterns"]
     rosa.date_joined = now - timedelta(hours=1)
-    assert since_of(rosa) == rosa.date_joined
+    assert since_of(rosa, team) == rosa.date_joined
     rosa.date_joined = now - timedelta(days=100)
-    assert now - AT_FIRST <= since_of(rosa) <= clock.now() - AT_FIRST
-    rosa.news_read_at = now
-    assert since_of(rosa) == now
+    assert now - AT_FIRST <= since_of(rosa, team) <= clock.now() - AT_FIRST
+    mark_read(rosa, team, now)
+    assert since_of(rosa, team) == now
+    mark_read(rosa, team, now - timedelta(hours=1))
+    assert since_of(rosa, team) == now, "what was read is read"
+
+
+def test_who_reads_the_news_of_one_team_has_not_read_those_of_another(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    other = toy.teams["Neural"]
+    other.members.add(toy.users["Rosa"])
+    rows = {"patterns": draft(name="Patterns 1"), "neural": draft(by="Tim", name="Neural 1")}
+    for row in rows.values():
+        row.move("failed", "The disk was full.")
+    rosa = as_user("Rosa")
+
+    def told(slug: str) -> list[str]:
+        return [piece.title for piece in rosa.get(reverse("runs"), {"team": slug}).context["news"]]
+
+    page = rosa.get(reverse("runs"), {"team": "neural"})
+    assert 'name="team" value="neural"' in page.content.decode(), "the form says whose"
+    now = page.context["now"].isoformat()
+    done = rosa.post(reverse("runs-read"), {"team": "neural", "until": now})
+    assert done["Location"] == f"{reverse('runs')}?team=neural"
+    assert told("neural") == [] and len(told("patterns")) == 1
+    assert len(as_user("Tim").get(reverse("runs")).context["news"]) == 1, "nor has anybody else"
+    assert rosa.post(reverse("runs-read"), {"team": "toy", "until": now}).status_code == 404
 
 
 def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> None:

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from kbpo.accounts.ask import CannotAsk, ask
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out
+from kbpo.accounts.models import User
 from kbpo.web.address import address_of
 from kbpo.web.public import throttle
 
@@ -61,7 +62,7 @@ def show(request: HttpRequest) -> HttpResponse:
     if too_often(request, "ask"):
         return render(request, "people/ask.html", {"form": form, "refusal": TOO_MANY}, status=429)
     try:
-        ask(**form.cleaned_data)
+        ask(**form.cleaned_data, user=request.user if isinstance(request.user, User) else None)
     except CannotAsk as refusal:
         context = {"form": form, "refusal": str(refusal)}
         return render(request, "people/ask.html", context, status=503)

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from kbpo.accounts import notices
+from kbpo.accounts.close import forget_requests
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
 from kbpo.accounts.password_again import why_not
@@ -81,10 +82,12 @@ def _write_to(user: User, request: HttpRequest) -> str:
     """
     if refusal := why_not(user, request.POST.get("password", "")):
         return refusal
-    form = EmailForm(request.POST, instance=user)
+    before, form = user.email, EmailForm(request.POST, instance=user)
     if not form.is_valid():
         return "Nothing was changed: that is no e-mail address."
     form.save()
+    if user.email.lower() != before.lower():
+        forget_requests(before)  # later nothing would say that they were this person's
     return ""
 
 

@@ -6,14 +6,44 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import QuerySet
+from django.db.models import CASCADE, Model
 
-from annotation.models import Assignment, Payment, Worker
-from annotation.workers.models import Appeal, Consent, Feedback, Message, Payout, PayoutAddress
-from kbpo.accounts.models import Audit, User
+from annotation.models import (
+    Assignment,
+    Bonus,
+    Payment,
+    Qualification,
+    Warned,
+    Worker,
+    WorkerIdentity,
+)
+from annotation.workers.models import (
+    Appeal,
+    Application,
+    Consent,
+    Feedback,
+    Leaving,
+    Message,
+    Payout,
+    PayoutAddress,
+    TutorialRun,
+    WorkMail,
+)
+from kbpo.accounts.belongings import label, relations, rows_of
+from kbpo.accounts.models import (
+    AccountRequest,
+    Audit,
+    Invitation,
+    Preference,
+    Token,
+    User,
+    Webhook,
+)
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
 
 MOST_BYTES = 2_000_000_000
@@ -22,16 +52,95 @@ PART = 1 << 20
 """Bytes that are packed before they are sent"""
 ACCOUNT = ("username", "email", "first_name", "last_name", "date_joined", "last_login")
 ROLES = ("is_researcher", "is_annotator", "is_volunteer", "is_staff")
-TOKEN = ("name", "prefix", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
-RUN = ("id", "track__slug", "team__name", "name", "description", "status", "reason", "file_name")
-DATES = ("received_at", "confirmed_at", "scored_at", "withdrawn_at")
-LOG = ("at", "what", "about", "track", "before", "after", "why")
-ANSWER = ("id", "status", "submitted_at", "seconds", "raw")
+ANNOTATOR = ("handle", "created_at", "last_seen_at", "excluded_reason", "wants", "goal", "keys")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one table that name somebody in one column, and what of them is told."""
+
+    name: str
+    model: type[Model]
+    column: str
+    told: str
+    """Names of columns, apart by blanks"""
+
+    @property
+    def label(self) -> str:
+        """Table and column, such as ``accounts.Token.user``."""
+        return f"{self.model._meta.label}.{self.column}"
+
+    def rows(self, row: Model) -> list[dict[str, Any]]:
+        """What is told, in the order in which it came."""
+        rows = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
+        return list(rows.values(*self.told.split()))
+
+
+OF_USER = (
+    Part(
+        "tokens",
+        Token,
+        "user",
+        "name prefix scope created_at last_used_at expires_at revoked_at",
+    ),
+    Part("notices", Preference, "user", "event by_mail by_call"),
+    Part("webhooks", Webhook, "user", "url made_at"),
+    Part(
+        "requests",
+        AccountRequest,
+        "user",
+        "name email affiliation team system asked_at decided_at accepted",
+    ),
+    Part("applications", Application, "user", "why made_at admitted answered_at"),
+    Part("invitations", Invitation, "made_by", "role team__name created_at expires_at uses_left"),
+    Part(
+        "runs",
+        Submission,
+        "user",
+        "id track__slug team__name name description status reason file_name received_at"
+        " confirmed_at scored_at withdrawn_at file_size file_digest",
+    ),
+    Part("disputes", ExpertCheck, "raised_by", "id track__slug submission note raised_at status"),
+    Part(
+        "expert_answers",
+        ExpertCheck,
+        "expert",
+        "id track__slug kind interface raw remark answered_at",
+    ),
+    Part("expert_drafts", ExpertCheck, "holder", "id track__slug kind interface draft held_until"),
+    Part("log", Audit, "who", "at what about track before after why"),
+)
+OF_WORKER = (
+    Part("identity", WorkerIdentity, "worker", "external_id"),
+    Part("consents", Consent, "worker", "version at"),
+    Part(
+        "tutorials",
+        TutorialRun,
+        "worker",
+        "interface version attempt answers passed started_at ended_at",
+    ),
+    Part("qualifications", Qualification, "worker", "name wanted wanted_at"),
+    Part("answers", Assignment, "worker", "id status accepted_at submitted_at seconds raw draft"),
+    Part("warnings", Warned, "worker", "kind against at"),
+    Part("payments", Payment, "worker", "amount status why created_at"),
+    Part("bonuses", Bonus, "worker", "amount status why created_at"),
+    Part("payouts", Payout, "worker", "amount paid_at number sent_to"),
+    Part("pay_to", PayoutAddress, "worker", "address changed_at"),
+    Part("messages", Message, "worker", "subject text at read_at"),
+    Part("feedback", Feedback, "worker", "interface clear fair comment at"),
+    Part(
+        "appeals",
+        Appeal,
+        "worker",
+        "about_pay excluded_reason text made_at answer reinstated answered_at",
+    ),
+    Part("mail_about_work", WorkMail, "worker", "asked_at mailed_at"),
+    Part("leaving", Leaving, "worker", "asked_at waives waived"),
+)
 
 
 def data_of(user: User) -> dict[str, Any]:
     """Return what is known of a person, by what it is about."""
-    uploaded = Submission.objects.filter(user=user).order_by("pk")
     return {
         "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES)},
         "teams": [
@@ -39,34 +148,28 @@ def data_of(user: User) -> dict[str, Any]:
             for team in user.teams.order_by("pk")
         ],
         "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),
-        "tokens": _rows(user.tokens.order_by("pk"), *TOKEN),
-        "notices": _rows(user.preferences.order_by("pk"), "event", "by_mail", "by_call"),
-        "webhooks": _rows(user.webhooks.order_by("pk"), "url", "made_at"),
-        "runs": _rows(uploaded, *RUN, *DATES, "file_size", "file_digest"),
-        "log": _rows(Audit.objects.filter(who=user).order_by("pk"), *LOG),
-        "annotator": [_of_worker(row) for row in Worker.objects.filter(user=user)],
+        **{part.name: part.rows(user) for part in OF_USER},
+        "named_in": named_in(user),
+        "annotator": [
+            {name: getattr(worker, name) for name in ANNOTATOR}
+            | {part.name: part.rows(worker) for part in OF_WORKER}
+            for worker in Worker.objects.filter(user=user)
+        ],
     }
 
 
-def _of_worker(worker: Worker) -> dict[str, Any]:
-    mine = {"worker": worker}
-    answers = Assignment.objects.filter(raw__isnull=False, **mine).order_by("pk")
-    return {
-        "handle": worker.handle,
-        "left_out": worker.excluded_reason,
-        "consents": _rows(Consent.objects.filter(**mine), "version", "at"),
-        "answers": _rows(answers, *ANSWER),
-        "payments": _rows(Payment.objects.filter(**mine), "amount", "status", "created_at"),
-        "payouts": _rows(Payout.objects.filter(**mine), "amount", "paid_at", "number", "sent_to"),
-        "pay_to": _rows(PayoutAddress.objects.filter(**mine), "address", "changed_at"),
-        "messages": _rows(Message.objects.filter(**mine), "subject", "text", "at", "read_at"),
-        "feedback": _rows(Feedback.objects.filter(**mine), "interface", "comment", "at"),
-        "appeals": _rows(Appeal.objects.filter(**mine), "text", "made_at", "answer", "answered_at"),
-    }
-
-
-def _rows(rows: QuerySet[Any], *names: str) -> list[dict[str, Any]]:
-    return list(rows.values(*names))
+def named_in(user: User) -> list[dict[str, Any]]:
+    """Return where else the person stands as who did something: table, column, numbers of rows. What
+    was done is in the log, or is no data about them.
+    """
+    told = {part.label for part in OF_USER}
+    found = []
+    for relation in relations(User):
+        name = label(relation)
+        if relation.on_delete is not CASCADE and name not in told:
+            rows = list(rows_of(relation, user).order_by("pk").values_list("pk", flat=True))
+            found += [{"in": name, "rows": rows}] if rows else []
+    return found
 
 
 def as_json(user: User) -> str:

@@ -18,11 +18,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from kbpo import clock
+from kbpo.accounts.close import close as close_account
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Token, User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.teams import CannotChange
-from kbpo.accounts.teams import close as close_account
 from kbpo.web.public import throttle
 from kbpo.web.public.own_data import as_json, zip_of
 from kbpo.web.research import teams

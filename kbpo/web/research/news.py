@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from annotation.desk.adjudicate import DROP
 from kbpo import clock
-from kbpo.accounts.models import Audit, Team, User
+from kbpo.accounts.models import Audit, Membership, Team, User
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import Evaluation, Flip
@@ -60,9 +60,16 @@ class Now:
         return f"{now}." if now else ""
 
 
-def since_of(user: User) -> datetime:
-    """Return up to when a person has read the news."""
-    return user.news_read_at or max(user.date_joined, clock.now() - AT_FIRST)
+def since_of(user: User, team: Team) -> datetime:
+    """Return up to when a person has read a team's news."""
+    read = Membership.objects.filter(user=user, team=team).values_list("news_read_at", flat=True)
+    return read.first() or max(user.date_joined, clock.now() - AT_FIRST)
+
+
+def mark_read(user: User, team: Team, until: datetime) -> None:
+    """Nothing; a team's news until then are read: what happened since stays news."""
+    mine = Membership.objects.filter(user=user, team=team)
+    mine.exclude(news_read_at__gte=until).update(news_read_at=until)
 
 
 def news_of(team: Team, since: datetime) -> list[Piece]:

@@ -35,7 +35,7 @@ from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_response
 from kbpo.web.moment import at_one_moment
 from kbpo.web.research.follow import time_left
-from kbpo.web.research.news import news_of, since_of
+from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
 from kbpo.web.research.teams import money_of
 from kbpo.web.research.upload import drafts, for_researchers, team_of
@@ -86,6 +86,7 @@ def show(request: HttpRequest) -> HttpResponse:
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     user, now = cast(User, request.user), clock.now()
+    since = since_of(user, team)
     state = request.GET.get("state", "all")
     chosen, counts = _of_state(team, state)
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
@@ -98,9 +99,9 @@ def show(request: HttpRequest) -> HttpResponse:
             for one in user.teams.order_by("pk")
         ],
         "now": now,
-        "since": since_of(user),
+        "since": since,
         "waiting": [_draft(row) for row in drafts(team)],
-        "news": news_of(team, since_of(user)),
+        "news": news_of(team, since),
         "states": [
             {"url": _url(team, state=name), "text": f"{text} {n}", "current": name == state}
             for (name, text), n in zip(STATES.items(), counts, strict=True)
@@ -218,16 +219,17 @@ def _score(
 
 @require_POST
 @for_researchers
-def mark_read(request: HttpRequest) -> HttpResponse:
-    """What was shown is read; what happened since the page was made stays news."""
-    user = cast(User, request.user)
+def mark_as_read(request: HttpRequest) -> HttpResponse:
+    """What was shown of a team is read; what happened since the page was made stays news."""
+    team = team_of(request)
+    if team is None:  # an admin who belongs to no team
+        return redirect("runs")
     until = _moment(request.POST.get("until", ""))
     if until is None or until > clock.now():
         messages.error(request, "Nothing was marked: the form did not say when it was made.")
-    elif user.news_read_at is None or user.news_read_at < until:
-        user.news_read_at = until
-        user.save(update_fields=["news_read_at"])
-    return redirect("runs")
+    else:
+        mark_read(cast(User, request.user), team, until)
+    return redirect(f"{reverse('runs')}{_url(team)}")
 
 
 def _moment(text: str) -> datetime | None:
@@ -287,6 +289,6 @@ def as_csv(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("runs/", show, name="runs"),
     path("runs/runs.csv", as_csv, name="runs-csv"),
-    path("runs/read/", mark_read, name="runs-read"),
+    path("runs/read/", mark_as_read, name="runs-read"),
     path("runs/<int:pk>/delete/", delete_discard, name="runs-delete"),
 ]

@@ -25,6 +25,7 @@ from django.views.decorators.http import require_POST
 
 from kbpo import clock
 from kbpo.accounts import teams
+from kbpo.accounts.ask import link
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
@@ -102,6 +103,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
     user.save()
     if invitation.team is not None:
         teams.join(invitation.team, user)
+    link(invitation, user)
     return cast(User, user)
 
 

@@ -1,0 +1,73 @@
+"""Closes accounts. What belongs to somebody goes; what they did stays, under a number."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from kbpo.accounts import audit
+from kbpo.accounts.belongings import delete_belongings
+from kbpo.accounts.models import AccountRequest, Audit, User
+from kbpo.accounts.teams import CannotChange, remove, role_text
+
+CLOSED = "closed-"
+"""How the name of a closed account begins; its number follows"""
+STAYS = {
+    "accounts.Team_former.user": "What they have seen, their teams have seen: no run may forget it",
+}
+"""What would go with a person, and stays although their account is closed: why"""
+
+
+@transaction.atomic
+def close(user: User) -> None:
+    """Nothing; the account is closed: no name, address or password is left of it, nor what was
+    their own, and its teams are left. What was submitted stays with them. Raises CannotChange.
+    """
+    user = User.objects.select_for_update().get(pk=user.pk)
+    if user.is_staff:
+        raise CannotChange("Admins’ accounts are closed on the server, by another admin.")
+    if user.is_annotator:
+        raise CannotChange("Leave as an annotator first: it says what becomes of your money.")
+    for team in user.teams.order_by("pk"):
+        try:
+            remove(team, user, user, "The account is closed.")
+        except CannotChange as refusal:
+            raise CannotChange(f"{team.name}: {refusal}") from None
+    forget(user)
+    delete_belongings(user, but=STAYS)
+    audit.note("close account", f"user:{user.pk}", who=user)
+    user.username, user.email = f"{CLOSED}{user.pk}", ""
+    user.first_name = user.last_name = ""
+    user.is_active = user.is_researcher = False
+    user.set_unusable_password()
+    user.save()
+
+
+def forget(user: User) -> None:
+    """Nothing; the log names them no more, nor has what was written there of them in words, and what
+    they asked for from outside is gone.
+    """
+    name, instead = user.get_username(), f"{CLOSED}{user.pk}"
+    of_teams = Audit.objects.filter(about__startswith="team:")
+    of_teams.filter(before=name).update(before=instead, why=audit.ERASED)
+    for role in ("owner", "member"):
+        acts = of_teams.filter(after=role_text(name, role))
+        acts.update(after=role_text(instead, role), why=audit.ERASED)
+    audit.forget(f"user:{user.pk}", f"user:{user.pk}")
+    _delete(user.requests.all())
+    forget_requests(user.email)
+
+
+def forget_requests(email: str) -> None:
+    """Nothing; what was asked for under an address and is decided is gone, but what somebody's
+    account came of: that goes with the account.
+    """
+    if email:
+        asked = AccountRequest.objects.filter(email__iexact=email, decided_at__isnull=False)
+        _delete(asked.filter(user=None))
+
+
+def _delete(asked: QuerySet[AccountRequest]) -> None:
+    for row in asked:
+        audit.forget(f"request:{row.pk}", f"request:{row.pk}")
+    asked.delete()

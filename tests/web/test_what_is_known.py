@@ -1,0 +1,270 @@
+"""All that is known of a person can be had by them, and is forgotten with them: every table that names
+people is looked at, so that a new one cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db.models import CASCADE, Model
+from django.test import Client
+from django.urls import reverse
+
+from annotation.desk import adjudicate
+from annotation.models import Worker
+from annotation.workers import leave
+from annotation.workers.models import Application, Consent, Intake
+from annotation.workers.worker import worker_of
+from kbpo import clock
+from kbpo.accounts import close, teams
+from kbpo.accounts.ask import accept, ask, decline
+from kbpo.accounts.audit import ERASED, note
+from kbpo.accounts.belongings import label, relations, rows_of
+from kbpo.accounts.models import AccountRequest, Audit, Preference, Team, Token, User, Webhook
+from kbpo.instances.models import Label
+from kbpo.scores.models import Scorer
+from kbpo.submissions.models import Submission
+from kbpo.web.public import own_data
+from tests.conftest import PASSWORD, Toy
+from tests.web.test_desk_pages import judged
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+__all__ = ["judged"]
+
+TOLD_BY_NAME = {
+    "accounts.Membership.user": "teams",
+    "accounts.Team_owners.user": "teams",
+    "accounts.Team_former.user": "former_teams",
+    "annotation.Worker.user": "annotator",
+}
+"""Columns of which the data of a person tell in a way of their own -> where"""
+NOT_TOLD = {
+    "accounts.User_groups.user": "This service gives no rights by groups.",
+    "accounts.User_user_permissions.user": "Nor one by one.",
+    "annotation.Signal.worker": "It would tell which questions have known answers.",
+}
+"""Columns of which the data of a person say nothing -> why"""
+NAMES_NOBODY = {
+    "What was done for a team is the team's; the name is a number, and no words about them.": {
+        "accounts.Audit.who",
+        "accounts.Invitation.made_by",
+        "money.Ledger.who",
+        "sampling.ExpertCheck.raised_by",
+        "submissions.Submission.user",
+    },
+    "An expert's answer corrects scores that are published; it says of nobody who gave it.": {
+        "sampling.ExpertCheck.expert",
+        "sampling.ExpertCheck.holder",
+    },
+    "Who still has it is an annotator, who leaves first; it is cut then.": {
+        "annotation.Worker.user"
+    },
+    "Only admins do this, and their accounts are closed on the server.": {
+        "accounts.AccountRequest.decided_by",
+        "annotation.Bonus.who",
+        "annotation.DocumentOrder.who",
+        "annotation.Gold.made_by",
+        "annotation.Halt.lifted_by",
+        "annotation.Halt.who",
+        "annotation.Pilot.made_by",
+        "annotation.Rejection.undone_by",
+        "annotation.Rejection.who",
+        "annotators.Appeal.answered_by",
+        "annotators.Application.answered_by",
+        "annotators.Message.by",
+        "annotators.Payout.paid_by",
+        "annotators.Terms.made_by",
+        "evaluation.Inquiry.asked_by",
+        "money.BooksCheck.who",
+        "releases.Release.ordered_by",
+        "sampling.DocumentBatch.user",
+        "sampling.ExpertRound.drawn_by",
+        "sampling.LeakTest.decided_by",
+        "sampling.Sweep.who",
+        "scores.Scorer.user",
+    },
+    "Answers and what was paid for them stay, and belong to nobody.": {
+        "annotation.Assignment.worker",
+        "annotation.Bonus.worker",
+        "annotation.Payment.worker",
+        "annotators.Payout.worker",
+    },
+}
+"""Why what names a person may stay when they are forgotten -> the columns"""
+
+
+def columns(*models: type[Model]) -> Iterator[Any]:
+    for model in models:
+        yield from relations(model)
+
+
+def test_every_column_that_names_a_person_is_in_their_data_or_says_why_not(toy: Toy) -> None:
+    parts = {part.label for part in (*own_data.OF_USER, *own_data.OF_WORKER)}
+    told = parts | TOLD_BY_NAME.keys()
+    missing, there = [], set()
+    for relation in columns(User, Worker):
+        name = label(relation)
+        there.add(name)
+        by_number = relation.on_delete is not CASCADE and relation.model is User
+        if name not in told | NOT_TOLD.keys() and not by_number:
+            missing.append(name)
+    assert missing == [], "put them into kbpo/web/public/own_data.py, or say here why not"
+    assert told | NOT_TOLD.keys() <= there and not told & NOT_TOLD.keys(), "what is said is so"
+    data = own_data.data_of(toy.users["Rosa"])
+    assert set(TOLD_BY_NAME.values()) <= data.keys()
+
+
+def test_every_column_that_names_a_person_is_emptied_with_them_or_says_why_not() -> None:
+    stays = {**close.STAYS, **leave.STAYS}
+    said = {name for names in NAMES_NOBODY.values() for name in names}
+    kept = {
+        label(relation)
+        for relation in columns(User, Worker)
+        if relation.on_delete is not CASCADE or label(relation) in stays
+    }
+    assert kept - stays.keys() == said, "let it go with them, or say here why it stays"
+    assert stays.keys() <= kept and all([*stays.values(), *NAMES_NOBODY])
+
+
+def own(person: User) -> None:
+    """Somebody has something in every table whose rows belong to people."""
+    Token.issue(person, "laptop of Nils")
+    Preference.objects.create(user=person, event="scored", by_mail=False)
+    Webhook.objects.create(user=person, url="https://nils.example.org/told")
+    Application.objects.create(user=person, why="Nils reads a lot.")
+    ask(
+        name="Nils Berg",
+        email=person.email,
+        affiliation="Berg University",
+        team="Berg",
+        system="",
+        user=person,
+    )
+    person.groups.add(Group.objects.create(name="readers"))
+
+
+def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(toy: Toy) -> None:
+    nils = User.objects.create_user("nils", "nils@example.org", PASSWORD, is_researcher=True)
+    teams.join(toy.teams["Patterns"], toy.users["Rosa"])
+    teams.join(toy.teams["Patterns"], nils)
+    own(nils)
+    note("volunteer", f"user:{nils.pk}", who=toy.users["Admin"], why="Nils is too quick.")
+    teams.set_role(toy.teams["Patterns"], nils, "owner", toy.users["Admin"], "Berg is on leave.")
+
+    def left() -> set[str]:
+        found = (row for row in relations(User) if row.on_delete is CASCADE)
+        return {label(row) for row in found if rows_of(row, nils).exists()}
+
+    may_be_empty = {"accounts.Team_former.user", "accounts.User_user_permissions.user"}
+    every = {label(row) for row in relations(User) if row.on_delete is CASCADE}
+    assert left() == every - may_be_empty, "or the test looks at nothing"
+    close.close(nils)
+    assert left() == close.STAYS.keys()
+    log = str(list(Audit.objects.values())).lower()
+    assert not any(word in log for word in ("nils", "berg", "too quick"))
+
+
+def requested(toy: Toy, email: str, *, accepted: bool) -> AccountRequest:
+    row = ask(name="Nils Berg", email=email, affiliation="Berg", team="Fjord", system="Mine")
+    if accepted:
+        accept(row, toy.users["Admin"], joins=True)
+    else:
+        decline(row, toy.users["Admin"], "Nobody knows Nils Berg.")
+    row.refresh_from_db()
+    return row
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_what_was_asked_for_under_a_former_address_is_forgotten(
+    accepted: bool, toy: Toy, client: Client
+) -> None:
+    earlier = requested(toy, "nils@old.example.org", accepted=False)
+    if accepted:  # the account comes of it
+        row = requested(toy, "Nils@old.example.org", accepted=True)
+        assert row.invitation is not None
+        new = {"username": "nils", "password1": PASSWORD, "password2": PASSWORD, "terms": "on"}
+        address = reverse("join", args=[row.invitation.code])
+        assert client.post(address, {**new, "email": "nils@old.example.org"}).status_code == 302
+    else:
+        User.objects.create_user("nils", "nils@old.example.org", PASSWORD, is_researcher=True)
+        client.login(username="nils", password=PASSWORD)
+    others = requested(toy, "tim@example.org", accepted=False)
+    nils = User.objects.get(username="nils")
+    said = {"verb": "email", "email": "nils@new.example.org", "password": PASSWORD}
+    assert client.post(reverse("notices"), said).status_code == 302
+    told = json.loads(client.get(reverse("own-data")).content)["requests"]
+    assert [one["system"] for one in told] == (["Mine", "Mine"] if accepted else [])
+    if accepted:
+        Team.objects.get(name="Fjord").owners.add(toy.users["Admin"])
+        Team.objects.get(name="Fjord").members.add(toy.users["Admin"])
+    close.close(nils)
+    assert list(AccountRequest.objects.all()) == [others]
+    about = Audit.objects.filter(about=f"request:{earlier.pk}")
+    assert [(row.what, row.why) for row in about] == [("decline request", ERASED)]
+
+
+def test_nobody_reads_what_others_asked_for_by_taking_their_address(toy: Toy, as_user: As) -> None:
+    requested(toy, "nils@example.org", accepted=False)
+    client = as_user("Rosa")
+    said = {"verb": "email", "email": "nils@example.org", "password": PASSWORD}
+    assert client.post(reverse("notices"), said).status_code == 302
+    told = json.loads(client.get(reverse("own-data")).content)
+    assert told["account"]["email"] == "nils@example.org" and told["requests"] == []
+
+
+@pytest.mark.parametrize("is_researcher", [True, False])
+def test_who_leaves_as_an_annotator_is_forgotten_as_a_volunteer(
+    is_researcher: bool, toy: Toy
+) -> None:
+    Intake.objects.create(volunteers="open")
+    vera = User.objects.create_user("vera", "vera@example.org", is_researcher=is_researcher)
+    Application.objects.create(user=vera, why="I read a lot.", admitted=True)
+    requested(toy, "vera@example.org", accepted=False)
+    note("volunteer", f"user:{vera.pk}", who=toy.users["Admin"], why="Vera is quick.")
+    worker = worker_of(vera)
+    Consent.objects.create(worker=worker, version=1)
+    assert leave.ask(worker, waives=True)
+    left = {label(row) for row in relations(Worker) if rows_of(row, worker).exists()}
+    assert left == {"annotators.Leaving.worker"}
+    assert not Application.objects.exists()
+    assert User.objects.filter(pk=vera.pk).exists() == is_researcher
+    if not is_researcher:
+        assert not AccountRequest.objects.exists()
+        assert not Audit.objects.filter(why__icontains="vera").exists()
+
+
+def test_ones_data_have_what_one_asked_doubted_and_answered(
+    judged: Submission, toy: Toy, as_user: As
+) -> None:
+    rosa, admin = toy.users["Rosa"], toy.users["Admin"]
+    own(rosa)
+    target = Label.objects.order_by("pk")[0].target_id
+    row = adjudicate.dispute(judged, target, rosa, "She did not found it.")
+    told = json.loads(as_user("Rosa").get(reverse("own-data")).content)
+    assert [one["team"] for one in told["requests"]] == ["Berg"]
+    assert [one["why"] for one in told["applications"]] == ["Nils reads a lot."]
+    assert [(one["id"], one["note"]) for one in told["disputes"]] == [
+        (row.pk, "She did not found it.")
+    ]
+    assert told["expert_answers"] == []
+    type(row).objects.filter(pk=row.pk).update(
+        status="answered",
+        expert=admin,
+        raw={"relation": "yes"},
+        value={},
+        remark="Look again.",
+        answered_at=clock.now() + timedelta(minutes=1),
+    )
+    Scorer.objects.create(corpus=toy.track.corpus, name="own", user=admin)
+    of_admin = json.loads(as_user("Admin").get(reverse("own-data")).content)
+    assert [one["raw"] for one in of_admin["expert_answers"]] == [{"relation": "yes"}]
+    assert "scores.Scorer.user" in [one["in"] for one in of_admin["named_in"]]
+    again = json.loads(as_user("Rosa").get(reverse("own-data")).content)
+    assert "Look again." not in json.dumps(again), "what an expert says is the expert's"
+    assert Worker.objects.filter(user=rosa).exists() == bool(again["annotator"])
