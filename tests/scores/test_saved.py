@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 from django.test import Client
-from scores.conftest import World
+from scores.conftest import MANY, World
 
 from estimators.crossfit import folds
 from kbpo import clock
@@ -26,6 +26,7 @@ from kbpo.scores.bring import Name, switch, take
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
+from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
 from kbpo.web.research.submissions import ENDED
 
@@ -353,6 +354,30 @@ def test_few_people_with_levels_of_their_own_widen_the_interval_beside(
         assert with_judges.variance is not None and printed.variance is not None
         assert with_judges.variance > 1.21 * printed.variance
     assert page.count("with its judges too few to say") == 2, "two people tell nothing of people"
+
+
+def test_a_run_is_scored_by_prompt_and_split_where_inputs_have_few_of_them(studied: World) -> None:
+    corpus = studied.track.corpus
+    Input.objects.filter(corpus=corpus).delete()
+    inputs = [
+        Input(
+            corpus=corpus, key=f"input {at}", prompt="Be\nbrief." if at % 3 else "", split=str(at)
+        )
+        for at in range(MANY)
+    ]
+    Input.objects.bulk_create(inputs)
+    Submission.objects.update(status="scored")
+    evaluate(studied.track)
+    sliced = studied.track.evaluations.latest("number").estimates.exclude(slice="")
+    of_a = sliced.get(submission=studied.runs["A"], slice="prompt:Be brief.", criterion="overall")
+    assert of_a.n_predictions == MANY * 2 // 3 and 0.4 < of_a.value < 0.8
+    assert set(sliced.values_list("slice", flat=True)) == {"prompt:Be brief."}, (
+        "a split of its own for each input cuts nothing, and no prompt is no slice"
+    )
+    client = Client()
+    client.force_login(studied.admin)
+    page = client.get(f"/submissions/{studied.runs['A'].pk}/").content.decode()
+    assert "Mean by prompt" in page and "Be brief." in page
 
 
 def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: World) -> None:

@@ -24,6 +24,7 @@ from kbpo.scores.models import Computing, Score, Scorer
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.metrics import METRICS
+from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
 
 JUDGE = Name("judge", "1", "p3")
@@ -84,6 +85,11 @@ def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
     beside = {one["output"]: one["references"] for one in found}
     assert beside["the cat sat"] == ["a cat was sitting"], "else it would know a person’s text"
     assert beside["rain"] == ["the cat sat", "a cat was sitting"]
+    Input.objects.filter(key="input 1").update(prompt="Be brief.", split="test")
+    told_of = {
+        one["input_id"]: (one["prompt"], one["split"]) for one in unscored(world.track, JUDGE)
+    }
+    assert told_of["input 1"] == ("Be brief.", "test") and told_of["input 0"] == ("", "")
     page = unscored(world.track, JUDGE, after=found[2]["id"], limit=2)
     assert [one["id"] for one in page] == [one["id"] for one in found[3:5]]
 

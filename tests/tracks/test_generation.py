@@ -133,6 +133,7 @@ def test_inputs_are_downloaded_without_what_people_wrote_for_them(
 ) -> None:
     path = tmp_path / "inputs.jsonl"
     given = {"input_id": "a", "question": "Where?", "passages": ["In Halden."]}
+    given |= {"prompt": "Answer in a word.", "split": "test"}
     path.write_text(json.dumps(given | {"references": ["Halden"]}) + "\n" + '{"input_id": "b"}\n')
     corpus = load_inputs("Articles", path)
     track = open_track(

@@ -82,7 +82,7 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
 
 
 def _of_group(name: str, group: Group, pool: Pool, trait: Trait, weighed: str) -> Iterator[Cut]:
-    """One slice for each value of a group's trait."""
+    """One slice for each value of a group's trait; what has none is in no slice."""
     if group.strata:
         codes, first = np.unique(pool.predicate, return_index=True)
         for code, value in zip(
@@ -90,7 +90,7 @@ def _of_group(name: str, group: Group, pool: Pool, trait: Trait, weighed: str) -
         ):
             yield Cut(name, value, pool.predicate == code, weighed, stratum=code)
         return
-    for value in group.values or np.unique(trait.names).tolist():
+    for value in group.values or filter(None, np.unique(trait.names).tolist()):
         yield Cut(name, value, trait.where(trait.names == value), weighed)
 
 

@@ -42,6 +42,8 @@ def load_inputs(name: str, path: Path) -> Corpus:
                         question=one.question,
                         passages=list(one.passages),
                         references=list(one.references),
+                        prompt=one.prompt,
+                        split=one.split,
                     )
                     for one in inputs
                 ),

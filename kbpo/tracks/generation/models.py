@@ -18,6 +18,8 @@ class Input(models.Model):
     question = models.TextField(blank=True)
     passages = models.JSONField(default=list)
     references = models.JSONField(default=list)
+    prompt = models.TextField(blank=True, help_text="Which instruction the systems were given")
+    split = models.TextField(blank=True, help_text="Which part of a data set it is from")
 
     class Meta:
         db_table_comment = "Inputs of systems that write"

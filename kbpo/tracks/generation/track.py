@@ -26,8 +26,10 @@ from kbpo.tracks.base import (
     Asking,
     Criterion,
     Distribution,
+    Group,
     Judged,
     PoolColumns,
+    Trait,
     Unusable,
     Words,
 )
@@ -55,6 +57,8 @@ FIELDS = {
     "output": "What your system wrote for it. Marks that nobody sees are removed",
 }
 """Of a line of a file, as people read them"""
+MOST, NAME = 30, 100
+"""Prompts or splits that scores are cut by, where there are no more; characters of a slice's name"""
 LINE = 40.0
 """Bytes of a line at least, for telling how far a file is read"""
 
@@ -84,6 +88,7 @@ class GenerationTrack(ContentTrack):
     priors: ClassVar = PRIORS
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
     second_share: ClassVar = Decimal("0.20")
+    groups: ClassVar = {"prompt": Group("Prompt", "prompt"), "split": Group("Split", "split")}
     words: ClassVar = Words(
         item="output",
         items="outputs",
@@ -190,6 +195,8 @@ class GenerationTrack(ContentTrack):
             pk: {
                 "input_id": output["input"],
                 "output": output["text"],
+                "prompt": inputs[output["input"]].prompt,
+                "split": inputs[output["input"]].split,
                 "question": inputs[output["input"]].question,
                 "source": inputs[output["input"]].source,
                 "passages": inputs[output["input"]].passages,
@@ -233,6 +240,25 @@ class GenerationTrack(ContentTrack):
         )
         return dict(rows)
 
+    def traits(
+        self, instances: NDArray[np.int64], submissions: Sequence[int]
+    ) -> Mapping[str, Trait]:
+        inputs = Input.objects.filter(corpus=self.corpus)
+        made_for: dict[int, str] = {}
+        traits = {}
+        for name in self.groups:
+            of_input: dict[str, str] = {}
+            if 1 < len(inputs.values(name).distinct()[: MOST + 1]) <= MOST:
+                of_input = dict(inputs.values_list("key", name))
+                made_for = made_for or _inputs_of(instances)
+            values = [
+                " ".join(of_input.get(made_for.get(pk, ""), "").split())[:NAME]
+                for pk in instances.tolist()
+            ]
+            names, code = np.unique(np.array(values, dtype=np.str_), return_inverse=True)
+            traits[name] = Trait(names, code)
+        return traits
+
     def asked(self) -> Sequence[Mapping[str, Any]]:
         return [_field(*facet) for facet in FACETS]
 
@@ -251,7 +277,7 @@ class GenerationTrack(ContentTrack):
             yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
 
     def input_lines(self, most: int | None = None) -> Iterator[str]:
-        names = ("source", "question", "passages")
+        names = ("source", "question", "passages", "prompt", "split")
         rows = Input.objects.filter(corpus=self.corpus).order_by("pk")[:most]
         for row in rows.iterator(chunk_size=200):
             given = {name: getattr(row, name) for name in names if getattr(row, name)}
@@ -262,6 +288,17 @@ class GenerationTrack(ContentTrack):
         inputs = Input.objects.filter(corpus__in=corpora).values_list("corpus")
         counted = dict(inputs.annotate(Count("pk")).order_by())
         return {corpus.pk: counted.get(corpus.pk, 0) for corpus in corpora}
+
+
+def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:
+    """The id of the input that each instance was written for."""
+    return dict(
+        fetch(
+            "SELECT i.id, t.content->>'input' FROM instances_instance i JOIN instances_target t ON"
+            " t.id = i.target_id WHERE i.id = ANY(%s)",
+            [instances.tolist()],
+        )
+    )
 
 
 def _field(name: str, label: str, ask: str, cues: tuple[str, ...]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     return {
         "rows": rows,
         "name": names.get(group, "").lower(),
+        "quantity": kind.quantity(kind.mean).label,
         "distribution": kind.distribution_label(submission.track.distribution),
         "criterion": kind.criterion_label(submission.track.criterion),
         "criteria": [kind.criterion_label(one) for one in others],
