@@ -6,7 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import Lines, Row, as_meant, but, identifier, inert, number_of, read_rows
+from formats.tables import (
+    NOTHING,
+    Lines,
+    Row,
+    as_meant,
+    but,
+    identifier,
+    inert,
+    number_of,
+    read_rows,
+)
 
 COLUMNS = ("input_id", "system", "worker", "prompt", "value", "seconds")
 REQUIRED = COLUMNS[:5]
@@ -31,11 +41,14 @@ def read_judgments(
     outputs: Mapping[str, Collection[str]],
     criteria: Mapping[str, tuple[float, float]],
     report: Report,
+    *,
+    also: Mapping[str, str] = NOTHING,
 ) -> Iterator[JudgmentRecord]:
     """The usable judgments in the order of their lines; all else is in the report.
 
     `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale of
-    each criterion. A value that is empty is no judgment, and passed over.
+    each criterion, `also` what else a file may call a system. A value that is empty is no judgment,
+    and passed over.
     """
     seen: dict[tuple[str, str, str, str], int] = {}
     is_any = False
@@ -43,7 +56,7 @@ def read_judgments(
         is_any = True
         if row.values["value"] is None or str(row.values["value"]).strip() == "":
             continue
-        record = _record(row, outputs, criteria, report)
+        record = _record(row, outputs, criteria, report, also)
         if record is None:
             continue
         key = (record.input_id, record.system, record.worker, record.prompt)
@@ -65,10 +78,12 @@ def _record(
     outputs: Mapping[str, Collection[str]],
     criteria: Mapping[str, tuple[float, float]],
     report: Report,
+    also: Mapping[str, str],
 ) -> JudgmentRecord | None:
     """The judgment of a row, or None after a message."""
     names = {key: identifier(as_meant(row.values[key])) for key in REQUIRED[:4]}
     shown = {key: quoted(names[key] or str(row.values[key])) for key in names}
+    names["system"] = also.get(str(names["system"]), names["system"])
     problem = _reference_problem(names, shown, outputs, criteria)
     if problem is not None:
         report.add(problem[0], row.number, f"{problem[1]} The line is dropped.", row.line)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from formats.messages import Report, quoted
-from formats.tables import Lines, Row, but, identifier, number_of, read_rows, some_of
+from formats.tables import NOTHING, Lines, Row, but, identifier, number_of, read_rows, some_of
 
 REQUIRED = ("input_id", "value")
 OPTIONAL = ("system", "metric", "version", "prompt")
@@ -39,10 +39,12 @@ def read_scores(
     is_complete: bool = True,
     needed: Collection[str] | None = None,
     before: Callable[[Judge], Outputs] = lambda judge: {},
+    also: Mapping[str, str] = NOTHING,
 ) -> Iterator[ScoreRecord]:
     """The usable scores in the order of their lines; all else is in the report.
 
-    `system` and `metric` stand in for columns that the file does not have. A metric corrects human
+    `system` and `metric` stand in for columns that the file does not have, `also` is what else it
+    may call a system. A metric corrects human
     judgments only if it is known for **all** outputs of a system: with `is_complete`, a metric that
     leaves out outputs, or all systems but one, is an error that is told at the end: outputs of the
     systems `needed` (left out: of all) and of those that the file names, but for what a judge had
@@ -57,7 +59,7 @@ def read_scores(
     is_any, elsewhere = False, 0
     for row in read_rows(lines, required, OPTIONAL, report):
         is_any = True
-        record = _record(row, only, metric or "", outputs, report)
+        record = _record(row, only, metric or "", outputs, report, also)
         if record is None:
             elsewhere += 1
             continue
@@ -129,10 +131,16 @@ def _nothing(is_any: bool, elsewhere: int, report: Report) -> None:
 
 
 def _record(
-    row: Row, system: str, metric: str, outputs: Outputs, report: Report
+    row: Row,
+    system: str,
+    metric: str,
+    outputs: Outputs,
+    report: Report,
+    also: Mapping[str, str],
 ) -> ScoreRecord | None:
     """The score of a row, or None after a message."""
     owner = identifier(row.values["system"]) if "system" in row.values else system
+    owner = also.get(owner, owner) if owner else None
     if owner is None or owner not in outputs:
         shown = quoted(owner or str(row.values.get("system", "")))
         text = f"The system {shown} is not in this track{but(outputs)}."

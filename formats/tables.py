@@ -2,8 +2,9 @@
 
 import csv
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -13,6 +14,7 @@ from formats.messages import Report, quoted
 Lines = Iterator[tuple[int, str]]
 DELIMITERS = "\t,;"
 NAMED = 5  # ids that a message names
+NOTHING: Mapping[str, str] = MappingProxyType({})
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """What a spreadsheet takes for the beginning of a formula, or strips before it looks for one."""
 

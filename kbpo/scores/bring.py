@@ -28,6 +28,7 @@ from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
+from kbpo.submissions.names import run_names
 from kbpo.submissions.receive import still_read
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -181,8 +182,8 @@ def _read(
         for scorer, scored in seen.items():
             _whole(track, scorer, scored, report)
         return
-    runs = _named(track)
-    outputs = {name: own for name, (_, own) in runs.items()}
+    names = run_names(track)
+    outputs = systems(track)
     if not any(outputs.values()):
         if not predicted(track):
             raise CannotTake(still_read(track) or f"No run of {track.name} has been read yet.")
@@ -202,8 +203,9 @@ def _read(
         outputs,
         report,
         metric=metric,
-        needed=[name for name, (pk, _) in runs.items() if pk in taking_part],
+        needed=[name for pk, name in names.written.items() if pk in taking_part],
         before=before,
+        also=names.read,
     )
     for said in read:
         scorer = _name(said.metric, said.version, said.prompt, named)
@@ -211,28 +213,11 @@ def _read(
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:
-    """What files of scores call each system -> the id of an input -> what it predicts for it: the
-    name of the run, with that of its team before it where two runs have one name. One that is still
-    being read predicts nothing yet, but has a name: so no other is taken for it.
+    """What files of scores call each system -> the id of an input -> what it predicts for it. One
+    that is still being read predicts nothing yet, but has a name: so no other is taken for it.
     """
-    return {name: outputs for name, (_, outputs) in _named(track).items()}
-
-
-def _named(track: Track) -> dict[str, tuple[int, Mapping[str, int]]]:
     kind = kind_of(track)
-    submissions = list(
-        Submission.objects.filter(track=track, status__in=(*STORED, "received", "read"))
-        .select_related("team")
-        .order_by("pk")
-    )
-    names = [row.name for row in submissions]
-    found: dict[str, tuple[int, Mapping[str, int]]] = {}
-    for row in submissions:
-        name = row.name if names.count(row.name) == 1 else f"{row.team.name} {row.name}"
-        if name in found:  # one team may give two runs one name
-            name = f"{name} {row.pk}"
-        found[name] = (row.pk, kind.by_input(row.pk))
-    return found
+    return {name: kind.by_input(pk) for pk, name in run_names(track).written.items()}
 
 
 def _taking_part(track: Track) -> list[int]:

@@ -25,8 +25,9 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.money.purpose import Purpose
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.scores.bring import systems
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.judgments import CannotImport, import_judgments
+from kbpo.tracks.content.judgments import CannotImport, export_judgments, import_judgments
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.models import Track
@@ -210,6 +211,41 @@ def test_the_file_that_everybody_reads_tells_no_more_than_the_board(track: Track
     assert systems(**token) == sorted([*runs] * 3), "admins read all"
     Label.objects.filter(source="crowd").update(public_at=clock.now())
     assert systems() == sorted(["Open", f"run {runs['Shy'].pk}"] * 3)
+
+
+def test_what_one_service_exports_another_with_the_same_runs_reads(track: Track) -> None:
+    """Also where two teams gave one name, which scores call the same."""
+    runs = (("Alpha", "base", "Of Alpha."), ("Beta", "base", "Of Beta."), ("Beta", "own", "More."))
+
+    def with_runs(place: Track) -> list[str]:
+        for team, name, text in runs:
+            row = a_run(place, f"{name} of {team}", {"a0": text})
+            row.team, row.name = Team.objects.get_or_create(name=team, slug=team.lower())[0], name
+            row.save()
+        return list(systems(place))
+
+    a_run(track, "Before", {"a0": "So that numbers differ."})
+    names = with_runs(track)
+    assert names == ["Before", "Alpha base", "Beta base", "own"]
+    rows = [("a0", name, "w1", "overall", at, "") for at, name in enumerate(names[1:], start=1)]
+    import_judgments(track, lines(*rows), Report())
+    file = "".join(export_judgments(track, [])).encode()
+    Submission.objects.all().delete()
+    Team.objects.all().delete()
+
+    corpus = Corpus.objects.create(name="Elsewhere", slug="elsewhere", schema={})
+    other = create_track(corpus, "There", kind="generation", money=Money(budget=Decimal(50)))
+    assert with_runs(other) == names[1:]
+    assert import_judgments(other, io.BytesIO(file), Report()).judgments == 3
+    there = Label.objects.filter(target__corpus=corpus)
+    said = {row.target.content["text"]: row.value["ratings"]["overall"] for row in there}
+    assert said == {"Of Alpha.": [0.0], "Of Beta.": [0.5], "More.": [1.0]}
+    first = Submission.objects.get(track=other, team__name="Alpha").pk
+    for name in ("Beta own", "own", f"run {first}", str(first), f"base ({first})", "Alpha base"):
+        done = import_judgments(other, lines(("a0", name, f"w {name}", "edit", 0, "")), Report())
+        assert done.judgments == 1, name
+    with pytest.raises(CannotImport, match="“base” is not in this track; it has “Alpha base”"):
+        import_judgments(other, lines(("a0", "base", "w2", "overall", 1, "")), Report())
 
 
 def rate(track: Track, target: Target) -> None:

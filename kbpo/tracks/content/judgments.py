@@ -25,6 +25,7 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
+from kbpo.submissions.names import RunNames, run_names
 from kbpo.submissions.receive import still_read
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.content.track import ContentTrack
@@ -32,7 +33,6 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 METHOD = "ratings"
-GONE = ("refused", "expired", "withdrawn", "failed")
 NOT_TEXTS = "The track {} does not take judgments from files: only tracks of texts do."
 
 NOT_PAIRS = (
@@ -93,11 +93,12 @@ def import_judgments(
     """
     kind = text_kind(track)
     Track.objects.select_for_update(of=("self",), no_key=True).get(pk=track.pk)
-    outputs = _outputs(track)
+    names = run_names(track)
+    outputs = _outputs(names)
     criteria = {criterion.name: criterion for criterion in kind.criteria}
     ends = {name: (one.low, one.high) for name, one in criteria.items()}
     lines = open_text(source, Limits(), report)
-    records = list(read_judgments(lines, outputs, ends, report))
+    records = list(read_judgments(lines, outputs, ends, report, also=names.read))
     if report.fatal or not records or (report.errors and not partly):
         waiting = still_read(track) if report.only_unknown else ""
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
@@ -132,7 +133,7 @@ def export_judgments(
     """
     criteria = {one.name: one for one in text_kind(track).criteria}
     predicted: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for system, texts in _outputs(track, by_number=False, public=public).items():
+    for system, texts in _outputs(run_names(track, public=public)).items():
         for key, target in texts.items():
             predicted[target].append((key, system))
     every = [*singles, *_imported(predicted)]
@@ -148,7 +149,7 @@ def export_judgments(
 
 def predicted_targets(track: Track) -> list[int]:
     """The targets that a track's systems predict."""
-    texts = _outputs(track, by_number=False).values()
+    texts = _outputs(run_names(track)).values()
     return sorted({target for of_system in texts for target in of_system.values()})
 
 
@@ -162,34 +163,18 @@ def text_kind(track: Track) -> ContentTrack:
     return kind
 
 
-def _outputs(
-    track: Track, *, by_number: bool = True, public: bool = False
-) -> dict[str, dict[str, int]]:
-    """System -> input -> the target that it predicts for it. A system goes by its name where only
-    one has it, else by its name and number; in files also by its number alone.
-    """
-    submissions = Submission.objects.filter(track=track).exclude(status__in=GONE).order_by("pk")
-    submissions = submissions.only("name", "is_anonymous")
-    if public:
-        names = {row.pk: row.public_name for row in submissions.on_board()}
-    else:
-        names = {row.pk: row.name for row in submissions}
-    of: dict[int, dict[str, int]] = {pk: {} for pk in names}
+def _outputs(names: RunNames) -> dict[str, dict[str, int]]:
+    """What files call a system -> input -> the target that it predicts for it."""
+    outputs: dict[str, dict[str, int]] = {name: {} for name in names.written.values()}
     predicted = fetch(
         "SELECT p.submission_id, t.content->>'input', t.id FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
         " WHERE p.submission_id = ANY(%s) AND t.content->>'input' IS NOT NULL",
-        [list(names)],
+        [list(names.written)],
     )
     for submission, key, target in predicted:
-        of[submission][key] = target
-    counted = list(names.values())
-    outputs: dict[str, dict[str, int]] = {}
-    for pk, name in names.items():
-        outputs[name if counted.count(name) == 1 else f"{name} ({pk})"] = of[pk]
-        if by_number:
-            outputs.setdefault(str(pk), of[pk])
+        outputs[names.written[submission]][key] = target
     return outputs
 
 

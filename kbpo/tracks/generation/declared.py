@@ -19,6 +19,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Target
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import GONE
 from kbpo.tracks.base import (
     DEFAULT,
     Asking,
@@ -45,7 +46,6 @@ WAITS = (
     "It waits for another system: there is nothing yet to compare it with. No other system of this"
     " track has an output for these inputs, and the inputs have no references."
 )
-GONE = ("refused", "expired", "withdrawn", "failed")
 
 
 class CannotDeclare(Exception):
