@@ -13,6 +13,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Numbers = float | FloatArray
+LARGE = 1e100
+"""Squares and sums of what is not larger are finite"""
 
 
 def _refuse(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None:
@@ -56,6 +58,15 @@ def labels(name: str, values: ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     _refuse(name, array, (array < 0) | (array > 1) | np.isinf(array), "in [0, 1] or NaN")
     return array
+
+
+def within_reach(values: FloatArray) -> FloatArray:
+    """Return columns (n, k), those whose squares would overflow divided by a power of two: what is
+    standardised is the same. NaN is missing.
+    """
+    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+    shift = np.where(largest > LARGE, np.frexp(largest)[1], 0)
+    return np.asarray(np.ldexp(values, -shift))
 
 
 def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:

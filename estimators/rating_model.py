@@ -278,6 +278,7 @@ def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
 def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
     """Return the metrics with mean 0 and variance 1 within each system, 0 where missing or constant."""
     m = int(system.max(initial=-1)) + 1
+    raw = checks.within_reach(raw)
     known = ~np.isnan(raw)
     filled = np.where(known, raw, 0.0)
     count = np.maximum(by_code(known.astype(np.float64), system, m), 1.0)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from formats.messages import Report, quoted
 from formats.tables import NOTHING, Lines, Row, but, identifier, number_of, read_rows, some_of
 
+LARGEST = 1_000_000_000
+"""Of a score: beyond, squares and sums are no numbers any more."""
+OUTSIDE = f"Scores lie between −{LARGEST:,} and {LARGEST:,}"
 REQUIRED = ("input_id", "value")
 OPTIONAL = ("system", "metric", "version", "prompt")
 
@@ -162,6 +165,10 @@ def _said(row: Row, name: str, owner: str, metric: str, report: Report) -> Score
     value = number_of(row.values["value"])
     if value is None:
         text = f"{quoted(str(row.values['value']))} is no finite number."
+        report.add("syntax.number", row.number, text, row.line)
+        return None
+    if abs(value) > LARGEST:
+        text = f"{OUTSIDE}, this one does not: {quoted(str(row.values['value']))}."
         report.add("syntax.number", row.number, text, row.line)
         return None
     named = identifier(row.values["metric"]) if row.values.get("metric") is not None else metric

@@ -7,7 +7,6 @@ order than it was asked in; it must flush its output.
 from __future__ import annotations
 
 import json
-import math
 import queue
 import shlex
 import subprocess
@@ -15,9 +14,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, Self
 
+from formats.scores import LARGEST, OUTSIDE
 from kbpo_client.client import Client, Json
 
 END = None
+SHOWN = 80
+"""Characters of what a judge wrote, in a sentence"""
 
 
 class JudgeFailed(Exception):
@@ -31,7 +33,11 @@ class Judge:
         self.command, self.seconds = command, seconds
         try:
             self._process = subprocess.Popen(
-                shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                shlex.split(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
             )
         except (OSError, ValueError, IndexError) as error:
             raise JudgeFailed(f"`{command}` cannot be run: {error}.") from error
@@ -84,22 +90,28 @@ class Judge:
             raise JudgeFailed(
                 f"`{self.command}` ended (code {code}) while {len(waiting)} answers were missing."
             )
-        return _score(str(line), waiting)
+        return score_of(str(line), waiting)
 
 
-def _score(line: str, waiting: set[int]) -> Json:
+def score_of(line: str, waiting: set[int]) -> Json:
     """What a line of a judge says. Raises JudgeFailed."""
     try:
         said: Any = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):
-        raise JudgeFailed(f"The judge wrote a line that is no JSON object: {line.strip()[:80]!r}.")
+        raise JudgeFailed(
+            f"The judge wrote a line that is no JSON object: {line.strip()[:SHOWN]!r}."
+        )
     number, value = said.get("id"), said.get("score", said.get("value"))
-    if number not in waiting:
-        raise JudgeFailed(f"The judge answered about {number!r}, which it was not asked about.")
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise JudgeFailed(f"The judge’s score of {number} is no finite number: {value!r}.")
+    if type(number) is not int or number not in waiting:
+        told = f"{number!r}"[:SHOWN]
+        raise JudgeFailed(f"The judge answered about {told}, which it was not asked about.")
+    told = f"{value!r}"[:SHOWN]
+    if type(value) not in (int, float) or value != value:
+        raise JudgeFailed(f"The judge’s score of {number} is no finite number: {told}.")
+    if abs(value) > LARGEST:
+        raise JudgeFailed(f"{OUTSIDE}, the judge’s of {number} does not: {told}.")
     return {"id": number, "value": float(value)}
 
 

@@ -20,10 +20,11 @@ from django.db import transaction
 from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import Source, open_text
-from formats.scores import Judge, names_ids, read_scores, read_scores_by_id
+from formats.scores import LARGEST, OUTSIDE, Judge, names_ids, read_scores, read_scores_by_id
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
+from kbpo.instances.models import Instance
 from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
@@ -130,13 +131,13 @@ def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: Us
     bad = next((one for one, value in scores if not math.isfinite(value)), None)
     if bad is not None:
         raise CannotTake(f"The score of {bad} is no finite number. Nothing was stored.")
-    known = {
-        instance
-        for (instance,) in fetch(
-            f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s) AND p.instance_id = ANY(%s)",
-            [track.pk, list(STORED), [one for one, _ in scores if 0 <= one < 1 << 63]],
-        )
-    }
+    far = next((one for one, value in scores if abs(value) > LARGEST), None)
+    if far is not None:
+        raise CannotTake(f"{OUTSIDE}, that of {far} does not. Nothing was stored.")
+    # Also what no run says any more: it was there when the judge was asked, and may be said again.
+    asked = [one for one, _ in scores if one < 1 << 63]
+    here = Instance.objects.filter(pk__in=asked, target__corpus=track.corpus)
+    known = set(here.values_list("pk", flat=True))
     strange = next((one for one, _ in scores if one not in known), None)
     if strange is not None:
         raise CannotTake(f"The track has nothing with the id {strange}. Nothing was stored.")
@@ -153,8 +154,16 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
     _refuse_pairs(track)
     report = Report()
     scores: dict[Name, dict[int, float]] = {}
-    for instance, scorer, value in _read(track, source, report, named):
-        scores.setdefault(scorer, {}).setdefault(instance, value)
+    line_of: dict[tuple[Name, int], int] = {}
+    for instance, scorer, value, line in _read(track, source, report, named):
+        first = scores.setdefault(scorer, {}).setdefault(instance, value)
+        before = line_of.setdefault((scorer, instance), line)
+        if value != first:
+            text = (
+                f"Line {before} gives {first} and line {line} gives {value}, but several systems"
+                " wrote this very text: it has one score."
+            )
+            report.add("consistency.score_twice", line, text)
     if report.errors or report.fatal or not scores:
         if report.only_unknown and (waiting := still_read(track)):
             raise CannotTake(waiting)
@@ -167,8 +176,8 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
 
 def _read(
     track: Track, source: Source, report: Report, named: Name | None
-) -> Iterator[tuple[int, Name, float]]:
-    """The scores of a file that can be used, each with its instance and who gave it."""
+) -> Iterator[tuple[int, Name, float, int]]:
+    """The scores of a file that can be used: of what, by whom, the value, on which line."""
     lines = open_text(source, Limits(), report)
     first = next((line for line in lines if line[1].strip()), None)
     rest = chain([first], lines) if first else lines
@@ -178,7 +187,7 @@ def _read(
         for instance, record in read_scores_by_id(rest, predicted(track), report, metric=metric):
             scorer = _name(record.metric, record.version, record.prompt, named)
             seen.setdefault(scorer, set()).add(instance)
-            yield instance, scorer, record.value
+            yield instance, scorer, record.value, record.line
         for scorer, scored in seen.items():
             _whole(track, scorer, scored, report)
         return
@@ -209,7 +218,7 @@ def _read(
     )
     for said in read:
         scorer = _name(said.metric, said.version, said.prompt, named)
-        yield outputs[said.system][said.input_id], scorer, said.value
+        yield outputs[said.system][said.input_id], scorer, said.value, said.line
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from kbpo_client.commands import main
+from kbpo_client.judging import JudgeFailed, score_of
 
 from kbpo.accounts.models import Token
 from kbpo.scores.models import Score
@@ -85,6 +86,27 @@ def test_what_is_no_score_ends_with_a_sentence(
     result = judge(ODD_JUDGE.replace("WHAT", what))
     assert result.exit_code == 1 and "is no finite number" in result.output
     assert not Score.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"id": [1], "score": 1}', "answered about [1], which it was not asked about"),
+        ('{"id": true, "score": 1}', "answered about True, which"),
+        ('{"id": 1.0, "score": 1}', "answered about 1.0, which"),
+        ('{"id": 1, "score": true}', "is no finite number: True"),
+        ('{"id": 1, "score": 1e999}', "between −1,000,000,000 and 1,000,000,000, the judge’s of 1"),
+        (f'{{"id": 1, "score": {"9" * 400}}}', "between −1,000,000,000 and 1,000,000,000"),
+        (f'{{"id": 1, "score": {"9" * 5000}}}', "no JSON object"),
+        ("[" * 100_000, "no JSON object"),
+        ("\ufffd", "no JSON object"),
+    ],
+)
+def test_an_odd_answer_ends_with_a_sentence(line: str, why: str) -> None:
+    with pytest.raises(JudgeFailed) as failed:
+        score_of(line, {1})
+    assert why in str(failed.value) and len(str(failed.value)) < 200
+    assert score_of('{"id": 1, "value": 0}', {1}) == {"id": 1, "value": 0.0}
 
 
 def test_a_program_that_is_not_there_and_a_researcher_are_refused(

@@ -195,3 +195,11 @@ def test_it_names_what_it_cannot_use(change, message):
     } | change
     with pytest.raises(ValueError, match=message):
         fit_ratings(**arguments)
+
+
+def test_metrics_of_any_size_are_standardised_alike():
+    metrics, system, source, _, fold, rating = world(np.random.default_rng(5))
+    plain = fit_ratings(metrics, rating, fold, system=system, input=source)
+    for size in (2.0**-40, 2.0**600, 2.0**1020):
+        large = fit_ratings(metrics * size, rating, fold, system=system, input=source)
+        np.testing.assert_allclose(large.g, plain.g, rtol=1e-9)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -16,13 +17,17 @@ from django.test import Client
 from scores.conftest import World
 
 from kbpo.accounts.models import Audit, User
+from kbpo.corpus.models import Corpus
+from kbpo.instances.models import Instance, Target
 from kbpo.pool.pool import read_pool
 from kbpo.scores import compute
 from kbpo.scores.bring import BadFile, CannotTake, Name, left, scorer_of, take, take_file, unscored
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
 from kbpo.scores.read import read_scores
+from kbpo.submissions.discard import forget_reading
 from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.generation.metrics import METRICS
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
@@ -257,6 +262,11 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     for values, status, why in (
         (f'[{{"id": {first}, "value": NaN}}]', 400, ""),
         ('[{"id": 1000000, "value": 1}]', 422, "nothing with the id 1000000"),
+        (f'[{{"id": {1 << 63}, "value": 1}}]', 422, "nothing with the id"),
+        (f'[{{"id": {first}, "value": -1e9}}, {{"id": {first}, "value": 0}}]', 422, "two scores"),
+        (f'[{{"id": {first}, "value": -1e10}}]', 422, "between −1,000,000,000 and 1,000,000,000"),
+        (f'[{{"id": {first}, "value": 1{"0" * 400}}}]', 400, "valid number"),
+        (f'[{{"id": {first}, "value": true}}]', 400, "valid number"),
         (f'[{{"id": {first}, "value": 1}}, {{"id": {first}, "value": 0}}]', 422, "two scores of"),
         ("[]", 400, ""),
     ):
@@ -271,6 +281,45 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     assert off.json()["used"] is False and not Scorer.objects.get().is_used
     assert client.post(f"{address}/judges/999/", {"used": "true"}).status_code == 404
     assert client.get(f"{address}/unscored/", who | {"after": "x"}).status_code == 400
+
+
+def test_what_left_while_a_judge_was_thinking_costs_no_other_score(world: World) -> None:
+    asked = [one["id"] for one in unscored(world.track, JUDGE)]
+    forget_reading(withdraw(world.runs["B"]))
+    elsewhere = Corpus.objects.create(name="Elsewhere", slug="elsewhere", schema={})
+    target = Target.objects.create(
+        corpus=elsewhere, kind="output", key=uuid4(), u=0.5, content={"text": "x", "input": "1"}
+    )
+    strange = Instance.objects.create(target=target).pk
+    with pytest.raises(CannotTake, match=f"nothing with the id {strange}"):
+        take(world.track, JUDGE, [(one, 0.5) for one in (*asked, strange)], world.admin)
+    taken = take(world.track, JUDGE, [(one, 0.5) for one in asked], world.admin)
+    assert taken.stored == len(asked) == 7, "those of the other run, too: it may come back"
+    assert left(world.track, scorer_of(world.track, JUDGE)) == 0
+
+
+def test_a_text_of_two_runs_has_one_score(world: World, written: Write) -> None:
+    rows = rows_for(world)
+    rows[4]["value"] = 0.9  # both wrote the same for the first input
+    with pytest.raises(BadFile, match=r"Line 1 gives .*5 and line 5 gives .*9, but several systems"):
+        take_file(world.track, written(rows), JUDGE, world.admin)
+    assert not Scorer.objects.exists()
+    rows[4]["value"] = rows[0]["value"]
+    [taken] = take_file(world.track, written(rows), JUDGE, world.admin).values()
+    assert taken.stored == 7
+
+
+def test_a_score_beyond_all_bounds_is_refused_with_a_sentence(
+    world: World, written: Write, tmp_path: Path
+) -> None:
+    rows = rows_for(world)
+    rows[2]["value"] = 1e300
+    with pytest.raises(BadFile, match="Scores lie between −1,000,000,000 and 1,000,000,000"):
+        take_file(world.track, written(rows), JUDGE, world.admin)
+    path = tmp_path / "scores.csv"
+    path.write_text(f"id,value\n{world.numbers('A')[0]},-2e9\n")
+    with pytest.raises(BadFile, match="this one does not: “-2e9”"):
+        take_file(world.track, path, JUDGE, world.admin)
 
 
 def test_only_admins_may_bring_or_ask(world: World) -> None:

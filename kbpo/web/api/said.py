@@ -5,6 +5,7 @@ takes 0 for false and 5 for a name, if they come as JSON.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ def _is_of_type(field: Any, value: Any) -> bool:
     if isinstance(field, serializers.IntegerField):
         return is_number and (isinstance(value, int) or value.is_integer())
     if isinstance(field, serializers.FloatField):
-        return is_number
+        return is_number and abs(value) <= sys.float_info.max
     if isinstance(field, serializers.ListField):
         return isinstance(value, list) and all(
             one is None or _is_of_type(field.child, one) for one in value

@@ -25,12 +25,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from estimators.prmse import agreement_with, prmse
+from formats.scores import LARGEST
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
 
 MOST_RESPONSES, MOST_RATERS = 20_000, 50
-LARGEST = 1_000_000_000
 RESAMPLES, SEED = 300, 2020
 SYSTEM = "system"
 """The column of the machine's scores"""
