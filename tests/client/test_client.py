@@ -22,6 +22,7 @@ from kbpo_client.commands import comparison, main
 from kbpo.accounts.models import Token
 from kbpo.corpus.models import Mention
 from kbpo.sampling.distribution import tick as plan
+from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from tests.client.conftest import Run, told
@@ -156,7 +157,7 @@ def test_a_comparison_says_which_system_is_higher_by_its_team_and_name() -> None
     assert lines[1][2:] == ["30.0 (28.0–32.0)"] * 2 + ["-12.4 (-15.7 to -9.2)"]
 
 
-def test_errors_are_told_to_their_team_alone(
+def test_errors_are_told_to_their_team_and_to_all_once_the_track_is_closed(
     run: Run, toy: Toy, draft: Callable[..., Submission]
 ) -> None:
     submission = draft(OTHERS)
@@ -173,7 +174,11 @@ def test_errors_are_told_to_their_team_alone(
     ]
     assert run("errors", submission.pk).exit_code == 0
     stranger = run("errors", submission.pk, who="Tim")
-    assert stranger.exit_code == 1 and "You have no submission" in stranger.output
+    assert stranger.exit_code == 1 and "once the track is closed" in stranger.output
+    close_track(freeze_track(toy.track))
+    for who in ("Tim", ""):
+        public = told(run("errors", submission.pk, "--verdict", "all", "--json", who=who))
+        assert [one["prediction"] for one in public] == [one["prediction"] for one in judged]
 
 
 def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 
 from kbpo.corpus.fetch import by_index, fetch
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
-from kbpo.instances.merge import PUBLIC, RANK, values_inside
+from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label, Target
-from kbpo.submissions.models import Prediction
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, judge
@@ -31,6 +31,8 @@ ENDS = (
     "coalesce(p.object_canonical_end, i.object_end)",
 )  # fmt: skip
 """SQL of where the names stand that a prediction is about, each begin before its end"""
+ENDS_INCLUDED = "tac_kb"
+"""How files are read in which a mention ends at its last character, not after it"""
 Mark = tuple[int, int, str]
 """Begin and end in the document's text, and what is marked: subject, object, provenance"""
 
@@ -53,26 +55,138 @@ class Judged(base.Judged):
     subject: bool | None
     object: bool | None
     row: JudgedRow
+    schema: Mapping[str, Mapping[str, Any]]
+    """What the schema says of each predicate"""
+    ends_included: bool
+    """Whether the last character of a mention is that at its end, in the file that predicted it"""
 
     def as_json(self) -> dict[str, Any]:
-        """With the offsets and the document id of the file that predicted it."""
-        instance = self.prediction.instance
-        return {
-            "prediction": self.prediction.pk,
-            "line": self.prediction.line,
+        """With the document id of the file that predicted it, and the offsets as the text is cut by
+        them; also as they stand in the file, where its ends are included.
+        """
+        row, prediction = self.row, self.prediction
+        places = {
+            "subject": row.subject,
+            "object": row.object,
+            "subject_canonical": row.subject_canonical,
+            "object_canonical": row.object_canonical,
+        }
+        told = {
+            "prediction": prediction.pk,
+            "line": prediction.line,
             "document": self.document.key,
-            "subject": [instance.subject_begin, instance.subject_end],
+            "subject": list(row.subject),
             "predicate": self.predicate,
-            "object": [instance.object_begin, instance.object_end],
+            "object": list(row.object),
+            "offsets": "half-open",
             "claim": "".join(text for _, text in self.claim),
-            "confidence": self.prediction.confidence,
+            "subject_canonical": list(row.subject_canonical),
+            "subject_link": prediction.subject_link,
+            "object_canonical": list(row.object_canonical),
+            "object_link": prediction.object_link,
+            "confidence": prediction.confidence,
             "right": self.right,
             "relation_right": self.relation,
             "subject_right": self.subject,
             "object_right": self.object,
             "votes": self.votes,
             "source": self.source,
+            "people": self._people(),
         }
+        if self.ends_included:
+            told["in_file"] = {
+                name: f"{self.document.key}:{self.written(span)}" for name, span in places.items()
+            }
+        return told
+
+    def _people(self) -> dict[str, Any] | None:
+        """What people answered, for programs; None where they are not known to have been asked."""
+        if not self.source:
+            return None
+        ends = {
+            end.role: {
+                "canonical": list(end.people_span) if end.people_span else None,
+                "text": end.people,
+                "link": end.people_link,
+                "votes": end.votes,
+            }
+            for end in self.ends()
+        }
+        holds = [
+            {**held, "claim": "".join(text for _, text in claim)} for held, claim in self.held()
+        ]
+        return {**ends, "holds": holds, "offered": len(self.row.value.get("shown", ()))}
+
+    def written(self, span: Span) -> str:
+        """A span as its file writes it."""
+        return f"{span[0]}-{span[1] - 1}" if self.ends_included else f"{span[0]}–{span[1]}"
+
+    def ends(self) -> list[End]:
+        """Its two mentions, each beside what people said of it."""
+        row, prediction = self.row, self.prediction
+        return [
+            self._end("subject", row.subject, row.subject_canonical, prediction.subject_link),
+            self._end("object", row.object, row.object_canonical, prediction.object_link),
+        ]
+
+    def _end(self, role: str, span: Span, canonical: Span, link: str) -> End:
+        clusters, gloss = self.row.clusters, self.document.gloss
+        value = clusters.values.get(span, {}) if self.source else {}
+        settled = clusters.root(span)
+        votes = value.get("votes", {})
+        most = max(votes.values(), default=0)
+        return End(
+            role=role,
+            text=gloss(*span),
+            span=span,
+            written=self.written(span),
+            right=getattr(self, role),
+            canonical=gloss(*canonical),
+            canonical_span=canonical,
+            canonical_written=self.written(canonical),
+            link=link,
+            people=gloss(*settled) if settled else "",
+            people_span=settled,
+            people_link=value.get("link"),
+            votes=f"{most} of {sum(votes.values())}" if votes else "",
+        )
+
+    def held(self) -> list[tuple[dict[str, Any], list[tuple[str, str]]]]:
+        """The relations that hold of its two mentions, for programs and as sentences, each sentence
+        once: a relation and its inverse, or two relations, may be the same words.
+        """
+        first, second = sorted((self.row.subject, self.row.object))
+        found: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
+        for part in self.row.value.get("holds", ()):
+            subject, object_ = (first, second) if part.endswith(">") else (second, first)
+            name = part[:-1]
+            claim = _claim(self.document, name, self.schema.get(name, {}), subject, object_)
+            held = {"subject": list(subject), "predicate": name, "object": list(object_)}
+            found.setdefault("".join(text for _, text in claim), (held, claim))
+        return list(found.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """One mention of a relation: what the system says that it is, beside what people said."""
+
+    role: str
+    text: str
+    span: Span
+    written: str
+    """Where it stands, as the file writes it"""
+    right: bool | None
+    canonical: str
+    """What the system says it refers to, in the words of the text"""
+    canonical_span: Span
+    canonical_written: str
+    link: str
+    people: str
+    """What people say it refers to; empty where they did not say, or were divided"""
+    people_span: Span | None
+    people_link: str | None
+    """None where nobody was asked"""
+    votes: str
 
 
 def verdicts(submission: int, *, public: bool, targets: Collection[int] | None = None) -> Verdicts:
@@ -191,13 +305,14 @@ def _inside(submission: int, documents: Sequence[int]) -> list[int]:
 
 def describe(
     track: Track,
+    submission: int,
     predictions: Sequence[int],
     *,
     public: bool,
     unjudged: Collection[int] = (),
 ) -> list[base.Judged]:
-    """The predictions with these ids, in order, ready for the page; by their public judgments alone
-    if asked, and those that are named unjudged by none at all.
+    """The predictions of a submission with these ids, in order, ready for the page; by their public
+    judgments alone if asked, and those that are named unjudged by none at all.
     """
     by_id = Prediction.objects.filter(pk__in=predictions).select_related(
         "instance__document", "instance__predicate"
@@ -212,18 +327,25 @@ def describe(
         if label.is_public or not public:
             labels[label.target_id] = label
     schema, names = _predicates(track.corpus), track.corpus.relation_names()
+    ends_included = Submission.objects.filter(pk=submission, door=ENDS_INCLUDED).exists()
     found: list[base.Judged] = []
     for one, row in zip(chosen, rows, strict=True):
         if one.pk in unjudged:
             row = replace(row, value={}, clusters=Clusters(row.clusters.text, {}), closed=False)
         said = labels.get(one.instance.target_id)
         called = names.get(row.predicate, row.predicate)
-        found.append(_describe(one, row, said, schema.get(row.predicate, {}), called))
+        found.append(_describe(one, row, said, schema, called, ends_included=ends_included))
     return found
 
 
 def _describe(
-    one: Prediction, row: JudgedRow, label: Label | None, predicate: Mapping[str, Any], called: str
+    one: Prediction,
+    row: JudgedRow,
+    label: Label | None,
+    schema: Mapping[str, Mapping[str, Any]],
+    called: str,
+    *,
+    ends_included: bool,
 ) -> Judged:
     document = one.instance.document
     assert document is not None, one
@@ -235,7 +357,9 @@ def _describe(
         document=document,
         predicate=row.predicate,
         label=called,
-        claim=_claim(document, row.predicate, predicate, row.subject, row.object),
+        claim=_claim(
+            document, row.predicate, schema.get(row.predicate, {}), row.subject, row.object
+        ),
         window=(begin, end),
         spans=[
             (begin, end, "provenance"),
@@ -246,6 +370,8 @@ def _describe(
         subject=parts[1],
         object=parts[2],
         row=row,
+        schema=schema,
+        ends_included=ends_included,
         right=None if None in parts else all(parts),
         votes=_votes(row, label),
         source=label.source if label is not None else "",
@@ -288,25 +414,6 @@ def _vote(row: JudgedRow, n: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class End:
-    """One mention of a relation: what the system says that it is, beside what people said."""
-
-    role: str
-    text: str
-    span: Span
-    right: bool | None
-    canonical: str
-    """What the system says it refers to, in the words of the text"""
-    canonical_span: Span
-    link: str
-    people: str
-    """What people say it refers to; empty where they did not say, or were divided"""
-    people_link: str | None
-    """None where nobody was asked"""
-    votes: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Explained:
     """What is shown of one relation besides."""
 
@@ -320,68 +427,18 @@ class Explained:
     spans: list[Mark]
 
 
-def explain(corpus: Corpus, judged: Judged, *, public: bool) -> Explained:
+def explain(judged: Judged) -> Explained:
     """My claim beside what people answered, and the text with the names that stand in it."""
-    row, document, prediction = judged.row, judged.document, judged.prediction
-    said: dict[Span, Mapping[str, Any]] = {}
-    if judged.source:
-        labelled = values_inside([document.pk], Target.Kind.MENTION, public=public)
-        said = {span: value for _, _, span, value in labelled}
-    ends = [
-        _end("subject", row.subject, row.subject_canonical, prediction.subject_link, judged, said),
-        _end("object", row.object, row.object_canonical, prediction.object_link, judged, said),
-    ]
+    document = judged.document
     first = max(0, document.sentence_of(judged.window[0]) - 1)
     last = min(len(document.sentences) - 1, document.sentence_of(judged.window[1] - 1) + 1)
     return Explained(
-        ends=ends,
-        holds=_held(corpus, judged),
-        asked=len(row.value.get("shown", ())),
+        ends=judged.ends(),
+        holds=[claim for _, claim in judged.held()],
+        asked=len(judged.row.value.get("shown", ())),
         around=(document.sentences[first][0], document.sentences[last][1]),
         spans=judged.spans + _others(judged),
     )
-
-
-def _end(
-    role: str,
-    span: Span,
-    canonical: Span,
-    link: str,
-    judged: Judged,
-    said: Mapping[Span, Mapping[str, Any]],
-) -> End:
-    clusters, value = judged.row.clusters, said.get(span, {})
-    settled = clusters.root(span)
-    votes = value.get("votes", {})
-    most = max(votes.values(), default=0)
-    return End(
-        role=role,
-        text=judged.document.gloss(*span),
-        span=span,
-        right=getattr(judged, role),
-        canonical=judged.document.gloss(*canonical),
-        canonical_span=canonical,
-        link=link,
-        people=judged.document.gloss(*settled) if settled else "",
-        people_link=value.get("link"),
-        votes=f"{most} of {sum(votes.values())}" if votes else "",
-    )
-
-
-def _held(corpus: Corpus, judged: Judged) -> list[list[tuple[str, str]]]:
-    """The sentences of the relations that hold of the prediction's two mentions, each once: a
-    relation and its inverse, or two relations, may be the same words.
-    """
-    row = judged.row
-    first, second = sorted((row.subject, row.object))
-    schema = _predicates(corpus)
-    sentences: dict[str, list[tuple[str, str]]] = {}
-    for part in row.value.get("holds", ()):
-        subject, object_ = (first, second) if part.endswith(">") else (second, first)
-        name = part[:-1]
-        claim = _claim(judged.document, name, schema.get(name, {}), subject, object_)
-        sentences.setdefault("".join(text for _, text in claim), claim)
-    return list(sentences.values())
 
 
 def _others(judged: Judged) -> list[Mark]:

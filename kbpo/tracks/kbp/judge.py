@@ -22,7 +22,7 @@ class Clusters:
     """
 
     def __init__(self, text: str, values: Mapping[Span, Mapping[str, Any]]) -> None:
-        self.text = text
+        self.text, self.values = text, values
         self.canonical: dict[Span, Span] = {
             span: (value["canonical"][0], value["canonical"][1])
             for span, value in values.items()

@@ -151,11 +151,13 @@ class KbpTrack(TrackWithRecall):
         public: bool,
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
-        return explore.describe(self.track, predictions, public=public, unjudged=unjudged)
+        return explore.describe(
+            self.track, submission_id, predictions, public=public, unjudged=unjudged
+        )
 
     def explain(self, judged: Judged, *, public: bool) -> explore.Explained:
         assert isinstance(judged, explore.Judged)
-        return explore.explain(self.corpus, judged, public=public)
+        return explore.explain(judged)
 
     def facet_words(self, facet: str) -> Mapping[Any, tuple[str, str]]:
         return explore.predicate_words(self.corpus) if facet == "relation" else {}

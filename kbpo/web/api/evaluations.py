@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -54,13 +54,15 @@ class Evaluations(APIView):
 
 
 class History(APIView):
-    """What a run was ranked by in every evaluation that is kept, the first one first."""
+    """What a run was ranked by in every evaluation that is kept, the first one first. Of yours, and
+    of all on the board.
+    """
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="get_history", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        submission = find(cast(HttpRequest, request), pk)
+        submission = find(request, pk)
         history = history_of(Latest.of(submission)) if submission.has_score else None
         if history is None:
             raise Http404("This run has no score yet.")

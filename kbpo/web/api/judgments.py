@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -26,13 +26,17 @@ from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, page_of
 from kbpo.web.public.documents import shows_readers
-from kbpo.web.research.explore import MISSED, as_record, missed_facts, missed_record, rows_of
-from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Explorer, Unreadable, read_choice
-from kbpo.web.research.judged import dispute, may_see, only_public
-
-NOT_YET = (
-    "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
+from kbpo.web.research.explore import (
+    MISSED,
+    as_record,
+    explored,
+    missed_facts,
+    missed_record,
+    rows_of,
 )
+from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
+from kbpo.web.research.judged import dispute
+
 NOT_READ_YET = "What people found in whole documents is told once the track is closed."
 DEFAULT, MOST = 100, 500
 FILTERS = [
@@ -60,12 +64,12 @@ FILTERS = [
 
 
 class Predictions(APIView):
-    """The predictions of a submission of yours, each part right, wrong or not judged, in pages: as
-    long as `next` is not null there are more. Before its own sample is answered only what was asked
-    for it is told.
+    """The predictions of a submission, each part right, wrong or not judged, in pages: as long as
+    `next` is not null there are more. Yours before the track is closed, and before its own sample
+    is answered only with what was asked for it; then those of every run on the board.
     """
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="list_predictions",
@@ -73,12 +77,9 @@ class Predictions(APIView):
         responses={200: page_of_list(previous=False, is_counted=False)},
     )
     def get(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk)
-        if not may_see(request.user, submission):
-            raise Http404(NOT_YET)
-        explorer = Explorer(submission, public=only_public(request.user, submission))
+        explorer = explored(request, pk)
         try:
-            choice = read_choice(request.query_params.dict(), submission, strict=True)
+            choice = read_choice(request.query_params.dict(), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
@@ -119,12 +120,12 @@ class Dispute(APIView):
 
 
 class Missed(APIView):
-    """What people found true in documents that they read in full and a submission of yours does not
-    state: what others found (`missed`), or nobody did (`nobody`). Before the track is closed only
-    admins may know what was read.
+    """What people found true in documents that they read in full and a submission does not state:
+    what others found (`missed`), or nobody did (`nobody`). Before the track is closed only admins
+    may know what was read; then everybody does, of every run on the board.
     """
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [AllowAny]
 
     @extend_schema(
         operation_id="list_missed",
@@ -135,13 +136,10 @@ class Missed(APIView):
         responses={200: page_of_list()},
     )
     def get(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk)
+        explorer = explored(request, pk)
         who = one_of(request, "who", list(MISSED), "missed")
-        if not may_see(request.user, submission):
-            raise Http404(NOT_YET)
-        if not shows_readers(request.user, submission.track):
+        if not shows_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
-        explorer = Explorer(submission, public=only_public(request.user, submission))
         facts = missed_facts(request.user, explorer)[who]
         pages, page = page_of(facts, request, self)
         return pages.get_paginated_response([missed_record(*found) for found in page])

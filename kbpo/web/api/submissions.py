@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -37,7 +37,9 @@ from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.said import Said, ShareField
 from kbpo.web.public.judges import as_json as told_of
-from kbpo.web.research.submissions import put_back, samples_seen
+from kbpo.web.research.slices import told
+from kbpo.web.research.submissions import find as find_shown
+from kbpo.web.research.submissions import is_own, put_back, samples_seen
 from scoring.score import DEFAULT
 
 MOST_AT_ONCE = 1000
@@ -453,13 +455,16 @@ class Retry(APIView):
 
 
 class Slices(APIView):
-    """The scores of a submission of yours by slice: by relation, by class of entity, and so on."""
+    """The scores of a submission by slice: by relation, by class of entity, and so on. Of one on the
+    board that is not yours, those that its page shows.
+    """
 
-    permission_classes = [IsAuthenticated]
+    permission_classes = [AllowAny]
 
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        rows = [row for row in Latest.of(find(request, pk)).estimates if row.slice]
+        submission = find_shown(request, pk)
+        rows = told(Latest.of(submission), own=is_own(request, submission))
         rows.sort(key=lambda row: (row.slice, row.quantity, row.criterion))
         names = ("slice", "quantity", "criterion", "distribution", "method", "n_predictions")
         return Response(

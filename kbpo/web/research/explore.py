@@ -36,10 +36,13 @@ from kbpo.web.research.explorer import (
 )
 from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
 from kbpo.web.research.slices import by_slice
-from kbpo.web.research.submissions import find, is_own, name_for
+from kbpo.web.research.submissions import Asking, find, is_own, name_for
 
 HIDDEN = (
     "Judgments are shown to the submission's own team, and to everybody once the track is closed."
+)
+NOT_YET = (
+    "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
 )
 WHO = {"alone": "Only this system"}
 MISSED = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
@@ -48,11 +51,13 @@ SHOWN = 8
 KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
-def explored(request: HttpRequest, pk: int) -> Explorer:
-    """The explorer of a submission for whoever asks. Raises Http404 for who may not see it."""
+def explored(request: Asking, pk: int) -> Explorer:
+    """The explorer of a submission for whoever asks, on a page or over the API. Raises Http404 for
+    who may not see it.
+    """
     submission = find(request, pk)
     if not may_see(request.user, submission):
-        raise Http404(HIDDEN)
+        raise Http404(NOT_YET if is_own(request, submission) else HIDDEN)
     return Explorer(submission, public=only_public(request.user, submission))
 
 
@@ -286,8 +291,19 @@ def _records(explorer: Explorer, choice: Choice) -> Iterator[dict[str, Any]]:
 
 
 def as_record(row: Judged) -> dict[str, Any]:
-    """A prediction for programs."""
-    return row.as_json() | {"other_systems": row.prediction.others}
+    """A prediction for programs: with what the page tells of it besides."""
+    turned, dispute = row.turned, row.dispute
+    return row.as_json() | {
+        "turned": turned
+        and {"before": turned.before, "now": turned.now, "at": turned.made_at.isoformat()},
+        "dispute": dispute
+        and {
+            "status": dispute.status,
+            "agrees": dispute.agrees,
+            "remark": "" if dispute.status == "open" else dispute.remark,
+        },
+        "other_systems": row.prediction.others,
+    }
 
 
 def _again(

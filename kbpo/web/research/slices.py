@@ -20,18 +20,42 @@ DEFINED = "Defined here"
 """What the page calls the group of slices that admins defined"""
 
 
+def told(latest: Latest, *, own: bool) -> list[Estimate]:
+    """The scores by slice that somebody may read, on a page or over the API: all to its own team
+    and admins, what the page shows to others.
+
+    These see no thin slices while the track is open: one of few judgments would tell what they
+    were.
+    """
+    rows = [row for row in latest.estimates if row.slice]
+    if own:
+        return rows
+    track = latest.submission.track
+    mean = kind_of(track).mean
+    guaranteed = {
+        row.slice: row for row in rows if (row.quantity, row.criterion) == (mean, track.criterion)
+    }
+    least = 0 if track.status == "closed" else FEW
+    found = []
+    for row in rows:
+        whole = guaranteed.get(row.slice)
+        if whole is None or whole.n_labels < least or row.quantity not in (mean, "recall"):
+            continue
+        decides = row if row.quantity == mean else whole
+        if row is whole or not Figure.of(decides).few:
+            found.append(row)
+    return found
+
+
 def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
     """The table of one group of slices, and the switch between the groups that there are, on the
     page at that address.
-
-    Others than its team see no thin ones while the track is open: a slice of few judgments would
-    tell what they were.
     """
     submission = latest.submission
     kind = kind_of(submission.track)
     found: dict[str, dict[str, Estimate]] = {}
-    for one in latest.estimates:
-        if not one.slice or one.quantity not in (kind.mean, "recall"):
+    for one in told(latest, own=own):
+        if one.quantity not in (kind.mean, "recall"):
             continue
         guaranteed = one.criterion == submission.track.criterion
         name = one.quantity if guaranteed or one.quantity != kind.mean else one.criterion
@@ -41,8 +65,6 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
         for criterion_name in kind.criterion_names()
         if criterion_name != submission.track.criterion
     ]
-    if not own and submission.track.status != "closed":
-        found = {key: some for key, some in found.items() if some[kind.mean].n_labels >= FEW}
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
     groups = [group for group in names if any(key.startswith(f"{group}:") for key in found)]
     group = chosen if chosen in groups else next(iter(groups), "")

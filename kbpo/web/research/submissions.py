@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
+from rest_framework.request import Request
 
 from annotation.quality.reliability import reliability
 from annotation.questions import share
@@ -68,9 +69,12 @@ ENDED = {
 """Why judging ended, in a sentence."""
 
 
-def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
-    """The submission, if its page may be seen: its own team and admins always, everybody once it is
-    on the board.
+Asking = HttpRequest | Request
+
+
+def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
+    """The submission, if its page may be seen, or the same be read over the API: its own team and
+    admins always, everybody once it is on the board.
 
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
@@ -82,7 +86,7 @@ def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
     raise Http404("There is no such submission, or it is not yours to see.")
 
 
-def is_own(request: HttpRequest, submission: Submission) -> bool:
+def is_own(request: Asking, submission: Submission) -> bool:
     """Whether the visitor belongs to its team, or is an admin."""
     user = request.user
     return isinstance(user, User) and (user.is_staff or submission.team_id in user.team_keys)

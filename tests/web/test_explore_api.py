@@ -1,0 +1,240 @@
+"""What the API tells of a run's predictions is what its pages show to the same person, no less and
+no more.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from formats.tac_lines import parse_span
+from kbpo.evaluation.models import Flip
+from kbpo.evaluation.run import evaluate
+from kbpo.sampling.models import ExpertCheck
+from kbpo.sampling.open_track import close_track, freeze_track
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.web.research.explorer import Explorer
+from tests.conftest import Toy
+from tests.evaluation.world import World
+from tests.web.test_explore import MOST_QUERIES, client_of, header_of, row, world
+from tests.web.test_whose_judgments import judged_of
+
+pytestmark = pytest.mark.django_db
+__all__ = ["row", "world"]
+PEOPLE = ("", "Tim", "Ada", "Rosa", "Admin")
+
+
+def page_and_api(toy: Toy, name: str, page: str, api: str, pk: int, **said: str) -> tuple[Any, Any]:
+    """What somebody (nobody in particular: "") is answered by a page and by the API."""
+    client = client_of(toy, name) if name else Client()
+    headers = header_of(toy, name) if name else {}
+    return (
+        client.get(reverse(page, args=[pk]), said),
+        Client().get(reverse(api, args=[pk]), said, headers=headers),
+    )
+
+
+def judged_counts(toy: Toy, name: str, pk: int) -> tuple[int | None, int | None]:
+    """How many judged predictions somebody sees on the page, and over the API; None where there is
+    nothing to see.
+    """
+    page, api = page_and_api(
+        toy, name, "submission-explore", "api-predictions", pk, verdict="judged"
+    )
+    assert page.status_code == api.status_code in (200, 404), name
+    if page.status_code == 404:
+        return None, None
+    return judged_of(page), api.json()["count"]
+
+
+def test_predictions_are_told_to_whom_the_page_shows_them(
+    row: Submission, world: World, toy: Toy
+) -> None:
+    n = row.predictions.count()
+    late = world.system("late", lambda one: True, team="Neural")
+    world.answer(world.sample(late, 0.05))
+    private = world.system("private", lambda one: True)
+    private.is_private = True
+    private.scored_at = private.sampled_at
+    private.save()
+    private.move("scored")
+    seen = {name: judged_counts(toy, name, row.pk) for name in PEOPLE}
+    assert seen[""] == seen["Tim"] == seen["Ada"] == (None, None)
+    assert seen["Rosa"] == seen["Admin"] and 0 < (seen["Rosa"][0] or 0) < n
+    assert judged_counts(toy, "Rosa", late.pk) == (None, None), "of Neural, and not on the board"
+    refused = page_and_api(toy, "Tim", "submission-explore", "api-predictions", row.pk)[1]
+    assert "once the track is closed" in refused.json()["detail"]
+    close_track(freeze_track(world.track))
+    for name in PEOPLE:
+        page, api = judged_counts(toy, name, row.pk)
+        assert page == api and page, name
+    for name in ("", "Tim"):
+        assert judged_counts(toy, name, private.pk) == (None, None)
+    asked = {"verdict": "wrong", "limit": "500"}
+    public = page_and_api(toy, "", "submission-explore", "api-predictions", row.pk, **asked)[1]
+    assert {one["right"] for one in public.json()["results"]} == {False}
+    assert "dispute" not in public.content.decode().replace('"dispute":null', "")
+    dispute = reverse("api-dispute", args=[row.pk, row.predictions.earliest("pk").pk])
+    said = {"note": "It is said in the first sentence."}
+    for headers, status in (({}, 401), (header_of(toy, "Tim"), 404)):
+        assert Client().post(dispute, said, headers=headers).status_code == status, "own team's"
+
+
+def test_what_is_missed_is_told_to_whom_the_page_shows_it(
+    row: Submission, world: World, toy: Toy
+) -> None:
+    asked = ("submission-missed", "api-missed", row.pk)
+    for name in ("", "Tim"):
+        assert [one.status_code for one in page_and_api(toy, name, *asked)] == [404, 404]
+    close_track(freeze_track(world.track))
+    for name in PEOPLE:
+        assert [one.status_code for one in page_and_api(toy, name, *asked)] == [200, 200], name
+
+
+def test_slices_are_told_as_the_page_shows_them(
+    row: Submission, world: World, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To others without the thin ones while the track is open; then all."""
+    for module in ("kbpo.web.research.slices", "kbpo.evaluation.leaderboard"):
+        monkeypatch.setattr(f"{module}.FEW", 9)
+    evaluate(row.track)
+
+    def told(name: str) -> tuple[set[tuple[int, int]], list[dict[str, Any]]]:
+        """Of every slice that the page shows how many are predicted and judged; and what the API
+        tells.
+        """
+        page, api = page_and_api(toy, name, "submission", "api-slices", row.pk)
+        assert page.status_code == api.status_code == 200, name
+        client = client_of(toy, name) if name else Client()
+        address = reverse("submission", args=[row.pk])
+        shown = set()
+        for option in page.context["slices"]["options"]:
+            rows = client.get(address + option["url"].partition(address)[2]).context["slices"]
+            shown |= {(one["n"], one["figure"].n_labels) for one in rows["rows"]}
+        return shown, api.json()["slices"]
+
+    def counts(rows: list[dict[str, Any]]) -> set[tuple[int, int]]:
+        return {
+            (one["n_predictions"], one["n_labels"])
+            for one in rows
+            if (one["quantity"], one["criterion"]) == ("precision", row.track.criterion)
+        }
+
+    own_page, own = told("Rosa")
+    page, public = told("")
+    assert counts(own) == own_page > page == counts(public) != set()
+    assert min(one["n_labels"] for one in public) >= 9 > min(n for _, n in own_page)
+    assert public == told("Tim")[1] and own == told("Admin")[1]
+    close_track(freeze_track(world.track))
+    page, public = told("")
+    assert counts(public) == page == own_page
+    Submission.objects.filter(pk=row.pk).update(is_private=True)
+    for api in ("api-slices", "api-history"):
+        assert Client().get(reverse(api, args=[row.pk])).status_code == 404
+
+
+def test_the_history_of_a_run_on_the_board_is_public(row: Submission, toy: Toy) -> None:
+    evaluate(row.track)
+    page, api = page_and_api(toy, "", "submission", "api-history", row.pk)
+    history = page.context["history"]
+    assert [one["evaluation"] for one in api.json()["scores"]] == [
+        evaluation.number for evaluation, _ in history.figures
+    ]
+
+
+def test_a_record_has_what_people_answered_as_the_page_has_it(row: Submission, toy: Toy) -> None:
+    asked = {"verdict": "judged", "limit": "500"}
+    told = page_and_api(toy, "Rosa", "submission-explore", "api-predictions", row.pk, **asked)[1]
+    client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
+    file: Any = client.get(reverse("submission-explore-jsonl", args=[row.pk]), asked)
+    lines = [json.loads(line) for line in b"".join(file.streaming_content).splitlines()]
+    assert lines == told.json()["results"]
+    held = 0
+    for one in lines:
+        page = client.get(address, {"p": one["prediction"]}).context
+        for end in page["more"].ends:
+            people = one["people"][end.role]
+            assert people["text"] == end.people != "" and people["link"] == end.people_link
+            assert people["votes"] == end.votes
+            begin, stop = people["canonical"]
+            assert page["one"].document.text[begin:stop] == end.people
+            assert tuple(one[f"{end.role}_canonical"]) == end.canonical_span
+            assert one[f"{end.role}_link"] == end.link
+        sentences = ["".join(text for _, text in claim) for claim in page["more"].holds]
+        assert [claim["claim"] for claim in one["people"]["holds"]] == sentences
+        assert one["people"]["offered"] == page["more"].asked
+        held += bool(sentences)
+    assert 0 < held < len(lines)
+    asked["verdict"] = "unjudged"
+    told = page_and_api(toy, "Rosa", "submission-explore", "api-predictions", row.pk, **asked)[1]
+    assert {str(one["people"]) for one in told.json()["results"]} == {"None"}
+
+
+def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
+    row: Submission, toy: Toy
+) -> None:
+    explorer = Explorer(row, public=False)
+    one, other = explorer.judged.ids.tolist()[:2]
+    places = {pk: Prediction.objects.get(pk=pk).instance for pk in (one, other)}
+    check = ExpertCheck.objects.create(
+        track=row.track, target_id=places[one].target_id, kind="dispute", order=0.5,
+        submission=row, interface="relation", payload={}, remark="Not said yet.",
+    )  # fmt: skip
+    Flip.objects.create(
+        submission=row, instance=places[other], criterion=row.track.criterion, before=1, now=0
+    )
+
+    def told(name: str) -> dict[int, Any]:
+        asked = {"limit": "500", "verdict": "judged"}
+        answer = page_and_api(toy, name, "submission-explore", "api-predictions", row.pk, **asked)[
+            1
+        ]
+        return {found["prediction"]: found for found in answer.json()["results"]}
+
+    open_ = {"status": "open", "agrees": None, "remark": ""}
+    assert told("Rosa")[one]["dispute"] == open_ and told("Rosa")[other]["dispute"] is None
+    assert told("Rosa")[other]["turned"]["before"] == 1.0 and told("Rosa")[one]["turned"] is None
+    ExpertCheck.objects.filter(pk=check.pk).update(status="dropped")
+    assert told("Rosa")[one]["dispute"] == open_ | {"status": "dropped", "remark": "Not said yet."}
+    close_track(freeze_track(row.track))
+    public = told("")
+    assert {public[pk][name] for pk in places for name in ("dispute", "turned")} == {None}
+
+
+def test_offsets_are_told_as_a_file_of_included_ends_writes_them(row: Submission, toy: Toy) -> None:
+    one = row.predictions.select_related("instance__document").latest("pk")
+    place, key = one.instance, one.instance.document.key
+    half_open = [place.subject_begin, place.subject_end]
+    asked = {"p": str(one.pk), "after": str(one.pk - 1)}
+    addresses = ("submission-explore", "api-predictions", row.pk)
+    page, api = page_and_api(toy, "Rosa", *addresses, **asked)
+    assert f"{half_open[0]}–{half_open[1]}" in page.content.decode()
+    [record] = api.json()["results"]
+    assert record["subject"] == half_open and "in_file" not in record
+    Submission.objects.filter(pk=row.pk).update(door="tac_kb")
+    page, api = page_and_api(toy, "Rosa", *addresses, **asked)
+    written = f"{half_open[0]}-{half_open[1] - 1}"
+    assert written in page.content.decode()
+    assert f"{half_open[0]}–{half_open[1]}" not in page.content.decode()
+    [record] = api.json()["results"]
+    assert record["in_file"]["subject"] == f"{key}:{written}"
+    assert parse_span(record["in_file"]["object"]) == (key, (place.object_begin, place.object_end))
+    assert record["subject"] == half_open and record["offsets"] == "half-open"
+
+
+def test_no_question_to_the_database_is_asked_of_each_prediction(row: Submission, toy: Toy) -> None:
+    n = []
+    for limit in ("2", "40"):
+        asked = {"verdict": "judged", "limit": limit}
+        headers = header_of(toy, "Rosa")
+        with CaptureQueriesContext(connection) as queries:
+            told = Client().get(reverse("api-predictions", args=[row.pk]), asked, headers=headers)
+        assert len(told.json()["results"]) > int(limit) / 2
+        n.append(len(queries))
+    assert n[1] <= n[0] <= MOST_QUERIES
