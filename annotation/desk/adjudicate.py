@@ -24,6 +24,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import transaction
@@ -51,7 +52,7 @@ from kbpo.instances.merge import RATINGS, merged
 from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
-from kbpo.submissions.models import Submission
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.judge import wording
 from kbpo.tracks.models import Track
@@ -391,15 +392,31 @@ def _tell_disputant(row: ExpertCheck) -> None:
     if row.status == "dropped":
         subject = f"A dispute about {submission.name} was put aside"
         became = f"It was put aside, and no expert looks at it: {row.remark}"
-    page = f"{settings.SITE_URL}/submissions/{submission.pk}/judged/"
+    page = f"{settings.SITE_URL}{page_of(row)}"
     tell(
         [who],
         "dispute",
         subject,
         f"You doubted a judgment of {submission.name}. {became}\n\n{page}",
         submission={"id": submission.pk, "name": submission.name, "track": row.track.slug},
+        page=page,
         agrees=row.agrees,
     )
+
+
+def page_of(row: ExpertCheck) -> str:
+    """Return where on the site the team reads what became of a dispute: at the prediction, the first
+    one of those that the judgment is about; where all names of a document were asked about, at all
+    that the run says of it.
+    """
+    predicted = Prediction.objects.filter(
+        submission=row.submission_id, instance__target=row.target_id
+    )
+    address = f"/submissions/{row.submission_id}/explore/"
+    first = predicted.order_by("pk").values_list("pk", flat=True).first()
+    if first is not None:
+        return f"{address}?p={first}"
+    return f"{address}?{urlencode({'document': row.target.its_document.key})}"
 
 
 @transaction.atomic

@@ -127,9 +127,10 @@ class Client:
     def predictions(self, number: int, **filters: str) -> Iterator[Json]:
         """Yields a submission's predictions with what people said of each, as far as you may see.
 
-        Filters are those of the page: `verdict` (right, wrong, judged, unjudged, turned), `part`,
-        `votes="split"`, `who="alone"`, `relation`, `type`, `confidence`, `q` (words of the text),
-        `entity` (name of the subject or object), `document`, `sort`.
+        Filters are those of the page: `verdict` (right, wrong, undecided, judged, unjudged, turned,
+        disputed), `part` (the part that is wrong, or any), `votes="split"`, `who="alone"`,
+        `relation`, `type`, `confidence`, `q` (words of the text), `entity` (name of the subject or
+        object), `document`, `sort`.
         """
         after = ""
         while True:
@@ -148,8 +149,8 @@ class Client:
         return self._table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Those of them that people found wrong, in whole or in a part."""
-        return self.judgments(number, verdict="wrong", **filters)
+        """Those of them that people found wrong, in whole or in a part, be the rest undecided."""
+        return self.judgments(number, **{"part": "any", **filters})
 
     def missed(self, number: int, *, who: str = "missed") -> Table:
         """What people found true in documents that they read in full and a submission does not

@@ -472,8 +472,12 @@ def errors(
         if missed:
             show_missed(client.missed(number, who=WHO_FOUND[missed]), as_json)
             return
-        wanted = "judged" if verdict == "all" else verdict
-        judged = client.judgments(number, verdict=wanted, relation=predicate, entity=entity)
+        chosen = {"relation": predicate, "entity": entity}
+        if verdict == "wrong":
+            judged = client.errors(number, **chosen)
+        else:
+            verdict = "judged" if verdict == "all" else verdict
+            judged = client.judgments(number, verdict=verdict, **chosen)
     if as_json:
         show_json(judged)
         return

@@ -414,7 +414,8 @@ class Track(ABC):
     facets: ClassVar[tuple[Facet, ...]] = ()
     """What the explorer filters predictions by"""
     searchable: ClassVar[bool] = False
-    """Whether predictions can be found by words of their text (`search`)"""
+    """Whether predictions can be found by words of their text (`search`), and by its key
+    (`within`)"""
     names_entities: ClassVar[bool] = False
     """Whether predictions are about entities, and can be found by an entity's name (`about`)"""
     parts: ClassVar[Mapping[str, str]] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from annotation_world import PARTS, answer_all, at_once, make_submission
+from django.conf import settings
 from django.test import Client
 
 from annotation.desk import adjudicate
@@ -149,7 +150,11 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
         judged.team.members.set([rosa] if is_member else [])
         adjudicate.answer(row, NO, root)
         assert Delivery.objects.filter(event="dispute").count() == 1
-    assert Delivery.objects.get().body["submission"]["id"] == judged.pk
+    told = Delivery.objects.get().body
+    assert told["submission"]["id"] == judged.pk
+    [prediction] = judged.predictions.filter(instance__target=first.target_id)
+    address = f"{settings.SITE_URL}/submissions/{judged.pk}/explore/?p={prediction.pk}"
+    assert told["page"] == address and told["text"].endswith(address), "at what was doubted"
 
 
 def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:

@@ -340,6 +340,7 @@ def test_a_dispute_may_be_of_a_name_and_then_all_names_are_marked_anew(
     assert "every name" in page and page.count("Is a name wrong?") == 1
     made = entry(read, "d1")
     assert (made.kind, made.note, made.raised_by) == ("dispute", row.note, other)
+    assert adjudicate.page_of(made).endswith("/explore/?document=d1"), "no prediction is all names"
     assert Audit.objects.get(what="queue for experts").why == "Disputed: That is no person at all."
     assert errors_of_names(read.track)[0].of == 0
     assert adjudicate.answer(made, raw_of(true_marks(read.documents["d1"])), root).agrees is True

@@ -20,11 +20,14 @@ from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import comparison, main
 
 from kbpo.accounts.models import Token
+from kbpo.clock import now
 from kbpo.corpus.models import Mention
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
-from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, OTHERS, lines_of
@@ -172,10 +175,18 @@ def test_errors_are_told_to_their_team_and_to_all_once_the_track_is_closed(
     assert [one["prediction"] for one in told(run(*lindt))] == [
         one["prediction"] for one in judged if "Mara Lindt" in one["claim"]
     ]
-    assert run("errors", submission.pk).exit_code == 0
+    assert told(run("errors", submission.pk, "--json")) == []
+    pair = Label.objects.get(target__instances__predictions=first["prediction"])
+    nothing = pair.value | {"holds": [], "votes": {}}
+    record([NewLabel(pair.target_id, nothing, "expert", "majority", 1, "again")])
+    [wrong] = told(run("errors", submission.pk, "--json"))
+    assert wrong["prediction"] == first["prediction"] and wrong["relation_right"] is False
+    assert wrong["right"] is None, "nobody was asked of its names"
+    assert "✗ relation" in run("errors", submission.pk).output
     stranger = run("errors", submission.pk, who="Tim")
     assert stranger.exit_code == 1 and "once the track is closed" in stranger.output
-    close_track(freeze_track(toy.track))
+    Label.objects.update(public_at=now())
+    Track.objects.update(status="closed")
     for who in ("Tim", ""):
         public = told(run("errors", submission.pk, "--verdict", "all", "--json", who=who))
         assert [one["prediction"] for one in public] == [one["prediction"] for one in judged]

@@ -5,6 +5,7 @@ row on the board.
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -177,5 +178,14 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     assert judged and set(judged) <= set(TEXTS) and "people" in explored.content.decode()
     listed = call(f"{live_server.url}/api/submissions/{pk}/predictions/?sort=sure", first)
     assert listed["count"] == len(listed["results"]) == len(TEXTS)
+    for asked in ("q=why", "document=d1", "entity=Anna", "relation=x"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            call(f"{live_server.url}/api/submissions/{pk}/predictions/?{asked}", first)
+        told = json.load(refused.value)
+        assert (
+            refused.value.code == 400 and "Texts of this track are not chosen by" in told["detail"]
+        )
+    page = mine.get(f"/submissions/{pk}/explore/?q=why")
+    assert page.status_code == 400 and "are not chosen by" in page.content.decode()
     addresses = (f"/submissions/{pk}/", "/tracks/questions/compare/")
     assert all(Browser(live_server.url).get(address).status == 200 for address in addresses)

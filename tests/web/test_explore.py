@@ -323,6 +323,8 @@ def test_files_and_the_api_hold_what_the_page_lists(row: Submission, toy: Toy) -
         assert client.get(address, {name: ""}, headers=headers).status_code == 400, name
     for after in ("0", str(2**31)):
         assert client.get(address, {"after": after}, headers=headers).status_code == 400
+    unknown = client.get(address, {"predicate": "x"}, headers=headers)
+    assert unknown.status_code == 400 and "relation" in unknown.json()["fields"]["predicate"][0]
     page = reverse("submission-explore", args=[row.pk])
     assert client.get(page, {"votes": "", "after": "", "q": ""}).status_code == 200, "of a form"
 

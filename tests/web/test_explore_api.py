@@ -16,17 +16,21 @@ from django.urls import reverse
 from formats.tac_lines import parse_span
 from kbpo.evaluation.models import Flip
 from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import ExpertCheck
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.web.research.explorer import Explorer
+from kbpo.web.research.judged import describe
 from tests.conftest import Toy
 from tests.evaluation.world import World
-from tests.web.test_explore import MOST_QUERIES, client_of, header_of, row, world
+from tests.web.test_explore import MOST_QUERIES, client_of, header_of, listed, row, world
 from tests.web.test_whose_judgments import judged_of
 
 pytestmark = pytest.mark.django_db
 __all__ = ["row", "world"]
+PARTS = ("relation", "subject", "object")
 PEOPLE = ("", "Tim", "Ada", "Rosa", "Admin")
 
 
@@ -190,8 +194,8 @@ def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
         submission=row, instance=places[other], criterion=row.track.criterion, before=1, now=0
     )
 
-    def told(name: str) -> dict[int, Any]:
-        asked = {"limit": "500", "verdict": "judged"}
+    def told(name: str, verdict: str = "judged") -> dict[int, Any]:
+        asked = {"limit": "500", "verdict": verdict}
         answer = page_and_api(toy, name, "submission-explore", "api-predictions", row.pk, **asked)[
             1
         ]
@@ -200,11 +204,56 @@ def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
     open_ = {"status": "open", "agrees": None, "remark": ""}
     assert told("Rosa")[one]["dispute"] == open_ and told("Rosa")[other]["dispute"] is None
     assert told("Rosa")[other]["turned"]["before"] == 1.0 and told("Rosa")[one]["turned"] is None
+    about = set(row.predictions.filter(instance__target=places[one].target_id))
+    assert set(told("Rosa", "disputed")) == {found.pk for found in about}
+    assert list(told("Rosa", "turned")) == [other]
     ExpertCheck.objects.filter(pk=check.pk).update(status="dropped")
     assert told("Rosa")[one]["dispute"] == open_ | {"status": "dropped", "remark": "Not said yet."}
     close_track(freeze_track(row.track))
     public = told("")
     assert {public[pk][name] for pk in places for name in ("dispute", "turned")} == {None}
+    assert told("", "disputed") == told("", "turned") == {}
+
+
+def is_wrong_in_a_part(row: Submission, pk: int) -> bool:
+    [one] = describe(row, [pk], public=False)
+    return False in (one.right, *(one.as_json()[f"{part}_right"] for part in PARTS))
+
+
+def test_what_is_wrong_in_a_part_and_undecided_as_a_whole_is_listed(
+    row: Submission, toy: Toy
+) -> None:
+    """People rejected a relation, and were divided about one of its names: neither right nor wrong,
+    and listed among those of which any part is wrong.
+    """
+    explorer = Explorer(row, public=False)
+    wrong = set(listed(explorer, verdict="wrong"))
+    place = Prediction.objects.get(pk=min(wrong)).instance
+    mention = Label.objects.get(
+        target__kind="mention",
+        target__document=place.document_id,
+        target__a_begin=place.subject_begin,
+        target__a_end=place.subject_end,
+    )
+    divided = {"undecided": True, "votes": {"0-2": 1, f"{place.subject_begin}-1": 1}}
+    record([NewLabel(mention.target_id, divided, "expert", "majority", 2, "again")])
+    verdicts = {
+        name: set(listed(Explorer(row, public=False), verdict=name))
+        for name in ("right", "wrong", "undecided", "judged")
+    }
+    assert min(wrong) in verdicts["undecided"] and min(wrong) not in verdicts["wrong"]
+    parted = [verdicts[name] for name in ("right", "wrong", "undecided")]
+    assert set.union(*parted) == verdicts["judged"]
+    assert sum(map(len, parted)) == len(verdicts["judged"]), "each is one of them"
+    page = client_of(toy, "Rosa").get(reverse("submission-explore", args=[row.pk]))
+    [shown] = [one for one in page.context["filters"] if one["label"] == "Verdict"]
+    counts = {one["text"]: one["n"] for one in shown["options"]}
+    assert counts["Judged in part"] == len(verdicts["undecided"])
+    assert counts["Right"] + counts["Wrong"] + counts["Judged in part"] == counts["Judged"]
+    errors = set(listed(Explorer(row, public=False), part="any"))
+    assert wrong | verdicts["wrong"] <= errors
+    described = {pk for pk in verdicts["judged"] if is_wrong_in_a_part(row, pk)}
+    assert errors == described
 
 
 def test_offsets_are_told_as_a_file_of_included_ends_writes_them(row: Submission, toy: Toy) -> None:

@@ -96,7 +96,9 @@ def test_news_tell_before_and_now_until_they_are_read(toy: Toy, as_user: As, dra
     assert len(rosa.get(reverse("runs")).context["news"]) == 1
 
 
-def test_a_dispute_that_was_put_aside_is_news_once(judged: Submission, toy: Toy) -> None:
+def test_a_dispute_that_was_put_aside_is_news_once_and_leads_to_it(
+    judged: Submission, toy: Toy, as_user: As
+) -> None:
     before, target = clock.now(), Label.objects.order_by("pk")[0].target_id
     row = adjudicate.dispute(judged, target, toy.users["Rosa"], "She did not found it.")
     adjudicate.drop(row, toy.users["Admin"], "It was settled by mail.")
@@ -105,6 +107,10 @@ def test_a_dispute_that_was_put_aside_is_news_once(judged: Submission, toy: Toy)
         return [one.text for one in news_of(judged.team, since) if "put aside" in one.title]
 
     assert pieces(before) == ["It was settled by mail."]
+    [piece] = [one for one in news_of(judged.team, before) if "put aside" in one.title]
+    page = as_user("Rosa").get(piece.url)
+    assert page.context["one"].prediction.instance.target_id == target
+    assert "Your dispute was put aside" in page.content.decode()
     assert not pieces(clock.now()) and not news_of(toy.teams["Neural"], before)
 
 

@@ -79,7 +79,12 @@ class Predictions(APIView):
     def get(self, request: Request, pk: int) -> Response:
         explorer = explored(request, pk)
         try:
-            choice = read_choice(request.query_params.dict(), explorer.submission, strict=True)
+            said = {
+                name: value
+                for name, value in request.query_params.dict().items()
+                if name not in ("limit", "format")
+            }
+            choice = read_choice(said, explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = whole_number(request, "limit", DEFAULT, MOST, least=1)

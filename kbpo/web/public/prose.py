@@ -113,6 +113,9 @@ def api(request: HttpRequest) -> HttpResponse:
     )
 
 
+OF_RUNS = "/api/submissions/"
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """One method of one address of the API, as its schema describes it."""
@@ -121,6 +124,7 @@ class Endpoint:
     address: str
     says: str
     public: bool
+    """Whether it needs no token; of a run its description says to whom it is told"""
     content: str
     """Content type of what is sent, or nothing."""
     fields: tuple[tuple[str, bool], ...]
@@ -162,7 +166,7 @@ def _endpoint(
         method=method.upper(),
         address=address,
         says=" ".join(operation.get("description", "").split()),
-        public=not all(operation.get("security", [{}])),
+        public=not all(operation.get("security", [{}])) and not address.startswith(OF_RUNS),
         content=content,
         fields=tuple((name, name in required) for name in shape.get("properties", {})),
         query=tuple(one["name"] for one in given if one["in"] == "query"),

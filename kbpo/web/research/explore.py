@@ -48,6 +48,8 @@ WHO = {"alone": "Only this system"}
 MISSED = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
 SHOWN = 8
 """Values of a filter that are listed before “more”"""
+SELDOM = ("undecided", "turned", "disputed")
+"""Verdicts that most runs have none of"""
 KEYS = {"right": "r", "wrong": "w", "unjudged": "u"}
 
 
@@ -132,7 +134,9 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
     rows = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
-    rows = with_disputes(explorer.submission, rows, not explorer.public, explorer.flips)
+    rows = with_disputes(
+        explorer.submission, rows, not explorer.public, explorer.flips, explorer.disputes
+    )
     instances = [row.prediction.instance_id for row in rows]
     counted = fetch(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
@@ -183,14 +187,7 @@ def _detail(
 def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
     """The filters with their values, how many each would show, and its address."""
     kind = explorer.kind
-    verdict_words = {name: words for name, words in VERDICTS.items() if name != "turned"}
-    if counts["verdict"].get("turned"):
-        verdict_words["turned"] = VERDICTS["turned"]
-    if (
-        len(kind.parts) == 0
-        and kind.criterion(explorer.submission.track.criterion).single == "mean"
-    ):
-        verdict_words = {name: verdict_words[name] for name in ("judged", "unjudged")}
+    parts = {"any": "Any"} | dict(kind.parts) if kind.parts else {}
     who = _filter("who", "Who else says so", WHO, choice, counts)
     if explorer.reads_documents:
         address = reverse("submission-missed", args=[explorer.submission.pk])
@@ -199,8 +196,15 @@ def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[st
             for name, words in MISSED.items()
         ]
     filters = [
-        _filter("verdict", "Verdict", verdict_words, choice, counts, anything="Any"),
-        _filter("part", "Which part is wrong", dict(kind.parts), choice, counts),
+        _filter(
+            "verdict",
+            "Verdict",
+            _verdicts(explorer, choice, counts),
+            choice,
+            counts,
+            anything="Any",
+        ),
+        _filter("part", "Which part is wrong", parts, choice, counts),
         _filter("votes", "How people answered", {"split": "Divided"}, choice, counts),
         who,
     ]
@@ -221,6 +225,21 @@ def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[st
     bands = {name: words for name, (words, _, _) in BANDS.items()}
     filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
     return [one for one in filters if one["options"]]
+
+
+def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, str]:
+    """The verdicts that predictions are filtered by, with their words: ratings are neither right nor
+    wrong, and what is seldom is listed where there is some.
+    """
+    kind, n = explorer.kind, counts["verdict"]
+    words = dict(VERDICTS)
+    if not kind.parts and kind.criterion(explorer.submission.track.criterion).single == "mean":
+        words = {name: words[name] for name in words if name not in ("right", "wrong", "undecided")}
+    return {
+        name: text
+        for name, text in words.items()
+        if name not in SELDOM or n.get(name) or choice["verdict"] == name
+    }
 
 
 def _filter(

@@ -20,12 +20,14 @@ import numpy as np
 from django.core.cache import cache
 from numpy.typing import NDArray
 
+from annotation.desk import adjudicate
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.models import Flip
 from kbpo.instances.models import Label
 from kbpo.pool.visibility import is_answered
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission, Tally
 from kbpo.submissions.tally import BANDS, CONFIDENCE, tally_of
 from kbpo.tracks.base import ENTITY
@@ -57,16 +59,23 @@ MOST_NEW = 2000
 VERDICTS = {
     "right": "Right",
     "wrong": "Wrong",
+    "undecided": "Judged in part",
     "judged": "Judged",
     "unjudged": "Not judged",
     "turned": "Turned",
+    "disputed": "Disputed",
 }
+"""What is judged is right, wrong, or undecided: people were divided about a part of it"""
+ANY = "any"
+"""Of which part is wrong: whichever, or the whole"""
 SORTS = {
     "text": "As in the text",
     "sure": "Most confident first",
     "unsure": "Least confident first",
 }
 GIVEN = ("verdict", "part", "votes", "who", "confidence", "sort")
+ELSEWHERE = {"q", "document", ENTITY}
+"""What predictions are found by in words, on tracks of some kinds"""
 NUMBERS = ("after", "before", "p")
 """Numbers of predictions: a page begins after one, ends before one, shows one"""
 
@@ -74,10 +83,15 @@ NUMBERS = ("after", "before", "p")
 class Unreadable(Exception):
     """A choice that there is not; the text is a sentence, `field` says of what."""
 
-    def __init__(self, name: str, value: str, known: Sequence[str]) -> None:
-        told = f"one of {', '.join(known)}" if known else "the number of a prediction"
-        super().__init__(f"{value[:40]!r} is not {told}.")
+    def __init__(self, name: str, sentence: str) -> None:
+        super().__init__(sentence)
         self.field = name
+
+
+def _no_such(name: str, value: str, known: Sequence[str]) -> Unreadable:
+    """Of a value that a filter has not; without known ones it is no number."""
+    told = f"one of {', '.join(known)}" if known else "the number of a prediction"
+    return Unreadable(name, f"{value[:40]!r} is not {told}.")
 
 
 @dataclass(frozen=True)
@@ -113,40 +127,56 @@ def read_choice(
     address: Mapping[str, str], submission: Submission, *, strict: bool = False
 ) -> Choice:
     """The choice that an address makes. An empty value chooses nothing, as a field of a form that
-    nobody filled in; `strict`: it is one that there is not. Raises Unreadable.
+    nobody filled in; `strict`: it is one that there is not, and nothing else may stand in the
+    address. Raises Unreadable.
     """
     given = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
+    words, facets_here = _words(kind), [facet.name for facet in kind.facets]
+    here = [*GIVEN, *facets_here, *words]
+    for name in given if strict else ELSEWHERE & set(given) - set(words):
+        if name not in here and name not in NUMBERS:
+            raise Unreadable(
+                name,
+                f"{kind.words.items.capitalize()} of this track are not chosen by {name[:40]!r},"
+                f" but by {', '.join(here)}.",
+            )
     known = _known_values(kind)
     said: dict[str, str] = {}
     facets: dict[str, Any] = {}
     for name in GIVEN:
         if name in given:
             if given[name] not in known[name]:
-                raise Unreadable(name, given[name], known[name])
+                raise _no_such(name, given[name], known[name])
             said[name] = given[name]
     for name in NUMBERS:
         if (value := given.get(name)) is not None:
             if not (value.isascii() and value.isdecimal() and len(value) < 18):
-                raise Unreadable(name, value, ())
+                raise _no_such(name, value, ())
             said[name] = value
     for facet in kind.facets:
         if value := given.get(facet.name, "").replace("\0", ""):
             by_name = {word: key for key, (word, _) in kind.facet_words(facet.name).items()}
             if by_name and value not in by_name:
-                raise Unreadable(facet.name, value, list(by_name)[:20])
+                raise _no_such(facet.name, value, list(by_name)[:20])
             said[facet.name] = value
             facets[facet.name] = by_name.get(value, value)
-    for name in ("q", "document", *([ENTITY] if kind.names_entities else [])):
+    for name in words:
         if value := given.get(name, "").replace("\0", "").strip()[:200]:
             said[name] = value
     return Choice(said, facets)
 
 
+def _words(kind: Kind) -> list[str]:
+    """What predictions of a kind are found by, in words of whoever looks."""
+    of_text = ["q", "document"] if kind.searchable else []
+    return of_text + ([ENTITY] if kind.names_entities else [])
+
+
 def _known_values(kind: Kind) -> dict[str, list[str]]:
     return {
         "verdict": list(VERDICTS),
-        "part": list(kind.parts),
+        "part": [ANY, *kind.parts],
         "votes": ["split"],
         "who": ["alone"],
         "confidence": list(BANDS),
@@ -169,17 +199,22 @@ class Rows:
     alone: Mask
     """No other system on the board predicts it"""
 
-    def groups(self, turned: set[int]) -> dict[str, Options]:
-        """Every filter with its values, and which rows each keeps."""
+    def groups(self, told: Mapping[str, set[int]]) -> dict[str, Options]:
+        """Every filter with its values, and which rows each keeps; `told` are verdicts that rest on
+        more than labels, with the predictions of each.
+        """
+        right, wrong = self.value == 1, self.value == 0
+        parts = {name: values == 0 for name, values in self.parts.items()}
         return {
             "verdict": {
-                "right": self.value == 1,
-                "wrong": self.value == 0,
+                "right": right,
+                "wrong": wrong,
+                "undecided": self.judged & ~right & ~wrong,
                 "judged": self.judged,
                 "unjudged": ~self.judged,
-                "turned": np.isin(self.ids, sorted(turned)),
+                **{name: np.isin(self.ids, sorted(ids)) for name, ids in told.items()},
             },
-            "part": {name: values == 0 for name, values in self.parts.items()},
+            "part": {ANY: np.logical_or.reduce([wrong, *parts.values()]), **parts},
             "votes": {"split": self.split},
             "who": {"alone": self.alone},
             "confidence": {
@@ -277,11 +312,19 @@ class Explorer:
         return tally_of(self.submission)
 
     @cached_property
-    def turned(self) -> set[int]:
-        """The predictions whose verdict turned, which their team is told."""
-        flips = list(self.flips)
-        rows = self.submission.predictions.filter(instance__in=flips) if flips else []
-        return {row.pk for row in rows}
+    def disputes(self) -> dict[int, ExpertCheck]:
+        """What its team said against judgments, the latest by targets, as that team is told."""
+        return {} if self.public else adjudicate.of_submission(self.submission)
+
+    @cached_property
+    def told(self) -> dict[str, set[int]]:
+        """The predictions whose verdict turned, and those that its team disputes or did."""
+        rows = self.submission.predictions.values_list("pk", flat=True)
+        turned, disputed = list(self.flips), list(self.disputes)
+        return {
+            "turned": set(rows.filter(instance__in=turned)) if turned else set(),
+            "disputed": set(rows.filter(instance__target__in=disputed)) if disputed else set(),
+        }
 
     @cached_property
     def others(self) -> list[int]:
@@ -361,7 +404,7 @@ class Explorer:
     def _found(self, choice: Choice) -> Rows | None:
         """What the words, the entity and the document that were chosen leave; None without any."""
         submission, found = self.submission.pk, []
-        if choice["q"] and self.kind.searchable:
+        if choice["q"]:
             ids, self.all_found = self.kind.search(submission, choice["q"], MOST_DOCUMENTS)
             found.append(set(ids))
         if choice[ENTITY]:
@@ -396,7 +439,7 @@ class Explorer:
                 return page, {}
             counted_whole = self._counts_of_whole(choice)
             return replace(page, n=counted_whole["verdict"][choice["verdict"]]), counted_whole
-        groups = bounded.groups(self.turned)
+        groups = bounded.groups(self.told)
         kept = _kept(groups, _chosen(choice, groups))
         page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size)
         if not counted:
@@ -424,7 +467,7 @@ class Explorer:
         chosen = _chosen(choice, groups)
         counts = _counts(groups, chosen, n)
         total = int(n[_kept(groups, chosen)].sum())
-        of_judged = self.judged.groups(self.turned)
+        of_judged = self.judged.groups(self.told)
         judged = _counts(of_judged, _chosen(choice, of_judged))
         verdict = judged["verdict"] | {"": total, "unjudged": total - judged["verdict"]["judged"]}
         if choice["verdict"] == "unjudged":

@@ -100,12 +100,15 @@ def dispute(user: User, submission: Submission, prediction: int, note: str) -> E
 
 
 def with_disputes(
-    submission: Submission, rows: list[Judged], own: bool, turned: Mapping[int, Any]
+    submission: Submission,
+    rows: list[Judged],
+    own: bool,
+    turned: Mapping[int, Any],
+    disputes: Mapping[int, ExpertCheck],
 ) -> list[Judged]:
-    """The rows, for their own team with what it disputes and may dispute (what people judged), and
-    with how the verdict turned, by instances.
+    """The rows, for their own team with what it disputes (by targets) and may dispute (what people
+    judged), and with how the verdict turned, by instances.
     """
-    disputes = adjudicate.of_submission(submission) if own else {}
     unchecked = kind_of(submission.track).unchecked
     return [
         replace(

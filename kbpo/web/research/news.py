@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.urls import reverse
 
-from annotation.desk.adjudicate import DROP
+from annotation.desk.adjudicate import DROP, page_of
 from kbpo import clock
 from kbpo.accounts.models import Audit, Membership, Team, User
 from kbpo.evaluation.extent import extent_of
@@ -176,7 +176,7 @@ def _answered(team: Team, since: datetime) -> list[Piece]:
         kind="dispute", status="answered", submission__team=team, answered_at__gt=since
     )
     pieces = []
-    for row in rows.select_related("submission"):
+    for row in rows.select_related("submission", "target__document"):
         assert row.submission is not None and row.answered_at is not None
         text = (
             "The expert says what people said."
@@ -184,9 +184,8 @@ def _answered(team: Team, since: datetime) -> list[Piece]:
             else "The expert says otherwise than people did. The score keeps what people said, since"
             " only what is drawn by chance may correct it."
         )
-        url = f"{reverse('submission-explore', args=[row.submission.pk])}?verdict=judged"
         title = f"A dispute about {row.submission.name} was answered"
-        pieces.append(Piece("✓", "good", title, text, row.answered_at, url, "Read both"))
+        pieces.append(Piece("✓", "good", title, text, row.answered_at, page_of(row), "Read both"))
     return pieces
 
 
@@ -194,7 +193,7 @@ def _put_aside(team: Team, since: datetime) -> list[Piece]:
     """Disputes of a team that an admin took off the queue, a piece each; the log knows when."""
     dropped = ExpertCheck.objects.filter(
         kind="dispute", status="dropped", submission__team=team
-    ).select_related("submission")
+    ).select_related("submission", "target__document")
     log = Audit.objects.filter(
         what=DROP, before__in=[f"dispute {row.pk}" for row in dropped], at__gt=since
     )
@@ -203,7 +202,6 @@ def _put_aside(team: Team, since: datetime) -> list[Piece]:
     for row in dropped:
         at, run = moments.get(f"dispute {row.pk}"), row.submission
         if run is not None and at is not None:
-            url = f"{reverse('submission-explore', args=[run.pk])}?verdict=judged"
             title = f"A dispute about {run.name} was put aside"
-            pieces.append(Piece("–", "", title, row.remark, at, url, "See it"))
+            pieces.append(Piece("–", "", title, row.remark, at, page_of(row), "See it"))
     return pieces
