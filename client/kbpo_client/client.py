@@ -109,7 +109,9 @@ class Client:
         return self._table(self.board(slug, **switches)["systems"])
 
     def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
-        """How two systems of a board differ, each difference with its interval."""
+        """How two systems of a board differ, each difference with its interval; by relation; and
+        what both say or one alone. `evaluation` or `on` (a day) chooses an earlier state.
+        """
         return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
 
     def submissions(self, **switches: Any) -> Table:

@@ -414,12 +414,17 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
     table(["rank", "system", "number", *heads], lines)
 
 
+BY_RELATION = "for all of them at once; {left_out} left out, of fewer than {least} judgments"
+
+
 @main.command()
 @click.argument("track")
 @click.argument("a", type=int)
 @click.argument("b", type=int)
 @click.option("--distribution")
 @click.option("--criterion")
+@click.option("--on", help="As it stood at the end of a day: 2026-05-01.")
+@click.option("--evaluation", help="As the evaluation of this number left it.")
 @json_option
 @service_of
 def compare(
@@ -433,6 +438,21 @@ def compare(
         show_json(told)
         return
     table(*comparison(told))
+    by_relation = told.get("by_relation")
+    if by_relation and by_relation["differences"]:
+        click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
+        table(*comparison(told | by_relation))
+    for part in told.get("overlap", ()):
+        click.echo(in_part(told, part))
+
+
+def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:
+    """What both systems predict, or one of them alone, in a line."""
+    who = "both say it"
+    if part["of"] != "both":
+        who = f"only {told[part['of']]['team']} {told[part['of']]['name']}"
+    judged = f"{percent(part['share'])} right, {part['judged']} judged"
+    return f"{who}: {part['n']:,}, {judged if part['share'] else part['why']}"
 
 
 def comparison(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

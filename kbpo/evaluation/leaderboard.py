@@ -247,6 +247,26 @@ def evaluation_of(track: Track, number: int) -> Evaluation:
     return found
 
 
+def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Evaluation | None:
+    """Return the evaluation by which systems are compared: of a number, or the last of a day, else
+    the newest; None before the first. Raises NoBoard, also where the board alone is kept of it.
+    """
+    if number is not None:
+        found = evaluation_of(track, number)
+    elif day:
+        found = evaluation_on(track, day)
+    else:
+        return track.evaluations.order_by("-number").first()
+    if found.printed is not None:
+        later = track.evaluations.whole().filter(number__gt=found.number).order_by("number").first()
+        instead = f" Compare at evaluation {later.number}." if later else ""
+        raise NoBoard(
+            f"Of evaluation {found.number} the board alone is kept, since a later one of its day"
+            f" replaced it.{instead}"
+        )
+    return found
+
+
 def sorts(track: Track) -> tuple[str, ...]:
     """What a board of this track can be sorted by."""
     drawn = [one.name for one in kind_of(track).columns if one.place in ("first", "second")]

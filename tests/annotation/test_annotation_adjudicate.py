@@ -20,7 +20,7 @@ from annotation.quality.error_rate import errors
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
 from kbpo.instances.models import Label, Target
 from kbpo.sampling.models import ExpertCheck
-from kbpo.submissions.models import Submission
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +145,8 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
 ) -> None:
     Webhook.objects.create(user=rosa, url="https://rosa.example/")
     first, second = Question.objects.filter(**judged.purpose.at("payer")).order_by("pk")[:2]
+    said = Instance.objects.create(target_id=first.target_id)
+    prediction = Prediction.objects.create(submission=judged, instance=said)
     for question, is_member in ((first, True), (second, False)):
         row = adjudicate.dispute(judged, question.target_id, rosa, DOUBT)
         judged.team.members.set([rosa] if is_member else [])
@@ -152,7 +154,6 @@ def test_the_team_is_told_what_became_of_its_dispute_and_nobody_who_left_it(
         assert Delivery.objects.filter(event="dispute").count() == 1
     told = Delivery.objects.get().body
     assert told["submission"]["id"] == judged.pk
-    [prediction] = judged.predictions.filter(instance__target=first.target_id)
     address = f"{settings.SITE_URL}/submissions/{judged.pk}/explore/?p={prediction.pk}"
     assert told["page"] == address and told["text"].endswith(address), "at what was doubted"
 

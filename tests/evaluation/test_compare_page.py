@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from kbpo.accounts.models import Token
 from kbpo.evaluation.compare.difference import closest, differences
 from kbpo.evaluation.compare.overlap import part_of
 from kbpo.evaluation.data import read
@@ -207,3 +208,87 @@ def test_empty_it_offers_the_closest_pair(
         "two systems, not one twice"
     )
     assert "It takes two scored systems" in Client().get("/tracks/toy/compare/").content.decode()
+
+
+def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts(
+    toy: Toy,
+    pair: tuple[Submission, Submission],
+    scored: Evaluation,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kbpo.web.public.by_relation.FEW", 10)
+    asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
+    for name in ("", "Rosa", "Admin"):
+        browser, headers = Client(), {}
+        if name:
+            browser.force_login(toy.users[name])
+            secret = Token.issue(toy.users[name], "test")[1]
+            headers = {"Authorization": f"Token {secret}"}
+        page = browser.get(URL, asked).context
+        api = Client().get("/api/tracks/world/compare/", asked, headers=headers).json()
+        shown = page["relations"]
+        assert [one["relation"] for one in api["by_relation"]["differences"]] == [
+            one.quantity for one in shown["differences"]
+        ]
+        assert [
+            (one["label"], one["difference"], one["low80"], one["high95"])
+            for one in api["by_relation"]["differences"]
+        ] == [
+            (
+                one["name"],
+                *(one["difference"].__dict__[end] for end in ("estimate", "low80", "high95")),
+            )
+            for one in shown["rows"]
+        ]
+        assert api["by_relation"]["differences"] and api["by_relation"]["least"] == 10
+        assert api["by_relation"]["left_out"] == shown["left_out"]
+        parts = {one["key"]: one for one in page["overlap"]}
+        assert {one["of"]: (one["n"], one["why"]) for one in api["overlap"]} == {
+            key: (one["n"], one.get("why", "")) for key, one in parts.items()
+        }
+        for one in api["overlap"]:
+            share = parts[one["of"]]["share"]
+            assert (one["share"] or {}).get("value") == (share and share.estimate)
+        hidden = {one["of"] for one in api["overlap"] if one["share"] is None}
+        assert bool(hidden) is (name != "Admin"), "a share of few would tell what they were"
+
+
+def test_a_comparison_is_cited_by_its_evaluation(
+    world: World, pair: tuple[Submission, Submission], scored: Evaluation
+) -> None:
+    Evaluation.objects.update(stage_end=True)
+    asked = {"a": pair[0].pk, "b": pair[1].pk, "criterion": "relation"}
+    api = "/api/tracks/world/compare/"
+    before = Client().get(URL, asked)
+    link = before.context["permalink"]
+    assert link.endswith(f"evaluation={scored.number}")
+    assert f'href="{link}"'.replace("&", "&amp;") in before.content.decode()
+    assert Client().get(api, asked).json()["page"] == link
+    for row in pair:
+        world.answer(world.sample(row, 1.0))
+        row.batches.update(settled_at=row.confirmed_at)
+    middle, last = evaluate(world.track), evaluate(world.track)
+    was = [row["difference"] for row in before.context["rows"]]
+    cited, now = Client().get(link), Client().get(URL, asked)
+    assert [row["difference"] for row in cited.context["rows"]] == was
+    assert [row["difference"] for row in now.context["rows"]] != was
+    assert cited.context["evaluation"].number == scored.number
+    assert now.context["evaluation"].number == last.number
+    assert f"evaluation={scored.number}" in cited.context["swap"]
+    assert "evaluation" not in cited.context["now"]
+    told = Client().get(api, asked | {"evaluation": scored.number}).json()
+    assert told["evaluation"] == scored.number and told["page"] == link
+    assert [one["difference"] for one in told["differences"]] == [one.estimate for one in was]
+    day = f"{last.made_at:%Y-%m-%d}"
+    of_day = Client().get(URL, asked | {"on": day})
+    assert of_day.context["evaluation"].number == last.number
+    assert Client().get(api, asked | {"on": day}).json()["evaluation"] == last.number
+    for said, sentence in (
+        ({"evaluation": middle.number}, f"Compare at evaluation {last.number}."),
+        ({"evaluation": 99}, "has no evaluation 99"),
+        ({"on": "2020-01-01"}, "Nothing had been scored by 2020-01-01"),
+    ):
+        page = Client().get(URL, asked | said)
+        assert page.status_code == 404 and sentence in page.content.decode()
+        refused = Client().get(api, asked | said)
+        assert refused.status_code == 404 and sentence in refused.json()["detail"]

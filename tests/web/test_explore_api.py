@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -17,7 +18,6 @@ from formats.tac_lines import parse_span
 from kbpo.evaluation.models import Flip
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
-from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import ExpertCheck
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Prediction, Submission
@@ -235,8 +235,8 @@ def test_what_is_wrong_in_a_part_and_undecided_as_a_whole_is_listed(
         target__a_begin=place.subject_begin,
         target__a_end=place.subject_end,
     )
-    divided = {"undecided": True, "votes": {"0-2": 1, f"{place.subject_begin}-1": 1}}
-    record([NewLabel(mention.target_id, divided, "expert", "majority", 2, "again")])
+    Label.objects.filter(pk=mention.pk).update(value={"undecided": True, "type": "PER"})
+    cache.clear()
     verdicts = {
         name: set(listed(Explorer(row, public=False), verdict=name))
         for name in ("right", "wrong", "undecided", "judged")

@@ -16,16 +16,23 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kbpo.evaluation.compare.difference import Difference, differences
+from kbpo.evaluation.leaderboard import NoBoard, compared_at
+from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.public.by_relation import by_relation
+from kbpo.web.public.compare import overlap, permalink
 
 
 class Comparison(APIView):
-    """How two systems differ: the differences of what the board prints, each with its interval."""
+    """How two systems differ: the differences of what the board prints, each with its interval; by
+    relation, for all of them at once (`by_relation`); and what both predict or one alone, with the
+    share of it that is right (`overlap`). As it stands now, or as an evaluation or a day left it.
+    """
 
     permission_classes = [AllowAny]
 
@@ -36,6 +43,8 @@ class Comparison(APIView):
             whole("b", BIGGEST, "Another one", required=True),
             OpenApiParameter("distribution", str),
             OpenApiParameter("criterion", str),
+            OpenApiParameter("on", str, description="As it stood at the end of a day: 2026-05-01"),
+            whole("evaluation", BIGGEST, "As this evaluation left it"),
         ],
         responses=OpenApiTypes.OBJECT,
     )
@@ -46,7 +55,12 @@ class Comparison(APIView):
             raise ValidationError({"b": ["These are one and the same system."]})
         distribution = one_of(request, "distribution", track.distributions, track.distribution)
         criterion = one_of(request, "criterion", kind_of(track).criterion_names(), track.criterion)
-        evaluation = track.evaluations.order_by("-number").first()
+        number = whole_number(request, "evaluation", 0, least=1) or None
+        day = request.query_params.get("on", "")
+        try:
+            evaluation = compared_at(track, number=number, day=day)
+        except NoBoard as problem:
+            raise Http404(str(problem)) from problem
         if evaluation is None:
             raise Http404("Nothing on this track is scored yet.")
         return Response(
@@ -56,6 +70,13 @@ class Comparison(APIView):
                 "distribution": distribution,
                 "criterion": criterion,
                 "evaluation": evaluation.number,
+                "page": permalink(
+                    evaluation,
+                    first.pk,
+                    second.pk,
+                    distribution=distribution,
+                    criterion=criterion,
+                ),
                 "differences": [
                     _told(difference, kind_of(track).quantity(difference.quantity).label)
                     for difference in differences(
@@ -66,6 +87,8 @@ class Comparison(APIView):
                         criterion=criterion,
                     )
                 ],
+                "by_relation": _by_relation(evaluation, first, second),
+                "overlap": [_part(one) for one in overlap(request, evaluation, first, second)],
             }
         )
 
@@ -87,6 +110,35 @@ def _named(submission: Submission) -> dict[str, Any]:
         "submission": submission.pk,
         "team": submission.public_team,
         "name": submission.public_name,
+    }
+
+
+def _by_relation(
+    evaluation: Evaluation, first: Submission, second: Submission
+) -> dict[str, Any] | None:
+    """As the page has it: without relations of few judgments, which it counts; None where the
+    evaluation kept nothing of this pair.
+    """
+    table = by_relation(evaluation, first, second)
+    if table is None:
+        return None
+    told = []
+    for difference, row in zip(table["differences"], table["rows"], strict=True):
+        one = _told(difference, row["name"])
+        told.append({"relation": one.pop("quantity"), **one})
+    return {"least": table["least"], "left_out": table["left_out"], "differences": told}
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    """What both systems predict, or one of them alone; without a share the reason, in words."""
+    share = part["share"]
+    return {
+        "of": part["key"],
+        "n": part["n"],
+        "criterion": part["criterion"],
+        "share": share and {"value": share.estimate, "low80": share.low80, "high80": share.high80},
+        "judged": part.get("judged"),
+        "why": part.get("why", ""),
     }
 
 

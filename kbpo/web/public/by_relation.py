@@ -39,6 +39,7 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     ]
     return {
         "rows": rows,
+        "differences": found,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "left_out": len(stored["errors"]) - len(rows),
         "least": FEW,

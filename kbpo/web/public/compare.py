@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from django.urls import path, reverse
 from kbpo.accounts.models import User
 from kbpo.evaluation.compare.difference import Difference, closest, differences
 from kbpo.evaluation.compare.overlap import KEY, Part, part_of
-from kbpo.evaluation.leaderboard import FEW
+from kbpo.evaluation.leaderboard import FEW, NoBoard, compared_at
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
@@ -24,6 +25,7 @@ from kbpo.web.components.figures import count_text, number_text
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import View, interval, read
 from kbpo.web.public.by_relation import by_relation
+from kbpo.web.public.documents import Asking
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 
 EXAMPLES = 3
@@ -46,8 +48,8 @@ def newest(request: HttpRequest) -> HttpResponse:
 
 @at_one_moment
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are
-    submissions.
+    """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are submissions;
+    `?evaluation=7` or `?on=2026-05-01` compares them as they stood then.
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
@@ -58,7 +60,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     chosen, why_not = _chosen(board, a.strip(), b.strip())
     if not why_not and len([one for one in request.GET.getlist("s") if one]) > 2:
         why_not = "More than two systems were marked: these are the first two."
-    evaluation = track.evaluations.order_by("-number").first()
+    evaluation = None
+    try:
+        evaluation = compared_at(track, number=view.number, day=view.on)
+    except NoBoard as problem:
+        why_not = why_not or str(problem)
     context: dict[str, Any] = {
         "track": track,
         "board": board,
@@ -71,10 +77,20 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "mean": kind_of(track).quantity(kind_of(track).mean).label,
         "weighted": kind_of(track).distribution_label(view.distribution).lower(),
         "switches": _switches(track, view, chosen),
+        "past": view.on or view.number is not None,
     }
     if chosen[0] and chosen[1] and evaluation:
         context |= compared(request, evaluation, chosen[0], chosen[1], view)
         context["swap"] = address(track, view, chosen[1].pk, chosen[0].pk)
+        newest = replace(view, number=None, on="")
+        context["now"] = address(track, newest, chosen[0].pk, chosen[1].pk)
+        context["permalink"] = permalink(
+            evaluation,
+            chosen[0].pk,
+            chosen[1].pk,
+            distribution=view.distribution,
+            criterion=view.criterion,
+        )
     elif not (chosen[0] and chosen[1]):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
         by_pk = {one.pk: one for one in board}
@@ -100,7 +116,20 @@ def address(track: Track, view: View, first: int, second: int, **changes: str) -
         "distribution": view.distribution,
         "criterion": view.criterion,
     }
+    if view.number is not None:
+        said["evaluation"] = str(view.number)
+    elif view.on:
+        said["on"] = view.on
     return f"{reverse('compare-track', args=[track.slug])}?{urlencode(said | changes)}"
+
+
+def permalink(
+    evaluation: Evaluation, first: int, second: int, *, distribution: str, criterion: str
+) -> str:
+    """The address of a comparison that stays as it is, whatever is scored later."""
+    view = {"distribution": distribution, "criterion": criterion, "evaluation": evaluation.number}
+    place = reverse("compare-track", args=[evaluation.track.slug])
+    return f"{place}?{urlencode({'a': first, 'b': second} | view)}"
 
 
 def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | None], str]:
@@ -265,7 +294,7 @@ def _row(kind: Kind, one: Difference, a: Submission, b: Submission, *, up: bool)
 
 
 def overlap(
-    request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission
+    request: Asking, evaluation: Evaluation, a: Submission, b: Submission
 ) -> list[dict[str, Any]]:
     """What both predict and what one predicts alone; shares only as far as they do not tell single
     judgments.
