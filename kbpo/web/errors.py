@@ -110,7 +110,9 @@ def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | Non
         return busy(request, error)
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         log.error("503 %s %s: %s", request.method, request.path, error)
-        return page(request, 503, DISK_FULL)
+        answer = page(request, 503, DISK_FULL)
+        answer["Retry-After"] = str(RETRY_AFTER)
+        return answer
     if is_no_text(error):
         log.warning("400 %s %r: %s", request.method, request.path, error)
         return page(request, 400, NO_TEXT)

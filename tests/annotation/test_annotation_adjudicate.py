@@ -18,7 +18,7 @@ from annotation.labels import settle
 from annotation.models import Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import Audit, Delivery, User, Webhook
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Instance, Label, Target
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track

@@ -145,5 +145,6 @@ def test_a_full_disk_is_a_sentence_and_keeps_nothing(
         headers={"Authorization": f"Token {secret}"},
     )
     assert sent.status_code == 503 and "Our disk is full" in sent.json()["detail"]
+    assert int(sent["Retry-After"]) > 0
     assert not Submission.objects.exists()
     assert not [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]

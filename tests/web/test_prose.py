@@ -7,7 +7,7 @@ import shlex
 from html import unescape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -25,8 +25,10 @@ from formats.opening import open_text
 from formats.schema import shipped_schema
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
+from kbpo.web.api.answers import SENTENCES
 from kbpo.web.api.urls import urlpatterns as api_patterns
 from kbpo.web.public import prose
+from kbpo.web.public.people import TOKEN_DAYS
 
 if TYPE_CHECKING:
     from conftest import Toy
@@ -146,6 +148,20 @@ def test_every_example_is_one_command_with_its_token() -> None:
         for name, required in endpoint.fields:
             said = any(word.startswith(f"{name}=") or f'"{name}": ' in word for word in words)
             assert said or not required, name
+
+
+@pytest.mark.django_db
+def test_the_page_of_the_api_says_what_tokens_may_and_which_refusals_there_are(
+    client: Client, settings: Any
+) -> None:
+    settings.API_RATE = 1234
+    page = client.get(reverse("api")).content.decode()
+    for name, words in Token.Scope.choices:
+        assert f"<code>{name}</code> ({words.lower()})" in page
+    assert all(str(days) in page for days in TOKEN_DAYS)
+    told = set(re.findall(r"<tr><td>([\d, ]+)</td>", page))
+    assert set(SENTENCES) <= set(", ".join(told).split(", ")), "each that the schema knows"
+    assert "1,234 requests" in page and "Retry-After" in page and "If-None-Match" in page
 
 
 @pytest.mark.django_db

@@ -15,11 +15,13 @@ from django.views.decorators.http import require_safe
 from django.views.generic import RedirectView
 from drf_spectacular.generators import SchemaGenerator
 
+from kbpo.accounts.models import Token
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.web.components.sketch import Figure
 from kbpo.web.public import illustrate, illustrate_asking, illustrate_intervals
 from kbpo.web.public.client import install_command
+from kbpo.web.public.people import TOKEN_DAYS
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "simple": illustrate.draw_simple,
@@ -109,6 +111,10 @@ def api(request: HttpRequest) -> HttpResponse:
             "site": site,
             "schema": reverse("api-schema"),
             "install_command": install_command(),
+            "scopes": Token.Scope.choices,
+            "days": TOKEN_DAYS,
+            "rate": settings.API_RATE,
+            "rate_of_strangers": settings.API_RATE_OF_STRANGERS,
         },
     )
 
