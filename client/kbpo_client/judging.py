@@ -108,7 +108,7 @@ def score_of(line: str, waiting: set[int]) -> Json:
         told = f"{number!r}"[:SHOWN]
         raise JudgeFailed(f"The judge answered about {told}, which it was not asked about.")
     told = f"{value!r}"[:SHOWN]
-    if type(value) not in (int, float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise JudgeFailed(f"The judge’s score of {number} is no finite number: {told}.")
     if abs(value) > LARGEST:
         raise JudgeFailed(f"{OUTSIDE}, the judge’s of {number} does not: {told}.")
