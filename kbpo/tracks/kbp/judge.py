@@ -18,11 +18,14 @@ Span = tuple[int, int]
 
 class Clusters:
     """Which mentions of one document are settled to be the same thing, from the labels of its
-    mention targets.
+    mention targets; where they are to be shown these are kept, too.
     """
 
-    def __init__(self, text: str, values: Mapping[Span, Mapping[str, Any]]) -> None:
-        self.text, self.values = text, values
+    def __init__(
+        self, text: str, values: Mapping[Span, Mapping[str, Any]], *, keeps: bool = False
+    ) -> None:
+        self.text = text
+        self.values = values if keeps else {}
         self.canonical: dict[Span, Span] = {
             span: (value["canonical"][0], value["canonical"][1])
             for span, value in values.items()

@@ -105,6 +105,7 @@ def rows_of_read(predictions: Sequence[Prediction], *, public: bool = False) -> 
         {fact[2] for fact in facts},
         public=public,
         texts={document.pk: document.text for document in documents if document is not None},
+        keeps=True,
     )
     return [
         world.row(
@@ -130,6 +131,7 @@ class _World:
         public: bool = False,
         until: int | None = None,
         texts: dict[int, str] | None = None,
+        keeps: bool = False,
     ) -> None:
         pairs = values_of(targets, public=public, until=until)
         self.values = {target: value for target, value, _ in pairs}
@@ -146,7 +148,8 @@ class _World:
         if texts is None:
             texts = each("texts", documents, _texts)
         self.clusters = {
-            document: Clusters(texts[document], spans[document]) for document in documents
+            document: Clusters(texts[document], spans[document], keeps=keeps)
+            for document in documents
         }
         self.answers = {one: answer for one, answer in (answers or {}).items() if one in targets}
         self.own = self._own_clusters(texts, spans)
