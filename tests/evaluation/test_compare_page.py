@@ -227,7 +227,7 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
         page = browser.get(URL, asked).context
         api = Client().get("/api/tracks/world/compare/", asked, headers=headers).json()
         shown = page["relations"]
-        assert [one["relation"] for one in api["by_relation"]["differences"]] == [
+        assert [one["name"] for one in api["by_relation"]["differences"]] == [
             one.quantity for one in shown["differences"]
         ]
         assert [

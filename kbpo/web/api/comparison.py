@@ -125,7 +125,7 @@ def _by_relation(
     told = []
     for difference, row in zip(table["differences"], table["rows"], strict=True):
         one = _told(difference, row["name"])
-        told.append({"relation": one.pop("quantity"), **one})
+        told.append({"name": one.pop("quantity"), **one})
     return {"least": table["least"], "left_out": table["left_out"], "differences": told}
 
 
