@@ -301,7 +301,9 @@ def test_what_left_while_a_judge_was_thinking_costs_no_other_score(world: World)
 def test_a_text_of_two_runs_has_one_score(world: World, written: Write) -> None:
     rows = rows_for(world)
     rows[4]["value"] = 0.9  # both wrote the same for the first input
-    with pytest.raises(BadFile, match=r"Line 1 gives .*5 and line 5 gives .*9, but several systems"):
+    with pytest.raises(
+        BadFile, match=r"Line 1 gives .*5 and line 5 gives .*9, but several systems"
+    ):
         take_file(world.track, written(rows), JUDGE, world.admin)
     assert not Scorer.objects.exists()
     rows[4]["value"] = rows[0]["value"]
