@@ -154,11 +154,13 @@ class Client:
         """Those of them that people found wrong, in whole or in a part, be the rest undecided."""
         return self.judgments(number, **{"part": "any", **filters})
 
-    def missed(self, number: int, *, who: str = "missed") -> Table:
+    def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
         """What people found true in documents that they read in full and a submission does not
-        state: what others found, or with `who="nobody"` what no system did.
+        state: what others found, or with `who="nobody"` what no system did. Filters: `relation`,
+        `entity`, `q`, `document`, `sort`.
         """
-        return self._table(self._pages(f"submissions/{number}/missed/", who=who))
+        chosen = {name: value for name, value in filters.items() if value}
+        return self._table(self._pages(f"submissions/{number}/missed/", who=who, **chosen))
 
     def submit(
         self,

@@ -489,10 +489,10 @@ def errors(
 ) -> None:
     """Show what people said of the predictions of submission NUMBER, one by one."""
     with service.client() as client:
-        if missed:
-            show_missed(client.missed(number, who=WHO_FOUND[missed]), as_json)
-            return
         chosen = {"relation": predicate, "entity": entity}
+        if missed:
+            show_missed(client.missed(number, who=WHO_FOUND[missed], **chosen), as_json)
+            return
         if verdict == "wrong":
             judged = client.errors(number, **chosen)
         else:

@@ -7,7 +7,7 @@ exhaustive follow-ups, recall in evaluation, and the questions about whole docum
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,12 +35,33 @@ class Found:
     """As a sentence, in pieces: (role, text)"""
     record: dict[str, Any]
     """The same for programs, as files of runs call things"""
+    facets: Mapping[str, str]
+    """By which of the kind's facets it is chosen -> its value, as addresses call it"""
+
+    @property
+    def anchor(self) -> str:
+        """What tells it from all others of its document."""
+        places = [
+            str(end) for value in self.record.values() if isinstance(value, list) for end in value
+        ]
+        return "-".join(["fact", *places, *self.facets.values()])
+
+    def is_about(self, name: str) -> bool:
+        """Whether one of its mentions is called that."""
+        return folded(name) in {folded(text) for role, text in self.claim if role}
+
+
+def folded(name: str) -> str:
+    """A name as it is compared: in capitals or not, over the end of a line or not."""
+    return " ".join(name.split()).casefold()
 
 
 class TrackWithRecall(Track):
     """A kind of evaluation whose documents can be annotated whole."""
 
     recall_criteria: ClassVar[tuple[str, ...]]
+    found_facets: ClassVar[tuple[str, ...]] = ()
+    """By which of its facets what readers found is chosen, too"""
 
     @abstractmethod
     def facts(

@@ -9,6 +9,7 @@ import json
 import re
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -422,6 +423,7 @@ def test_what_readers_found_is_told_once_the_track_closes(
         listed = client.get(api, {"who": who}, headers=header_of(toy, "Rosa")).json()
         assert listed["results"] == rows and listed["count"] == len(rows)
         assert client.get(address, {"who": who}).context["page"].paginator.count == len(expected)
+    chosen_of_what_is_missed(row, world, client, header_of(toy, "Rosa"))
     shown = Client().get(text)
     told = Client().get(reverse("api-document", args=["world", read[0].key])).json()
     assert told["text"] == read[0].text and len(told["found"]) == len(shown.context["found"])
@@ -430,6 +432,53 @@ def test_what_readers_found_is_told_once_the_track_closes(
     ]
     assert {systems[0].name for _, systems in shown.context["found"] if systems} == {"one", "other"}
     assert {run.name for _, runs in shown.context["claims"] for run in runs} == {"one", "other"}
+
+
+def chosen_of_what_is_missed(
+    row: Submission, world: World, client: Client, headers: dict[str, str]
+) -> None:
+    """Page, file and API list alike what is chosen by relation, name, document and words."""
+    address, api = (reverse(name, args=[row.pk]) for name in ("submission-missed", "api-missed"))
+    whole = Client().get(api, {"limit": 1000}, headers=headers).json()["results"]
+    key, name = whole[-1]["document"], whole[-1]["claim"].split()[0]
+    document = next(one for one in world.documents if one.key == key)
+
+    def texts(one: dict[str, Any]) -> set[str]:
+        text = next(each for each in world.documents if each.key == one["document"]).text
+        return {text[begin:end] for begin, end in (one["subject"], one["object"])}
+
+    for said, expected in (
+        ({"relation": LIVES}, [one for one in whole if one["predicate"] == LIVES]),
+        ({"entity": name.upper()}, [one for one in whole if name in texts(one)]),
+        ({"document": key}, [one for one in whole if one["document"] == key]),
+        ({"q": document.text.split()[6]}, [one for one in whole if one["document"] == key]),
+        ({"relation": LIVES, "document": key},
+         [one for one in whole if (one["predicate"], one["document"]) == (LIVES, key)]),
+        ({"sort": "most"}, sorted(whole, key=lambda one: -len(one["found_by"]))),
+    ):  # fmt: skip
+        told = client.get(api, said | {"limit": 1000}, headers=headers).json()
+        assert told["results"] == expected != [], said
+        file: Any = client.get(reverse("submission-missed-jsonl", args=[row.pk]), said)
+        lines = [json.loads(line) for line in b"".join(file.streaming_content).splitlines()]
+        assert lines == expected, said
+        page = client.get(address, said)
+        assert page.context["page"].paginator.count == len(expected), said
+        kept = {filter: value for filter, value in said.items() if filter != "sort"}
+        for option in (*page.context["options"], *page.context["tabs"][:2]):
+            assert urlencode(kept) in option["url"], "it is kept where one looks at another list"
+    page = client.get(address, {"document": key})
+    [shown] = page.context["filters"]
+    counts = {one["text"]: one["n"] for one in shown["options"]}
+    assert sum(counts.values()) == sum(one["document"] == key for one in whole)
+    explore = client.get(
+        reverse("submission-explore", args=[row.pk]), {"relation": LIVES, "verdict": "judged"}
+    )
+    [who] = [one for one in explore.context["filters"] if one["label"] == "Who else says so"]
+    links = [one["url"] for one in who["options"] if one["url"].startswith(address)]
+    assert len(links) == 2 and all(urlencode({"relation": LIVES}) in link for link in links)
+    assert client.get(address, {"relation": "none"}).status_code == 400
+    for wrong in ({"relation": "none"}, {"verdict": "right"}, {"who": "me"}, {"sort": "sure"}):
+        assert client.get(api, wrong, headers=headers).status_code == 400, wrong
 
 
 def test_an_open_track_does_not_tell_which_names_are_one(world: World, toy: Toy) -> None:

@@ -20,8 +20,9 @@ from kbpo.tracks import base
 from kbpo.tracks.base import Verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span, directed, holds, judge
 from kbpo.tracks.kbp.judgments import rows_of, rows_of_read
+from kbpo.tracks.kbp.words import FACETS
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Found
+from kbpo.tracks.recall import Found, folded
 
 ENDS = (
     "i.subject_begin", "i.subject_end", "i.object_begin", "i.object_end",
@@ -279,19 +280,14 @@ def about(
             " WHERE i.document_id = ANY(%s)",
             [submission, [pk for pk, _ in texts[:most]]],
         )
-    by_document, wanted = dict(texts), _folded(name)
+    by_document, wanted = dict(texts), folded(name)
     found = []
     for pk, document, *ends in predicted:
         text = by_document[document]
         spans = set(zip(ends[::2], ends[1::2], strict=True))
-        if any(_folded(text[begin:end]) == wanted for begin, end in spans):
+        if any(folded(text[begin:end]) == wanted for begin, end in spans):
             found.append(pk)
     return found, len(texts) <= most
-
-
-def _folded(name: str) -> str:
-    """A name as it is compared: in capitals or not, over the end of a line or not."""
-    return " ".join(name.split()).casefold()
 
 
 def _inside(submission: int, documents: Sequence[int]) -> list[int]:
@@ -462,5 +458,6 @@ def told(corpus: Corpus, marks: Sequence[tuple[int, str, Span, Span]]) -> list[F
             "object": list(object_),
             "claim": "".join(text for _, text in claim),
         }
-        found.append(Found(pk, document.key, document.title, claim, record))
+        facets = {FACETS[0].name: predicate}
+        found.append(Found(pk, document.key, document.title, claim, record, facets))
     return found

@@ -59,6 +59,7 @@ class KbpTrack(TrackWithRecall):
     pool: ClassVar = POOL
     groups: ClassVar = GROUPS
     facets: ClassVar = FACETS
+    found_facets: ClassVar[tuple[str, ...]] = (FACETS[0].name,)
     parts: ClassVar = PARTS
     searchable: ClassVar[bool] = True
     names_entities: ClassVar[bool] = True

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from kbpo.corpus.models import Document, Mention
 from kbpo.web.public.documents import claims_of, found_in, readable, visible
-from kbpo.web.research.explore import missed_record
+from kbpo.web.research.missed import missed_record
 
 
 class DocumentDetail(APIView):

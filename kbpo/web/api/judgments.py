@@ -22,23 +22,29 @@ from kbpo.tracks.base import ENTITY
 from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
-from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.parameters import BIGGEST, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, page_of
 from kbpo.web.public.documents import shows_readers
-from kbpo.web.research.explore import (
-    MISSED,
-    as_record,
-    explored,
-    missed_facts,
-    missed_record,
-    rows_of,
-)
+from kbpo.web.research.explore import MISSED, as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
 from kbpo.web.research.judged import dispute
+from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
+from kbpo.web.research.missed import missed_of, missed_record
 
 NOT_READ_YET = "What people found in whole documents is told once the track is closed."
 DEFAULT, MOST = 100, 500
+OF_FACETS = {
+    facet.name: OpenApiParameter(
+        facet.name, str, description=f"{facet.label}, on tracks of kind {kind}"
+    )
+    for kind in KINDS
+    for facet in class_of(kind).facets
+}
+OF_TEXT = [
+    OpenApiParameter("q", str, description="Words of the text"),
+    OpenApiParameter("document", str, description="Key of a document"),
+]
 FILTERS = [
     OpenApiParameter("verdict", str, enum=list(VERDICTS)),
     OpenApiParameter("part", str, description="Which part is wrong, as the kind of track calls it"),
@@ -46,14 +52,9 @@ FILTERS = [
     OpenApiParameter(
         "who", str, enum=["alone"], description="No other system on the board says so"
     ),
-    *(
-        OpenApiParameter(facet.name, str, description=f"{facet.label}, on tracks of kind {kind}")
-        for kind in KINDS
-        for facet in class_of(kind).facets
-    ),
+    *OF_FACETS.values(),
     OpenApiParameter("confidence", str, enum=list(BANDS)),
-    OpenApiParameter("q", str, description="Words of the text"),
-    OpenApiParameter("document", str, description="Key of a document"),
+    *OF_TEXT,
     OpenApiParameter(
         ENTITY, str, description="Name of the subject or object, or of what either refers to"
     ),
@@ -79,12 +80,7 @@ class Predictions(APIView):
     def get(self, request: Request, pk: int) -> Response:
         explorer = explored(request, pk)
         try:
-            said = {
-                name: value
-                for name, value in request.query_params.dict().items()
-                if name not in ("limit", "format")
-            }
-            choice = read_choice(said, explorer.submission, strict=True)
+            choice = read_choice(_said(request), explorer.submission, strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
         limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
@@ -136,18 +132,36 @@ class Missed(APIView):
         operation_id="list_missed",
         parameters=[
             OpenApiParameter("who", str, enum=list(MISSED), description="Without it, `missed`"),
+            *(
+                OF_FACETS[name]
+                for kind in KINDS
+                for name in getattr(class_of(kind), "found_facets", ())
+            ),
+            *OF_TEXT,
+            OpenApiParameter(ENTITY, str, description="Name of the subject or object"),
+            OpenApiParameter("sort", str, enum=list(SORTS_OF_MISSED)),
             *PAGING,
         ],
         responses={200: page_of_list()},
     )
     def get(self, request: Request, pk: int) -> Response:
         explorer = explored(request, pk)
-        who = one_of(request, "who", list(MISSED), "missed")
         if not shows_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
-        facts = missed_facts(request.user, explorer)[who]
-        pages, page = page_of(facts, request, self)
-        return pages.get_paginated_response([missed_record(*found) for found in page])
+        try:
+            found = missed_of(request.user, explorer, _said(request), strict=True)
+        except Unreadable as wrong:
+            raise ValidationError({wrong.field: [str(wrong)]}) from wrong
+        pages, page = page_of(found.listed, request, self)
+        return pages.get_paginated_response([missed_record(*fact) for fact in page])
+
+
+def _said(request: Request) -> dict[str, str]:
+    """What chooses, without what says how much of it is sent."""
+    said = request.query_params.dict()
+    return {
+        name: value for name, value in said.items() if name not in ("limit", "offset", "format")
+    }
 
 
 def _next(request: Request, choice: Choice, after: int) -> str:

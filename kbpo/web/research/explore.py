@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -13,25 +12,22 @@ from django.urls import path, reverse
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.latest import Latest
-from kbpo.inclusion.annotated import annotated
 from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.submissions.tally import BANDS
 from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import Found, recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_stream, json_stream
-from kbpo.web.public.documents import may_read, shows_readers
+from kbpo.web.public.documents import may_read
 from kbpo.web.research.explorer import (
-    PAGE,
     SORTS,
     VERDICTS,
     Choice,
     Counts,
     Explorer,
     Unreadable,
+    carry,
     read_choice,
 )
 from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
@@ -98,7 +94,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "filters": _filters(explorer, choice, counts),
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
         "searchable": explorer.kind.searchable,
-        "tabs": _tabs(request, explorer, is_cut=bool(slices["rows"])),
+        "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
         "names_entities": explorer.kind.names_entities,
@@ -116,17 +112,27 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "explore.html", context, status=400 if refusal else 200)
 
 
-def _tabs(request: HttpRequest, explorer: Explorer, *, is_cut: bool) -> list[dict[str, Any]]:
-    """The ways to look at a run; `is_cut` says whether its scores are cut by slices."""
+def tabs_of(
+    request: HttpRequest,
+    explorer: Explorer,
+    choice: Choice,
+    *,
+    current: str = "Predictions",
+    is_cut: bool = False,
+) -> list[dict[str, Any]]:
+    """The ways to look at a run, each at what was chosen here; `is_cut` says whether its scores are
+    cut by slices on the same page.
+    """
     submission = explorer.submission
-    tabs = [("Predictions", reverse("submission-explore", args=[submission.pk]))]
+    kept = carry(choice, submission)
+    tabs = [("Predictions", reverse("submission-explore", args=[submission.pk]) + kept)]
     if is_cut:
         tabs.append(("Slices", "#slices"))
     if explorer.reads_documents:
-        tabs.append(("Missed", reverse("submission-missed", args=[submission.pk])))
+        tabs.append(("Missed", reverse("submission-missed", args=[submission.pk]) + kept))
         if may_read(request, submission.track):
             tabs.append(("Documents", reverse("track-documents", args=[submission.track.slug])))
-    return [{"text": text, "url": url, "current": text == "Predictions"} for text, url in tabs]
+    return [{"text": text, "url": url, "current": text == current} for text, url in tabs]
 
 
 def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
@@ -192,7 +198,7 @@ def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[st
     if explorer.reads_documents:
         address = reverse("submission-missed", args=[explorer.submission.pk])
         who["options"] += [
-            _option(f"{address}?who={name}", words, None, False, "")
+            _option(address + carry(choice, explorer.submission, who=name), words, None, False, "")
             for name, words in MISSED.items()
         ]
     filters = [
@@ -333,72 +339,6 @@ def _again(
         yield from rest
 
 
-def missed(request: HttpRequest, pk: int) -> HttpResponse:
-    """What people found true in documents that they read in full and this run does not predict."""
-    explorer = explored(request, pk)
-    who = request.GET.get("who", "missed")
-    who = who if who in MISSED else "missed"
-    facts = missed_facts(request.user, explorer)
-    address = reverse("submission-missed", args=[pk])
-    context = {
-        "submission": explorer.submission,
-        "name": name_for(explorer.submission, is_own(request, explorer.submission)),
-        "shown": shows_readers(request.user, explorer.submission.track),
-        "readable": may_read(request, explorer.submission.track),
-        "n_documents": len(annotated(explorer.submission.track).documents),
-        "who": who,
-        "page": Paginator(facts[who], PAGE).get_page(request.GET.get("page")),
-        "options": [
-            {
-                "url": f"{address}?who={name}",
-                "text": f"{words} {count_text(len(facts[name]))}",
-                "current": name == who,
-            }
-            for name, words in MISSED.items()
-        ],
-    }
-    return render(request, "missed.html", context)
-
-
-def missed_facts(user: Any, explorer: Explorer) -> dict[str, list[tuple[Found, list[Submission]]]]:
-    """What others found and this run did not, and what nobody did; each with who found it. Raises
-    Http404 where no documents are read in full. Nothing where somebody may not know what was read.
-    """
-    track = explorer.submission.track
-    kind = recall_of(track)
-    if kind is None:
-        raise Http404("On this track no documents are read in full.")
-    facts: dict[str, list[tuple[Found, list[Submission]]]] = {name: [] for name in MISSED}
-    if not shows_readers(user, track):
-        return facts
-    runs = Submission.objects.filter(pk__in=explorer.others).select_related("team").in_bulk()
-    systems = [explorer.submission.pk, *runs]
-    is_staff = isinstance(user, User) and user.is_staff
-    read = annotated(track).documents
-    for fact, found_by in kind.found_by(read, systems, public=not is_staff):
-        if explorer.submission.pk not in found_by:
-            others = [runs[pk] for pk in sorted(found_by)]
-            facts["missed" if others else "nobody"].append((fact, others))
-    return facts
-
-
-def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
-    """A fact that a run does not predict, for programs: with the runs that do."""
-    return fact.record | {"found_by": [run.pk for run in runs]}
-
-
-def export_missed(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse:
-    """The same as a file."""
-    facts = missed_facts(request.user, explored(request, pk))
-    who = request.GET.get("who", "missed")
-    header = ["document", "subject", "predicate", "object", "claim", "found_by"]
-    rows = [
-        list(missed_record(fact, runs).values()) for fact, runs in facts.get(who, facts["missed"])
-    ]
-    name = f"missed-{pk}.{form}"
-    return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)
-
-
 def judged(request: HttpRequest, pk: int) -> HttpResponse:
     """To the explorer, from the address at which judged predictions used to be listed."""
     submission = find(request, pk)
@@ -440,18 +380,5 @@ urlpatterns = [
         export,
         {"form": "jsonl"},
         name="submission-explore-jsonl",
-    ),
-    path("submissions/<int:pk>/missed/", missed, name="submission-missed"),
-    path(
-        "submissions/<int:pk>/missed.csv",
-        export_missed,
-        {"form": "csv"},
-        name="submission-missed-csv",
-    ),
-    path(
-        "submissions/<int:pk>/missed.jsonl",
-        export_missed,
-        {"form": "jsonl"},
-        name="submission-missed-jsonl",
     ),
 ]

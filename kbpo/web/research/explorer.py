@@ -167,6 +167,18 @@ def read_choice(
     return Choice(said, facets)
 
 
+def carried(submission: Submission) -> list[str]:
+    """The filters that choose among what a run predicts and among what it misses alike."""
+    kind, recall = kind_of(submission.track), recall_of(submission.track)
+    return [*(recall.found_facets if recall else ()), *_words(kind)]
+
+
+def carry(choice: Choice, submission: Submission, **changes: str) -> str:
+    """The query of the other list's address, with what was chosen of this one."""
+    said = {name: choice[name] for name in carried(submission) if choice[name]} | changes
+    return f"?{urlencode(said)}" if said else ""
+
+
 def _words(kind: Kind) -> list[str]:
     """What predictions of a kind are found by, in words of whoever looks."""
     of_text = ["q", "document"] if kind.searchable else []
