@@ -1,15 +1,21 @@
-"""What the latest evaluation says of one submission: read once, for all that a page tells of it."""
+"""What the latest evaluation says of one submission, as far as anybody may be told: read once, for
+all that a page or the API tells of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from kbpo.evaluation.leaderboard import Figure
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.leaderboard import TOO_FEW_YET, Figure
+from kbpo.evaluation.models import Estimate, Evaluation, InterimInterval
+from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from scoring.score import DEFAULT
+
+PRINTED = 3
+"""Digits of a share as pages print it"""
 
 
 @dataclass(frozen=True)
@@ -20,14 +26,32 @@ class Latest:
     evaluation: Evaluation | None
     """None before the first"""
     estimates: tuple[Estimate, ...]
-    """Those of slices, too"""
+    """Those of slices, too; before its own sample is answered the guaranteed number's alone"""
 
     @classmethod
     def of(cls, submission: Submission) -> Latest:
-        """Return what is stored now."""
+        """Return what is stored now.
+
+        Before a submission's own sample is answered, every number of it rests on what was judged
+        for others: by a slice of one claim, or by several of them together, their verdicts could
+        be read off for nothing, and the submission be taken back. Until then there is the
+        guaranteed number alone, as its interim interval says it.
+        """
         evaluation = submission.track.evaluations.order_by("-number").first()
-        mine = evaluation.estimates.filter(submission=submission) if evaluation else ()
-        return cls(submission, evaluation, tuple(mine))
+        if evaluation is None:
+            return cls(submission, None, ())
+        mine = evaluation.estimates.filter(submission=submission)
+        if is_answered(submission):
+            return cls(submission, evaluation, tuple(mine))
+        track = submission.track
+        one = mine.filter(
+            quantity=kind_of(track).mean,
+            criterion=track.criterion,
+            distribution=track.distribution,
+            method=DEFAULT,
+            slice="",
+        ).first()
+        return cls(submission, evaluation, () if one is None else (_interim(one),))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -49,3 +73,16 @@ class Latest:
         track = self.submission.track
         mean = kind_of(track).mean
         return self.figures().get((mean, track.criterion, track.distribution, method))
+
+
+def _interim(one: Estimate) -> Estimate:
+    """The estimate of a guaranteed number, not to be stored, with what its last interim interval
+    says in the place of its own, as fine as it is printed.
+    """
+    shown = InterimInterval.objects.filter(submission=one.submission_id).telling()
+    looked = shown.order_by("order", "n").last()
+    for name in ("value", "low80", "high80", "low95", "high95"):
+        setattr(one, name, None if looked is None else round(getattr(looked, name), PRINTED))
+    one.variance = None
+    one.note = TOO_FEW_YET if looked is None else ""
+    return one

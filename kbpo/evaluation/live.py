@@ -23,15 +23,13 @@ import numpy as np
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
 from estimators.repeated import critical_value, is_due, pace
-from kbpo.evaluation.models import InterimInterval
+from kbpo.evaluation.models import LEAST, InterimInterval
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
 from kbpo.submissions.models import Submission
 from scoring.data import Data
 
 LEVELS = (80, 95)
-LEAST = 10
-"""Fewer judgments than this have no interim interval."""
 
 
 def store_interim_interval(

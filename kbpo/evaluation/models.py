@@ -144,12 +144,16 @@ class Slice(models.Model):
 
 LEAVES_OUT = 0.005
 """What an interval that is printed as 0–100 leaves out at either end, at most"""
+LEAST = 10
+"""Fewer judgments than this have no interim interval, and one that rests on fewer that came since
+its sample was drawn is not shown: it would tell what was judged for others"""
 
 
 class InterimIntervalQuerySet(models.QuerySet["InterimInterval"]):
     def telling(self) -> InterimIntervalQuerySet:
-        """Those that leave something out: only these are shown."""
-        return self.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
+        """Those that leave something out and rest on new judgments, too: only these are shown."""
+        new = self.filter(n__gte=models.F("n_before") + LEAST)
+        return new.exclude(low80__lt=LEAVES_OUT, high80__gt=1 - LEAVES_OUT)
 
 
 class InterimInterval(models.Model):

@@ -1,4 +1,4 @@
-"""Orders more judgments of a submission, scored or being judged: their price is reserved, or
+"""Orders more judgments of a submission, scored or being judged again: their price is reserved, or
 nothing happens.
 """
 
@@ -11,12 +11,18 @@ from django.db import transaction
 
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, reserve
+from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
 from kbpo.sampling.models import Further
 from kbpo.sampling.plan import at_most_new, half_width_now
 from kbpo.submissions.models import Submission
 
-ORDERABLE = ("judging", "scored")
+
+def may_order(submission: Submission) -> bool:
+    """Whether more of a submission can be ordered: once its own sample is answered, and while it is
+    judged again. Before that, what more would take is told by what was judged for others.
+    """
+    return submission.status in ("judging", "scored") and is_answered(submission)
 
 
 class CannotOrder(Exception):
@@ -24,8 +30,9 @@ class CannotOrder(Exception):
 
 
 def offer_of(submission: Submission) -> Further | None:
-    """What can be ordered now, with its prices; None while it is being reckoned, or if there is
-    nothing. What the printed interval has reached since it was reckoned is offered no more.
+    """What can be ordered now, with its prices; None while it is being reckoned, if there is
+    nothing, or before its own sample is answered. What the printed interval has reached since it
+    was reckoned is offered no more.
     """
     return offered(submission, Further.objects.filter(submission=submission).first())
 
@@ -33,6 +40,8 @@ def offer_of(submission: Submission) -> Further | None:
 def offered(submission: Submission, row: Further | None) -> Further | None:
     """As `offer_of`, of what was reckoned for the submission."""
     if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
+        return None
+    if not may_order(submission):
         return None
     now = half_width_now(submission)
     options = row.plan["options"].items()
@@ -103,10 +112,9 @@ def order(
 
 def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
     """The offer that is ordered from. Raises CannotOrder."""
-    if row.status not in ORDERABLE:
+    if not may_order(row):
         raise CannotOrder(
-            f"It is {row.get_status_display().lower()}: more can be ordered while it is judged, or"
-            " after."
+            f"It is {row.get_status_display().lower()}: more can be ordered once it is scored."
         )
     if row.track.status != "open":
         raise CannotOrder(

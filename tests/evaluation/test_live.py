@@ -10,7 +10,6 @@ import pytest
 
 from estimators.repeated import critical_value, is_due, pace
 from kbpo.evaluation.data import read
-from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.live import _interval
 from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import evaluate
@@ -50,7 +49,8 @@ def test_a_look_waits_for_a_fifth_more_information_and_lies_inside_the_one_befor
         assert one.low95 <= one.low80 and one.high80 <= one.high95
         assert 1.28 < one.quantile80 < one.quantile95
     [row] = {one.submission for one in watched}
-    final = Latest.of(row).figures()["precision", "relation", "instance", "centred"]
+    wanted = {"quantity": "precision", "criterion": "relation", "distribution": "instance"}
+    final = row.estimates.filter(**wanted, method="centred", slice="").latest("pk")
     assert final.high80 is not None and final.low80 is not None
     wider = (watched[-1].high80 - watched[-1].low80) / (final.high80 - final.low80)
     assert 1 < wider < 2, "wider than an interval for a single look"

@@ -83,6 +83,7 @@ def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
     world, _, new, first = newcomer
     world.answer([first])
     evaluate(world.track)
+    new.refresh_from_db()
     precision = Latest.of(new).figures()["precision", "relation", "instance", "centred"]
     assert precision.n_labels == 1 and precision.value is not None and not precision.note
     assert (

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from kbpo import clock
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.studies.pooling import study
@@ -352,6 +353,9 @@ def test_only_the_interval_that_may_be_watched_is_hatched(
     watched: Submission, rosa: Client
 ) -> None:
     address = reverse("submission", args=[watched.pk])
+    [table] = rosa.get(address).context["tables"]
+    assert [row["kind"] for row in table["rows"]] == ["live"], "of the rest nothing is told yet"
+    Submission.objects.filter(pk=watched.pk).update(scored_at=clock.now())
     page = rosa.get(address)
     [live] = [
         row for table in page.context["tables"] for row in table["rows"] if row["kind"] == "live"
@@ -374,6 +378,7 @@ def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(
     watched: Submission, rosa: Client
 ) -> None:
     address = reverse("submission", args=[watched.pk])
+    watched.move("scored", stage_reason="target")
     text = rosa.get(address).content.decode()
     assert "Precision by relation" in text and "more for ±10" in text and "works for" in text
     assert "Rare entities" in rosa.get(address, {"by": "frequency"}).content.decode()

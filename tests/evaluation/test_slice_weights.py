@@ -220,6 +220,7 @@ def test_an_admin_defines_one_on_the_page_and_it_stands_on_the_submissions(
     assert admin.post(address, {"name": "Heavy", "rule": rule}).status_code == 302
     assert "Heavy" in admin.get(address).content.decode()
     evaluate(world.track)
+    whole.move("scored", stage_reason="target")
     page = admin.get(reverse("submission", args=[whole.pk]), {"by": "own"})
     [row] = page.context["slices"]["rows"]
     assert row["name"] == "Heavy" and row["figure"].value is not None

@@ -209,8 +209,30 @@ def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize("design", ["poisson", "iid"])
-def test_more_is_ordered_while_it_is_judged(toy: Toy, design: str) -> None:
-    world = Replay.of(toy, N, 0.5, design=design)
+def test_more_is_ordered_while_it_is_judged_again(toy: Toy, design: str) -> None:
+    world, row = scored(toy, design)
+    row = order(row, toy.users["Rosa"], half_width="0.040", number=1)
+    draw.tick()
+    row.refresh_from_db()
+    assert row.status == "judging"
+    distribution.tick()
+    offer = offer_of(row)
+    assert offer is not None and set(offer.plan["options"]) <= {"0.030", "0.025", "0.020"}
+    before = balance(purpose=row.purpose).open
+    row = order(row, toy.users["Rosa"], half_width="0.030", number=2)
+    assert (row.status, row.orders) == ("judging", 2)
+    assert balance(purpose=row.purpose).open == before + Decimal(
+        offer.plan["options"]["0.030"]["at_most"]
+    )
+    assert order(row, toy.users["Rosa"], half_width="0.030", number=2).orders == 2
+    row = go_on(world, row)
+    assert half_width(world, row) == pytest.approx(0.03, abs=0.006)
+    assert len(set(row.batches.values_list("settings__order", flat=True))) == 3
+
+
+def test_nothing_more_is_offered_before_its_own_sample_is_answered(toy: Toy) -> None:
+    """What more would take is a function of what was judged for others, too."""
+    world = Replay.of(toy, N, 0.5)
     row = world.upload("Patterns", range(N))
     confirm(row, toy.users["Rosa"])
     draw.tick()
@@ -218,18 +240,9 @@ def test_more_is_ordered_while_it_is_judged(toy: Toy, design: str) -> None:
     assert row.status == "judging"
     refresh(row)
     distribution.tick()
-    offer = offer_of(row)
-    assert offer is not None and set(offer.plan["options"]) == {"0.040", "0.030", "0.025"}
-    before = balance(purpose=row.purpose).open
-    row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
-    assert (row.status, row.orders) == ("judging", 1)
-    assert balance(purpose=row.purpose).open == before + Decimal(
-        offer.plan["options"]["0.030"]["at_most"]
-    )
-    assert order(row, toy.users["Rosa"], half_width="0.030", number=1).orders == 1
-    row = go_on(world, row)
-    assert half_width(world, row) == pytest.approx(0.03, abs=0.006)
-    assert len(set(row.batches.values_list("settings__order", flat=True))) == 2
+    assert Further.objects.get(submission=row).plan["options"] and offer_of(row) is None
+    with pytest.raises(CannotOrder, match="once it is scored"):
+        order(row, toy.users["Rosa"], half_width="0.030", number=1)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -142,7 +142,9 @@ class Seen:
     def half_width(self) -> float | None:
         """Half of the interval of the guaranteed number, by its ends."""
         score = self.api["scores"][0] if self.api["scores"] else None
-        return None if score is None else (score["high80"] - score["low80"]) / 2
+        if score is None or score["low80"] is None:
+            return None
+        return (score["high80"] - score["low80"]) / 2
 
 
 def people_answer(track: Track, targets: list[int]) -> None:

@@ -11,9 +11,12 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Token
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
+from kbpo.sampling.models import Further
+from kbpo.sampling.order import CannotOrder, order
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from tests.conftest import Toy
@@ -111,3 +114,62 @@ def test_what_others_are_paying_for_is_not_read_either(toy: Toy) -> None:
     world.answer(5)
     assert len(listed(first)) == 5
     assert not listed(second)
+
+
+def test_no_number_tells_what_was_judged_for_others_before_the_own_sample_is_answered(
+    toy: Toy, client: Client
+) -> None:
+    """Of a run of what others have paid for there is nothing by slice and nothing for sale, and of
+    the scores only the guaranteed one, once ten judgments came for the run itself.
+    """
+    world = Replay.of(toy, N, 0.5)
+    world.judge(world.upload("Patterns", range(N)))
+    known = set(Label.objects.filter(target__in=world.target).values_list("target", flat=True))
+    asked = [at for at, pk in enumerate(world.target) if pk in known]
+    new = [at for at, pk in enumerate(world.target) if pk not in known]
+    row = world.upload("Neural", asked[:20] + new)
+    client.force_login(toy.users["Tim"])
+    address = reverse("submission", args=[row.pk])
+
+    def told() -> tuple[Any, Any]:
+        answer = ask(row, "api-submission").json()
+        page = client.get(address)
+        explored = client.get(reverse("submission-explore", args=[row.pk]))
+        assert ask(row, "api-slices").json()["slices"] == []
+        assert not page.context["slices"]["rows"] and not explored.context["slices"]["rows"]
+        assert answer["further"] is None and not Further.objects.filter(submission=row).exists()
+        assert "is told once this is judged" in page.content.decode()
+        lines = client.get(reverse("submission-looks", args=[row.pk])).content.decode()
+        return answer, [line.split(",") for line in lines.splitlines()[1:]]
+
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    evaluate(toy.track)
+    latest = toy.track.evaluations.order_by("-number")[0]
+    assert latest.estimates.filter(submission=row, value__isnull=False).exclude(slice="").exists()
+    answer, looked = told()
+    assert [one["value"] for one in answer["scores"]] == [None] and not looked
+    assert answer["judging"]["half_width"] is None
+    world.answer(60)
+    evaluate(toy.track)
+    answer, looked = told()
+    [score] = answer["scores"]
+    assert (score["criterion"], score["distribution"]) == ("relation", "instance")
+    assert float(looked[-1][3]) == score["value"] == round(score["value"], 3)
+    assert [float(one) for one in looked[-1][4:6]] == [score["low80"], score["high80"]]
+    page = client.get(address)
+    assert len(page.context["tables"]) == len(page.context["tables"][0]["rows"]) == 1
+    with pytest.raises(CannotOrder, match="once it is scored"):
+        order(row, toy.users["Tim"], half_width="0.030")
+    taken_back = withdraw(Submission.objects.get(pk=row.pk))
+    assert len(ask(taken_back, "api-submission").json()["scores"]) == 1
+    assert ask(taken_back, "api-slices").json()["slices"] == []
+    Submission.objects.filter(pk=row.pk).update(status="judging")
+    row.refresh_from_db()
+    for _ in range(12):
+        world.stage(row)
+        if row.status == "scored":
+            break
+    assert ask(row, "api-slices").json()["slices"]
+    assert len(ask(row, "api-submission").json()["scores"]) > 1
+    assert client.get(address).context["slices"]["rows"]

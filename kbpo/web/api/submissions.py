@@ -25,7 +25,7 @@ from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
-from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
+from kbpo.sampling.order import CannotOrder, may_order, offer_of, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Problem, Submission
@@ -184,7 +184,7 @@ def _further(submission: Submission) -> dict[str, Any] | None:
     """What can be ordered now beyond what was; None if nothing can, or while it is being
     reckoned.
     """
-    offer = offer_of(submission) if submission.status in ORDERABLE else None
+    offer = offer_of(submission)
     if offer is None:
         return None
     return {"order": offer.order, "made_at": offer.made_at, "options": offer.plan["options"]}
@@ -316,11 +316,7 @@ class SubmissionDetail(APIView):
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
-        if (
-            submission.status in ORDERABLE
-            and submission.sampled_at
-            and submission.track.status == "open"
-        ):
+        if may_order(submission) and submission.sampled_at and submission.track.status == "open":
             refresh(submission)  # `further` stands here soon after
         return Response(shown(submission))
 
@@ -384,8 +380,8 @@ class Confirm(APIView):
 
 
 class Order(APIView):
-    """Order more judgments for a narrower interval, while it is judged or after: their price is
-    reserved first.
+    """Order more judgments for a narrower interval once it is scored, or while it is judged again:
+    their price is reserved first.
 
     What is offered stands under `further` of the submission. Say its `order` number, and a repeat
     changes nothing.

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 
+from kbpo.evaluation.latest import PRINTED
 from kbpo.evaluation.models import InterimInterval, Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, parse
@@ -24,11 +25,18 @@ EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "inst
 
 
 def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The numbers behind the plot of arriving judgments."""
+    """The numbers behind the plot of arriving judgments, as fine as they are printed: beyond that
+    they would tell what was judged for others.
+    """
     submission = find(request, pk)
-    names = ["made_at", "n", "n_before", "value", "low80", "high80", "low95", "high95"]
+    counts, shares = ["made_at", "n", "n_before"], ["value", "low80", "high80", "low95", "high95"]
     intervals = InterimInterval.objects.filter(submission=submission).telling().order_by("n")
-    return csv_response(f"judgments-{submission.pk}.csv", names, intervals.values_list(*names))
+    rows = (
+        [getattr(one, name) for name in counts]
+        + [round(getattr(one, name), PRINTED) for name in shares]
+        for one in intervals
+    )
+    return csv_response(f"judgments-{submission.pk}.csv", counts + shares, rows)
 
 
 @for_admins

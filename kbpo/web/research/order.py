@@ -18,8 +18,9 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts.models import User
 from kbpo.evaluation.extent import Extent
 from kbpo.money.spend import OverBudget
+from kbpo.pool.visibility import is_answered
 from kbpo.sampling.models import Further
-from kbpo.sampling.order import ORDERABLE, CannotOrder, offered, order
+from kbpo.sampling.order import CannotOrder, may_order, offered, order
 from kbpo.sampling.plan import refresh, was_reckoned_before
 from kbpo.submissions.models import Submission
 from kbpo.web.components.figures import count_text, half_width_text, money_text
@@ -27,11 +28,11 @@ from kbpo.web.research.quote import Quote, quotes
 
 
 def renewed(submission: Submission) -> Further | None:
-    """What more would take, of a submission that is judged or being judged, reckoned anew where it
+    """What more would take, of a submission that is scored or judged again, reckoned anew where it
     is stale; None where nothing can be ordered.
     """
     if (
-        submission.status not in ORDERABLE
+        not may_order(submission)
         or submission.track.status != "open"
         or submission.sampled_at is None
     ):
@@ -39,8 +40,11 @@ def renewed(submission: Submission) -> Further | None:
     return refresh(submission)
 
 
-def more(submission: Submission, extent: Extent, further: Further) -> dict[str, Any]:
-    """What can be ordered for a submission, for its page."""
+def more(submission: Submission, extent: Extent, further: Further | None) -> dict[str, Any] | None:
+    """What can be ordered for a submission, for its page; None where nothing ever can."""
+    if further is None:
+        waits = submission.status == "judging" and not is_answered(submission)
+        return {"ordered": submission.target_half_width} if waits else None
     judging = submission.status == "judging"
     told: dict[str, Any] = {
         "now": submission.target_half_width if judging else _rounded(extent.half_width),

@@ -152,6 +152,7 @@ def context(
         "sample": sample,
         "tables": tables(latest, looked),
         "provisional": moving,
+        "only_one": moving and not is_answered(submission),
         "may_see": seen,
         "watched": looked,
         "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
@@ -168,7 +169,7 @@ def context(
         }
         found["n_turned"] = len(flips_of(submission))
         found["seen_samples"] = samples_seen(submission)
-        found["more"] = None if further is None else more(submission, sample, further)
+        found["more"] = more(submission, sample, further)
     if seen:
         said = verdicts(submission, public=not own)
         ids, right = said.prediction, said.value
