@@ -64,15 +64,21 @@ def under_way(questions: Iterable[Question], draft: Mapping[str, Any]) -> Questi
 
 
 def read(text: str) -> dict[str, list[str]]:
-    """An answer as a form carries it in one field; empty if it cannot be read."""
+    """An answer as a form carries it in one field, without what no text has (half of a surrogate
+    pair, NUL) and no row can hold; empty if it cannot be read.
+    """
     try:
         said = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(said, dict):
         return {}
     return {
-        str(name): [str(value) for value in values]
+        _plain(name): [_plain(value) for value in values]
         for name, values in said.items()
         if isinstance(values, list) and all(isinstance(one, str) for one in values)
     }
+
+
+def _plain(text: str) -> str:
+    return text.encode(errors="ignore").decode().replace("\0", "")

@@ -159,7 +159,7 @@ def _tend(
         or hit.platform_status != seen.status
     )
     if seen.sent > known or (stale and seen.status != "gone"):
-        moved += sum(import_answer(hit, answer) for answer in platform.collect(hit))
+        moved += sum(_import(hit, answer) for answer in platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
     if not offered and seen.expires_at > now:
@@ -184,6 +184,20 @@ def _tend(
         platform.dispose(hit)
         moved += _is_gone(hit)
     return moved
+
+
+def _import(hit: HIT, answer: dict[str, Any]) -> int:
+    """1 if the answer was new to us. One that cannot be taken in stands in nobody's way: it is in
+    the log and on the HIT, and is tried again.
+    """
+    try:
+        return import_answer(hit, answer)
+    except Exception as error:
+        log.exception("An answer to HIT %s could not be taken in", hit.pk)
+        HIT.objects.filter(pk=hit.pk).update(
+            reason=f"One of its answers could not be taken in ({type(error).__name__})."
+        )
+        return 0
 
 
 def _adopt(hit: HIT, seen: Seen) -> int:

@@ -4,7 +4,10 @@ taken twice.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.test import Client
 from mturk_world import (
     Refusal,
     Turk,
@@ -16,6 +19,7 @@ from mturk_world import (
     rounds,
 )
 
+from annotation.marketplace import import_answer
 from annotation.models import (
     HIT,
     Assignment,
@@ -37,6 +41,49 @@ def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, tur
     assert Assignment.objects.exclude(raw=None).count() == 1
     assert put_up(turk) == 6 and HIT.objects.counts() == {"open": 6}
     check_books(turk)
+
+
+@pytest.mark.parametrize("said", ["[" * 100_000, '{"a": ["\\u0000 \\ud800"]}'])
+def test_an_answer_that_nobody_can_read_stands_in_nobodys_way(
+    up: Submission, turk: Turk, said: str
+) -> None:
+    hit = turk.hits()[0]
+    _, src = turk.accept("W1", hit)
+    form = turk.fill_in(src)
+    turk.send(form | {"answer": said})
+    turk.do("W2", hit)
+    turk.do("W3", hit)
+    rounds()
+    answers = Assignment.objects.filter(hit__external_id=hit)
+    assert sorted(answers.values_list("status", flat=True)) == ["failed", "paid", "paid"]
+    _, src = turk.accept("W1", turk.hits()[1])
+    page = Client().post("/" + src.partition("//")[2].partition("/")[2], {"answer": said})
+    assert page.status_code < 500
+
+
+def test_an_answer_that_breaks_us_leaves_the_others_of_its_hit(
+    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hit = turk.hits()[0]
+    broken = turk.do("W1", hit)
+    turk.do("W2", hit)
+
+    def breaks(hit: HIT, answer: dict[str, Any], handle: str) -> dict[str, Any]:
+        if answer["external_id"] == broken:
+            raise ArithmeticError("whatever")
+        return raw(hit, answer, handle)
+
+    raw = import_answer._raw
+    monkeypatch.setattr(import_answer, "_raw", breaks)
+    rounds()
+    assert [one.worker.identity.external_id for one in Assignment.objects.exclude(raw=None)] == [
+        "W2"
+    ]
+    assert "(ArithmeticError)" in HIT.objects.get(external_id=hit).reason
+    monkeypatch.undo()
+    due()
+    rounds()
+    assert Assignment.objects.exclude(raw=None).count() == 2
 
 
 @pytest.mark.soak

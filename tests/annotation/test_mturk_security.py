@@ -198,7 +198,7 @@ def test_a_notification_is_taken_only_at_its_secret_address(up: Submission, turk
     rounds()
     assert Client().post("/annotate/task/mturk/notify/").status_code == 404
     body = {"Message": json.dumps({"Events": [{"HITId": turk.hits()[0]}]})}
-    for content in (json.dumps(body), "no json", "[]", '{"Events": 5}'):
+    for content in (json.dumps(body), "no json", "[" * 90_000, "[]", '{"Events": 5}'):
         hook = Client(enforce_csrf_checks=True)
         assert (
             hook.post(proof.hook_path("mturk"), content, content_type="text/plain").status_code

@@ -178,6 +178,23 @@ def test_json_says_everything_in_the_type_that_the_schema_names(
     assert (row.name, row.is_private, row.status) == ("run", False, "planned")
 
 
+@pytest.mark.parametrize("depth", [990, 100_000])
+def test_json_that_is_nested_too_deep_is_refused_with_a_sentence(
+    toy: Toy, draft: Draft, depth: int
+) -> None:
+    header = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'x')[1]}"}
+    closed = '{"name": ' + "[" * depth + "]" * depth + "}"
+    for said in ("[" * depth, '{"name":' * depth, closed):
+        for method, address in (
+            ("PATCH", f"/api/submissions/{draft().pk}/"),
+            ("POST", f"/api/submissions/{draft().pk}/confirm/"),
+            ("POST", "/api/prmse/"),
+        ):
+            answer = Client().generic(method, address, said, "application/json", **header)
+            assert answer.status_code == 400 and answer.json()["detail"], (method, address)
+    assert depth < 1000 or "nested too deep" in answer.json()["detail"]
+
+
 def test_an_interval_may_be_a_number(toy: Toy, draft: Draft) -> None:
     row = draft()
     token = {"Authorization": f"Token {Token.issue(toy.users['Rosa'], 'test')[1]}"}

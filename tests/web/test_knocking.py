@@ -4,6 +4,7 @@ in with what no form offers: no answer is a fault, tells what is another's, or w
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -172,6 +173,7 @@ TEXTS = [
     "e\u0301" * 300,
     "\U0010ffff",
 ]
+NESTED: Any = functools.reduce(lambda inside, _: [inside], range(600), 1)
 VALUES: list[Any] = [
     None,
     True,
@@ -193,6 +195,7 @@ VALUES: list[Any] = [
     "\x00",
     "\ud800",
     [[[[[[]]]]]],
+    NESTED,
     {"": ""},
     "9" * 1000,
 ]
@@ -289,7 +292,11 @@ def _json(sent: Fields, dice: random.Random) -> bytes:
     if dice.random() < 0.2:
         value = dice.choice(VALUES)
     said = json.dumps(value).encode()
-    return said if dice.random() < 0.8 else dice.choice([said[:-1], b"\xff" + said, b"[" * 50_000])
+    return (
+        said
+        if dice.random() < 0.8
+        else dice.choice([said[:-1], b"\xff" + said, b"[" * 50_000, b'{"name":' * 50_000])
+    )
 
 
 def _multipart(sent: Fields, dice: random.Random) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, ParseError, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -26,6 +26,8 @@ class Refused(APIException):
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to a request that failed; None (a logged 500) for a bug."""
+    if isinstance(exception, RecursionError):  # nothing of ours is as deep
+        exception = ParseError("What was sent is nested too deep.")
     response = exception_handler(exception, context)
     if response is None:
         return None

@@ -91,7 +91,7 @@ def _to_confirm(body: bytes) -> str:
         said = json.loads(body)
         address = str(said["SubscribeURL"]) if said["Type"] == "SubscriptionConfirmation" else ""
         parts = urlsplit(address)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return ""
     ours = (
         parts.scheme == "https"
@@ -107,5 +107,5 @@ def _hits_named(body: bytes) -> list[str]:
         said = json.loads(body)
         said = json.loads(said["Message"]) if isinstance(said.get("Message"), str) else said
         return [str(event["HITId"]) for event in said.get("Events", [])][:100]
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []

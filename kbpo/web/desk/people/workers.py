@@ -204,7 +204,7 @@ def _size_of(text: str) -> str:
     """How much a long field holds."""
     try:
         inside = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         inside = None
     listed = isinstance(inside, list | dict)
     n = len(inside) if listed else len(text)
