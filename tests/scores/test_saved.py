@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,6 +204,31 @@ def test_prmse_is_reckoned_on_a_page_and_over_the_api() -> None:
     uneven = body | {"human": [[1], [2, 2], [3], [4]]}
     refused = client.post("/api/prmse/", json.dumps(uneven), content_type="application/json")
     assert refused.status_code == 422 and refused.json()["error"] == "bad_table"
+
+
+@pytest.mark.django_db
+def test_prmse_of_strangers_takes_no_more_than_a_little_of_the_service() -> None:
+    client, small = Client(), "system,a,b\n1,1,2\n2,2,2\n3,3,4\n"
+    wide = "system," + ",".join("abcdefghijk") + "\n" + "1,1,2,1,2,1,2,1,2,1,2,1\n" * 19_000
+    refused = client.post("/methods/prmse/", {"table": wide})
+    assert refused.status_code == 422 and "200,000 places" in refused.content.decode()
+    body = {"system": [1, 2, 3], "human": [[1, 1], [2, 2], [3, 4]]}
+
+    def ask(address: str = "10.0.0.1") -> Any:
+        return client.post(
+            "/api/prmse/", json.dumps(body), content_type="application/json", REMOTE_ADDR=address
+        )
+
+    for _ in range(10):
+        page = client.post("/methods/prmse/", {"table": small}, REMOTE_ADDR="10.0.0.1")
+        assert page.status_code == ask().status_code == 200
+    page = client.post("/methods/prmse/", {"table": small}, REMOTE_ADDR="10.0.0.1")
+    assert page.status_code == 429 and "Wait a minute" in page.content.decode()
+    assert small.splitlines()[1] in page.content.decode(), "what was typed is kept"
+    told = ask()
+    assert told.status_code == 429 and told.headers["Retry-After"]
+    assert "Wait a minute" in told.json()["detail"]
+    assert ask("10.0.0.2").status_code == 200
 
 
 def test_a_run_ends_when_its_rank_is_decided_and_only_where_the_track_says_so(

@@ -18,6 +18,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from numpy.typing import NDArray
 from rest_framework import serializers
+from rest_framework.exceptions import Throttled
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -26,11 +27,20 @@ from rest_framework.views import APIView
 
 from estimators.prmse import agreement_with, prmse
 from formats.scores import LARGEST
+from kbpo.accounts.limits import Limit
+from kbpo.web.address import address_of
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
 
-MOST_RESPONSES, MOST_RATERS = 20_000, 50
+MOST_RESPONSES, MOST_RATERS, MOST_PLACES = 20_000, 50, 200_000
+"""Of a table; the last is their product"""
+TABLES = Limit("prmse", 20, 60)
+"""Tables that one address may bring to the page and to the API together, in a minute: each costs
+half a second"""
+TOO_MANY = (
+    f"More than {TABLES.most} tables came from your network in the last minute. Wait a minute."
+)
 RESAMPLES, SEED = 300, 2020
 SYSTEM = "system"
 """The column of the machine's scores"""
@@ -99,6 +109,11 @@ def _checked(human: NDArray[np.float64], system: NDArray[np.float64]) -> Table:
             f"There are {system.size:,} responses and {human.shape[1]} raters; at most"
             f" {MOST_RESPONSES:,} and {MOST_RATERS} are reckoned here. `estimators.prmse` takes more."
         )
+    if human.size > MOST_PLACES:
+        raise BadTable(
+            f"There are {system.size:,} responses with a place for {human.shape[1]} raters each; at"
+            f" most {MOST_PLACES:,} places are reckoned here. `estimators.prmse` takes more."
+        )
     if np.isnan(human).all():
         raise BadTable("Nobody rated anything.")
     if max(float(np.nanmax(np.abs(human))), float(np.abs(system).max())) > LARGEST:
@@ -150,15 +165,18 @@ def reckon(table: Table, *, random_subset: bool) -> dict[str, Any]:
 def show(request: HttpRequest) -> HttpResponse:
     """The form; a POST with a table shows the result beneath it."""
     text, refusal, result = EXAMPLE, "", None
-    random_subset = True
+    random_subset, status = True, 200
     if request.method == "POST":
         text, random_subset = request.POST.get("table", ""), "random" in request.POST
-        try:
-            result = reckon(read_table(text), random_subset=random_subset)
-        except (BadTable, csv.Error) as error:
-            refusal = str(error)
+        if not TABLES.count(address_of(request)):
+            refusal, status = TOO_MANY, 429
+        else:
+            try:
+                result = reckon(read_table(text), random_subset=random_subset)
+            except (BadTable, csv.Error) as error:
+                refusal, status = str(error), 422
     context = {"text": text, "refusal": refusal, "result": result, "random": random_subset}
-    return render(request, "prmse.html", context, status=422 if refusal else 200)
+    return render(request, "prmse.html", context, status=status)
 
 
 class Ratings(Said):
@@ -192,6 +210,8 @@ class Prmse(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(422)},
     )
     def post(self, request: Request) -> Response:
+        if not TABLES.count(address_of(request)):
+            raise Throttled(TABLES.seconds, TOO_MANY)
         form = Ratings(data=request.data)
         form.is_valid(raise_exception=True)
         said = form.validated_data
