@@ -14,9 +14,17 @@ from kbpo.web.errors import page
 MEGABYTE = 1 << 20
 BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
-UPLOADS = ("submit", "api-submissions", "api-judges")
+UPLOADS = ("submit", "api-submissions")
 """Names of the pages that take files of researchers"""
-OF_ADMINS = ("desk-annotations", "desk-corpora", "desk-forms", "desk-scores")
+OF_ADMINS = (
+    "api-judges",
+    "api-track-judgments",
+    "desk-annotations",
+    "desk-corpora",
+    "desk-forms",
+    "desk-scores",
+    "desk-track-judgments",
+)
 """Names of those that take files of admins alone"""
 
 
@@ -49,19 +57,20 @@ def _most(request: HttpRequest) -> int:
     """
     match = request.resolver_match
     name = match.url_name if match is not None and request.method == "POST" else None
-    takes_it = (name in UPLOADS and _may_upload(request, name)) or (
-        name in OF_ADMINS and _is_admin(request)
+    takes_it = (name in UPLOADS and _is_researcher(request)) or (
+        name in UPLOADS + OF_ADMINS and (_is_admin(request) or _has_token(request, name))
     )
     if takes_it:
         return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
     return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
-def _may_upload(request: HttpRequest, name: str) -> bool:
-    user = request.user
-    is_researcher = isinstance(user, User) and user.is_researcher
-    has_token = name.startswith("api-") and bool(request.headers.get("Authorization"))
-    return is_researcher or has_token or _is_admin(request)
+def _has_token(request: HttpRequest, name: str) -> bool:
+    return name.startswith("api-") and bool(request.headers.get("Authorization"))
+
+
+def _is_researcher(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_researcher
 
 
 def _is_admin(request: HttpRequest) -> bool:

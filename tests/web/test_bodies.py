@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import errno
+import inspect
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,17 +15,18 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.urls import reverse
+from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
 
 from kbpo.accounts.models import Token
 from kbpo.submissions import receive
 from kbpo.submissions.models import Submission
-from kbpo.web.bodies import OF_ADMINS
+from kbpo.web.bodies import OF_ADMINS, UPLOADS
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
 LARGE = 700 << 20
+Defined = ast.FunctionDef | ast.ClassDef
 
 
 class Unread(BytesIO):
@@ -70,10 +74,78 @@ def test_a_file_over_the_limit_is_not_read_from_a_researcher(as_user: As) -> Non
 @pytest.mark.parametrize("name", OF_ADMINS)
 def test_the_desk_takes_files_of_admins_alone(name: str, as_user: As, settings: Any) -> None:
     settings.UPLOAD_LIMIT_MB = 1024
-    has_slug = name in ("desk-annotations", "desk-scores")
-    page = reverse(name, args=["toy"] if has_slug else [])
+    page = address_of(name)
     assert post(as_user("Rosa"), page).status_code == 413
     assert post(as_user("Admin"), page).status_code != 413
+
+
+@pytest.mark.parametrize("name", ["api-judges", "api-track-judgments"])
+def test_a_program_of_an_admin_sends_a_file_and_nobody_elses(
+    name: str, client: Client, toy: Toy, settings: Any
+) -> None:
+    settings.UPLOAD_LIMIT_MB = 1024
+    page = address_of(name)
+    for who, statuses in (("Rosa", {403}), ("Admin", {400, 413, 422})):
+        secret = Token.issue(toy.users[who], "laptop")[1]
+        small = client.post(page, {}, headers={"Authorization": f"Token {secret}"})
+        assert small.status_code in statuses
+    assert post(client, page, Authorization="Token kbpo_wrong").status_code == 401
+    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    assert post(client, page, Authorization=f"Token {secret}").status_code == 403
+    assert post(client, page).status_code == 413
+
+
+def address_of(name: str) -> str:
+    """The address of a view that takes files."""
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return reverse(name, args=["toy"])
+
+
+def takers() -> set[str]:
+    """The names of all views that read a file: those whose own lines, or what they call or check
+    with in their module, speak of one.
+    """
+    found = set()
+    for pattern in flat(get_resolver().url_patterns):
+        view = getattr(pattern.callback, "view_class", getattr(pattern.callback, "cls", None))
+        view = view or inspect.unwrap(pattern.callback)
+        module = inspect.getmodule(view)
+        if module is None or not module.__name__.startswith("kbpo.web"):
+            continue
+        tree = ast.parse(inspect.getsource(module))
+        parts = {one.name: one for one in tree.body if isinstance(one, Defined)}
+        seen, todo = set[str](), [view.__name__]
+        while todo:
+            name = todo.pop()
+            if name in seen or name not in parts:
+                continue
+            seen.add(name)
+            for node in ast.walk(parts[name]):
+                if isinstance(node, ast.Name):
+                    todo.append(node.id)
+                if isinstance(node, ast.Attribute) and node.attr in ("FILES", "FileField"):
+                    found.add(pattern.name)
+    return found
+
+
+def flat(patterns: list[Any]) -> Iterator[Any]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from flat(pattern.url_patterns)
+        else:
+            yield pattern
+
+
+def test_whatever_reads_a_file_may_be_sent_one(settings: Any) -> None:
+    assert takers() == {*UPLOADS, *OF_ADMINS}
+    guide = (settings.BASE_DIR / "docs" / "operations.md").read_text()
+    [large] = re.findall(r"location ~ (\S+) \{ client_max_body_size 513m", guide)
+    for name in takers():
+        assert re.search(large, address_of(name)), f"the proxy of the guide refuses files of {name}"
+    for page in ("/login/", "/", "/desk/", "/submit/5/", "/api/prmse/", "/desk/tracks/toy/"):
+        assert not re.search(large, page)
 
 
 def upload(client: Client, content: bytes) -> Any:
