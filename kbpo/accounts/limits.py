@@ -63,11 +63,10 @@ class Limit:
 
     def _add(self, key: str) -> int:
         try:
-            if cache.add(key, 1, self.seconds):
-                return 1
-            return int(cache.incr(key))
-        except ValueError:  # it ran out between the two calls
-            return 1
+            one_more = getattr(cache, "one_more", None)
+            if one_more is not None:
+                return int(one_more(key, self.seconds))
+            return 1 if cache.add(key, 1, self.seconds) else int(cache.incr(key))
         except Exception as problem:
             _told(problem)
             return self._add_here(key)

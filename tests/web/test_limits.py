@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.tokens import default_token_generator
 from django.core import signing
-from django.core.cache.backends.redis import RedisCache
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils.encoding import force_bytes
@@ -20,6 +19,7 @@ from annotation.workers.models import Application, Intake
 from kbpo.accounts import limits
 from kbpo.accounts.models import User
 from kbpo.web.address import address_of
+from kbpo.web.forgiving import ForgivingCache
 from kbpo.web.public import ask, throttle
 from tests.conftest import PASSWORD, Toy
 
@@ -31,7 +31,7 @@ WAIT = "Wait a quarter of an hour"
 def redis(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Redis as it is, and one that nobody answers for."""
     if request.param == "without Redis":
-        monkeypatch.setattr(limits, "cache", RedisCache("redis://127.0.0.1:1/0", {}))
+        monkeypatch.setattr(limits, "cache", ForgivingCache("redis://127.0.0.1:1/0", {}))
     monkeypatch.setattr(limits, "_own", {})
     return str(request.param)
 
@@ -200,3 +200,41 @@ def test_requests_for_accounts_are_counted_by_address(toy: Toy, settings: Any, r
     other = {"X-Forwarded-For": "198.51.100.9"}
     assert Client().post(reverse("forgotten"), said, headers=again).status_code == 429
     assert Client().post(reverse("forgotten"), said, headers=other).status_code == 302
+
+
+def test_no_counter_is_ever_without_its_end(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """Not even one that was left without, as a counter was that ended between two calls."""
+    cache = ForgivingCache(settings.REDIS, {"KEY_PREFIX": "of-an-end"})
+    monkeypatch.setattr(limits, "cache", cache)
+    monkeypatch.setattr(ForgivingCache, "away_until", 0.0)
+    limit = limits.Limit("of-an-end", most=1, seconds=60)
+    client, name = cache._cache.get_client(write=True), cache.make_key(limit._key(("somebody",)))
+    client.delete(name)
+    assert limit.count("somebody") and 0 < client.ttl(name) <= 60
+    client.expire(name, 30)
+    assert not limit.count("somebody") and 0 < client.ttl(name) <= 30, "it ends when it said"
+    client.persist(name)
+    assert not limit.count("somebody") and 0 < client.ttl(name) <= 60
+    assert limit.is_reached("somebody")
+    limit.forget("somebody")
+    assert not client.exists(name)
+
+
+def test_nobody_is_sent_mail_after_mail_by_strangers(
+    client: Client, toy: Toy, mailoutbox: list[Any], redis: str
+) -> None:
+    """Whatever addresses the requests come from, and however the name of the mailbox is written."""
+    rosa = toy.users["Rosa"]
+    User.objects.filter(pk=rosa.pk).update(email="rosa@example.org")
+    for number in range(9):
+        said = {"email": "Rosa@Example.org" if number % 2 else "rosa@example.org"}
+        answer = client.post(
+            reverse("forgotten"), said, headers={"X-Forwarded-For": f"203.0.113.{number}"}
+        )
+        assert answer.status_code == 302 and answer.url == reverse("login")
+        text = client.get(answer.url).content.decode()
+        assert "If there is an account with this address" in text
+    assert len(mailoutbox) == ask.MAILS.most == 3
+    User.objects.filter(pk=toy.users["Tim"].pk).update(email="tim@example.org")
+    client.post(reverse("forgotten"), {"email": "tim@example.org"})
+    assert len(mailoutbox) == 4

@@ -22,6 +22,9 @@ from kbpo.web.public import throttle
 
 AN_HOUR = 20
 """Requests and resets that one address may ask for in an hour"""
+MAILS = Limit("ask.reset.mail", 3, 3600)
+"""Mails with a link that one mailbox is sent in an hour, whoever asks for them: the page says the
+same of the next one"""
 TOO_MANY = "Many requests came from your network in the last hour. Try again later."
 
 
@@ -81,12 +84,13 @@ def forgotten(request: HttpRequest) -> HttpResponse:
     if too_often(request, "reset"):
         context = {"form": form, "by_mail": True, "refusal": TOO_MANY}
         return render(request, "people/forgotten.html", context, status=429)
-    form.save(
-        request=request,
-        use_https=request.is_secure(),
-        subject_template_name="people/reset_subject.txt",
-        email_template_name="people/reset_mail.txt",
-    )
+    if MAILS.count(form.cleaned_data["email"]):
+        form.save(
+            request=request,
+            use_https=request.is_secure(),
+            subject_template_name="people/reset_subject.txt",
+            email_template_name="people/reset_mail.txt",
+        )
     messages.success(
         request,
         "If there is an account with this address, a mail with a link is on its way to it.",
