@@ -1,13 +1,17 @@
 """Whether a container's process is alive, for its health check: `python -m kbpo.alive web`.
 
 Docker marks a container that fails its check, and leaves it as it is. So what does not answer three
-times in a row is asked to end, and `restart: unless-stopped` starts it anew. A site that answers
+times in a row is asked to end, and `restart: unless-stopped` starts it anew. A worker that is asked
+waits for what it has in hand, for ever where that hangs: so what still does not answer three times
+later is killed (the container's first process, `init: true`, ends when ours does). Nothing is lost
+by it: what a worker had claimed is free again by its deadline. A site that answers
 that its database is away is unhealthy, as is a worker that cannot be asked since the broker is
 away; both are left alone: a new start would not help.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -67,17 +71,57 @@ def beat() -> int:
 CHECKS: dict[str, Callable[[], int]] = {"web": web, "worker": worker, "beat": beat}
 
 
-def judge(state: int, end: Callable[[], None]) -> int:
-    """Return the exit status of the check; `end` is called when nothing answered three times."""
+def judge(state: int, end: Callable[[bool], None]) -> int:
+    """Return the exit status of the check; `end` is called whenever nothing answered three times
+    more: to ask at first, and to insist afterwards, where it is still the same process.
+    """
     if state != DEAD:
         FAILURES.unlink(missing_ok=True)
         return state
-    failures = int(FAILURES.read_text() or 0) + 1 if FAILURES.exists() else 1
-    FAILURES.write_text(str(failures if failures < IN_A_ROW else 0))
-    if failures >= IN_A_ROW:
-        end()
+    began, failures = _began(1), 1
+    if FAILURES.exists():
+        told, _, n = FAILURES.read_text().partition(" ")
+        failures += int(n or 0) if told == began else 0
+    FAILURES.write_text(f"{began} {failures}")
+    if failures % IN_A_ROW == 0:
+        end(failures > IN_A_ROW)
     return ILL
 
 
+def end(insists: bool, first: int = 1) -> None:
+    """Nothing; the container's first process is asked to end, or what it started is killed: it
+    cannot be killed itself from inside.
+    """
+    if not insists:
+        os.kill(first, signal.SIGTERM)
+        return
+    for child in _started_by(first):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def _started_by(process: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        if _stat(int(path.name))[1:2] == [str(process)]:
+            found.append(int(path.name))
+    return found
+
+
+def _began(process: int) -> str:
+    """When a process began, in ticks since the machine did."""
+    return "".join(_stat(process)[19:20])
+
+
+def _stat(process: int) -> list[str]:
+    """What the kernel tells of a process behind its name, which may hold anything: its state, who
+    started it, and so on. Nothing of one that has ended.
+    """
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 if __name__ == "__main__":
-    sys.exit(judge(CHECKS[sys.argv[1]](), lambda: os.kill(1, signal.SIGTERM)))
+    sys.exit(judge(CHECKS[sys.argv[1]](), end))
