@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import groupby
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from kbpo.corpus.models import Corpus, Document, Mention
 
+M = TypeVar("M", bound=Model)
 CHUNK = 200
 """Documents that are held in memory at a time, and from which the size of a file is reckoned"""
 
@@ -20,7 +21,7 @@ def corpus_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
     """Yields one line of JSON a document, in the order in which they were loaded; of so many, or
     of all.
     """
-    for document in _documents(corpus, most).iterator(chunk_size=CHUNK):
+    for document in in_pages(_documents(corpus), most):
         yield json.dumps(_record(document), ensure_ascii=False) + "\n"
 
 
@@ -28,23 +29,23 @@ def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
     """Yields one line of JSON a document with mentions: their spans and types, and nothing of what
     they refer to.
     """
-    rows = (
-        Mention.objects.filter(document__in=_documents(corpus, most).values("pk"))
-        .order_by("document_id", "begin", "end")
-        .values_list("document__key", "begin", "end", "type")
-        .iterator(chunk_size=5000)
-    )
-    for key, group in groupby(rows, key=lambda row: row[0]):
-        spans = [[begin, end, kind] for _, begin, end, kind in group]
-        yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
+    documents = in_pages(_documents(corpus).only("pk"), most)
+    while some := list(islice(documents, CHUNK)):
+        rows = (
+            Mention.objects.filter(document__in=some)
+            .order_by("document_id", "begin", "end")
+            .values_list("document__key", "begin", "end", "type")
+        )
+        for key, group in groupby(rows, key=lambda row: row[0]):
+            spans = [[begin, end, kind] for _, begin, end, kind in group]
+            yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
 
 
 def records(
     corpus: Corpus, most: int | None = None
 ) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
     """Yields each document as in its file, with the spans and types of its mentions."""
-    documents = _documents(corpus, most).prefetch_related("mentions")
-    for document in documents.iterator(chunk_size=CHUNK):
+    for document in in_pages(_documents(corpus).prefetch_related("mentions"), most):
         mentions = sorted([row.begin, row.end, row.type] for row in document.mentions.all())
         yield _record(document), mentions
 
@@ -66,8 +67,22 @@ def about_bytes(n: int, lines: Callable[[int], Iterator[str]]) -> int:
     return round(size * max(1.0, n / CHUNK))
 
 
-def _documents(corpus: Corpus, most: int | None) -> QuerySet[Document]:
-    return Document.objects.filter(corpus=corpus).order_by("pk")[:most]
+def in_pages(rows: QuerySet[M], most: int | None = None) -> Iterator[M]:
+    """Yields the rows in the order of their primary keys, so many of them or all, asked for a page
+    at a time: a cursor would have the server write down the whole table before the first row.
+    """
+    last, left = 0, most
+    while left is None or left > 0:
+        wanted = CHUNK if left is None else min(CHUNK, left)
+        page = list(rows.filter(pk__gt=last).order_by("pk")[:wanted])
+        yield from page
+        if len(page) < wanted:
+            return
+        last, left = page[-1].pk, None if left is None else left - wanted
+
+
+def _documents(corpus: Corpus) -> QuerySet[Document]:
+    return Document.objects.filter(corpus=corpus)
 
 
 def _record(document: Document) -> dict[str, Any]:

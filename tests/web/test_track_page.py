@@ -13,15 +13,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.template.defaultfilters import filesizeformat
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from kbpo.accounts.limits import Limit
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
-from kbpo.corpus.models import Corpus, Mention
+from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
@@ -31,6 +34,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.desk import describe
 from kbpo.web.judging.attempt import examples
+from kbpo.web.public import track
 from tests.conftest import Toy
 from tests.formats.test_formats_forms import GOOD
 from tests.web.scored import make_board
@@ -197,6 +201,47 @@ def test_sizes_stand_beside_the_files_as_they_are_or_as_the_first_documents_tell
     monkeypatch.setattr(export, "CHUNK", 1)
     told = about_bytes(n, partial(corpus_lines, toy.corpus))
     assert 0.5 < told / whole < 2 and told != whole, "one document stands for all"
+
+
+def test_a_download_reads_a_page_at_a_time_and_all_of_it(
+    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cursor has the whole table written down before the first row is sent."""
+    other = Corpus.objects.create(name="Other", slug="other", schema={})
+    Document.objects.create(
+        corpus=other,
+        key="x",
+        title="",
+        text="x",
+        token_begin=[],
+        token_end=[],
+        sentence_begin=[],
+        sentence_end=[],
+    )
+    keys = list(Document.objects.filter(corpus=toy.corpus).order_by("pk").values_list("key"))
+    for document in toy.documents.values():
+        Mention.objects.create(document=document, begin=0, end=4, type="PER")
+    for chunk in (len(keys), 3, 1):
+        monkeypatch.setattr(export, "CHUNK", chunk)
+        for name in ("api-documents", "api-mention-types", "baseline-output"):
+            answer = client.get(reverse(name, args=["toy"]))
+            with CaptureQueriesContext(connection) as asked:
+                lines = gzip.decompress(answer.getvalue()).splitlines()
+            if name != "baseline-output":
+                assert [(json.loads(line)["id"],) for line in lines] == keys
+            read = [one["sql"] for one in asked if 'FROM "corpus_document"' in one["sql"]]
+            assert len(read) >= len(keys) / chunk and all(f"LIMIT {chunk}" in sql for sql in read)
+    lines = list(corpus_lines(toy.corpus, 2))
+    assert [(json.loads(line)["id"],) for line in lines] == keys[:2]
+
+
+def test_the_baseline_s_output_is_made_for_one_network_only_so_often(
+    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(track, "OUTPUTS", Limit("baseline", 2, 3600))
+    address = reverse("baseline-output", args=["toy"])
+    assert [client.get(address).status_code for _ in range(3)] == [200, 200, 429]
+    assert client.get(address, REMOTE_ADDR="203.0.113.9").status_code == 200
 
 
 def test_a_team_confirms_no_more_runs_than_the_track_allows(

@@ -19,6 +19,7 @@ from formats.limits import MB, Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
+from kbpo.corpus.export import in_pages
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target
@@ -278,8 +279,7 @@ class GenerationTrack(ContentTrack):
 
     def input_lines(self, most: int | None = None) -> Iterator[str]:
         names = ("source", "question", "passages", "prompt", "split")
-        rows = Input.objects.filter(corpus=self.corpus).order_by("pk")[:most]
-        for row in rows.iterator(chunk_size=200):
+        for row in in_pages(Input.objects.filter(corpus=self.corpus), most):
             given = {name: getattr(row, name) for name in names if getattr(row, name)}
             yield json.dumps({"input_id": row.key} | given, ensure_ascii=False) + "\n"
 

@@ -15,6 +15,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from rest_framework.renderers import JSONRenderer
 
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 from kbpo.corpus.export import about_bytes, gzipped, mention_lines
 from kbpo.evaluation.leaderboard import board
@@ -22,6 +23,7 @@ from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs_of
+from kbpo.web.address import address_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
 from kbpo.web.judging.attempt import example_of
@@ -36,6 +38,8 @@ BEST = 3
 EXAMPLE_LINES = 2
 SIZES_KEPT = 86_400
 """Seconds for which sizes of files are kept"""
+OUTPUTS = Limit("baseline", 20, 3600)
+"""Outputs of the baseline that are made for one address in an hour"""
 
 
 def listing(request: HttpRequest) -> HttpResponse:
@@ -249,12 +253,17 @@ def baseline(request: HttpRequest, slug: str) -> FileResponse:
     return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
 
 
-def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """What the script makes of this track's documents, ready to be uploaded."""
+def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | HttpResponse:
+    """What the script makes of this track's documents, ready to be uploaded: made anew each time,
+    so for one address only so often.
+    """
     track = public_track(slug)
     kind = kind_of(track)
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
         raise Http404("There is no baseline to be downloaded here.")
+    if not OUTPUTS.count(address_of(request)):
+        said = "Your network had this file made for it often in the last hour. Try again later."
+        return HttpResponse(said, status=429, content_type="text/plain; charset=utf-8")
     return StreamingHttpResponse(
         gzipped(kind.baseline_output()),
         content_type="application/gzip",
