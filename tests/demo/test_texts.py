@@ -71,11 +71,17 @@ def test_every_text_can_be_judged_and_what_is_below_the_best_can_be_mended(tmp_p
 def test_the_judge_has_scored_all_that_the_systems_wrote(tmp_path: Path) -> None:
     for study in write_texts(tmp_path, seed=1):
         report = Report()
-        known = {name: set(texts) for name, texts in outputs(study).items()}
+        written = outputs(study)
+        known = {name: set(texts) for name, texts in written.items()}
         lines = open_text(study.scores, LIMITS, report)
         scores = list(read_scores(lines, known, report, metric="judge"))
         assert not list(report)
         assert len(scores) == sum(map(len, known.values()))
+        given: dict[tuple[str, str], set[float]] = {}
+        for one in scores:
+            text = written[one.system][one.input_id]
+            given.setdefault((one.input_id, text), set()).add(one.value)
+        assert {len(values) for values in given.values()} == {1}, "one text has one score"
 
 
 def test_the_reference_is_written_by_people_and_one_system_is_a_baseline(tmp_path: Path) -> None:
