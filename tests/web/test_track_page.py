@@ -79,6 +79,20 @@ def test_who_is_logged_in_without_a_team_is_not_told_to_log_in(as_user: AsUser, 
     assert "belong to no team yet" in told and "Log in and submit" not in told
 
 
+def test_who_logs_in_from_a_track_uploads_to_it_and_not_to_the_newest(
+    client: Client, toy: Toy
+) -> None:
+    Track.objects.create(corpus=toy.corpus, name="Newer", slug="newer", status="open")
+    (way,) = re.findall(r'href="([^"]+)">Log in and submit', page(client))
+    toy.users["Rosa"].set_password("a fair wind")
+    toy.users["Rosa"].save()
+    (after,) = re.findall(r'name="next" value="([^"]+)"', client.get(way).content.decode())
+    said = {"username": "rosa", "password": "a fair wind", "next": after}
+    form = client.post(reverse("login"), said, follow=True)
+    assert form.redirect_chain == [(f"{reverse('submit')}?track=toy", 302)]
+    assert form.context["track"] == toy.track
+
+
 def test_every_relation_of_the_schema_is_on_the_page_that_asks_for_all(
     client: Client, toy: Toy
 ) -> None:
