@@ -23,6 +23,7 @@ PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
     # 0  file -> Corpus, Document: tried, then loaded
     "load":      "kbpo.corpus.upload.tick",
+    "load_inputs": "kbpo.tracks.generation.load.tick",
     # 0b files -> labels of whole documents: tried, then loaded
     "annotate":  "kbpo.sampling.documents.upload.tick",
     # 2  file -> Instance, Prediction, Problem

@@ -102,25 +102,40 @@ class Upload(Moving):
     }
     FILES: ClassVar[tuple[tuple[str, str], ...]]
     """Its fields with files, each with the field that has the file's name where it came from"""
-
     found = models.JSONField(default=dict, help_text="What a trial counted")
     made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         abstract = True
 
+    @property
+    def step(self) -> str:
+        """Return the step of the pipeline that tries and loads it."""
+        raise NotImplementedError
+
 
 class CorpusUpload(Upload):
-    """A corpus that an admin uploaded, with its schema."""
+    """A corpus that an admin uploaded: documents with their schema, or inputs of systems that write."""
 
-    FILES = (("file", "file_name"), ("schema_file", "schema_name"))
+    class What(models.TextChoices):
+        DOCUMENTS = "documents", "documents, in which systems find relations"
+        INPUTS = "inputs", "inputs, for which systems write texts"
 
+    FILES = (
+        ("file", "file_name"),
+        ("schema_file", "schema_name"),
+        ("mentions", "mentions_name"),
+    )
+
+    what = models.CharField(max_length=9, choices=What.choices, default=What.DOCUMENTS)
     name = models.CharField(max_length=120)
     file = models.FileField(upload_to="corpora/%Y/%m/", max_length=300)
     file_name = models.CharField(max_length=255, help_text="As it was called where it came from")
     schema = models.CharField(max_length=80, blank=True, help_text="A schema that ships with us")
     schema_file = models.FileField(upload_to="corpora/%Y/%m/", max_length=300, blank=True)
     schema_name = models.CharField(max_length=255, blank=True)
+    mentions = models.FileField(upload_to="corpora/%Y/%m/", max_length=300, blank=True)
+    mentions_name = models.CharField(max_length=255, blank=True)
     corpus = models.ForeignKey(Corpus, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
@@ -128,6 +143,10 @@ class CorpusUpload(Upload):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def step(self) -> str:
+        return "load" if self.what == self.What.DOCUMENTS else "load_inputs"
 
 
 class Predicate(models.Model):

@@ -1,5 +1,6 @@
 """Files that come through the browser: read as a trial first, which keeps nothing, then loaded by a
-click; both in the pipeline, whatever their size. Corpora here; annotations of documents are loaded by
+click; both in the pipeline, whatever their size. Corpora of documents here; inputs of systems that
+write are loaded by `kbpo.tracks.generation.load`, annotations of documents by
 `kbpo.sampling.documents.upload`.
 """
 
@@ -7,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.db import transaction
 
 from formats.messages import FormatError
 from formats.schema import SHIPPED, Schema, load_schema
 from kbpo.corpus.load import CannotLoad, find_schema, load_corpus
-from kbpo.corpus.models import CorpusUpload, Upload
+from kbpo.corpus.models import Corpus, CorpusUpload, Mention, Upload
 from kbpo.queue import OwnersFault, nudge, work
 
 Found = dict[str, int]
@@ -31,12 +32,16 @@ def shipped() -> list[str]:
 
 
 def tick() -> int:
-    """Return how many corpora were tried or loaded."""
-    return move_on(CorpusUpload, _load)
+    """Return how many corpora of documents were tried or loaded."""
+    return move_on(CorpusUpload, _load, where={"what": CorpusUpload.What.DOCUMENTS})
 
 
-def move_on(model: type[Row], load: Callable[[Row], Found]) -> int:
-    """Return how many uploads were tried or loaded. `load` loads one, and says what it counted."""
+def move_on(
+    model: type[Row], load: Callable[[Row], Found], *, where: dict[str, Any] | None = None
+) -> int:
+    """Return how many uploads were tried or loaded. `load` loads one, and says what it counted;
+    `where` says which are its own.
+    """
 
     def attempt(row: Row) -> None:
         found: Found = {}
@@ -51,7 +56,7 @@ def move_on(model: type[Row], load: Callable[[Row], Found]) -> int:
         row.move("loaded", found=_told(row, load))
         transaction.on_commit(lambda: forget(row))
 
-    return work(model, "received", attempt) + work(model, "wanted", keep)
+    return work(model, "received", attempt, where=where) + work(model, "wanted", keep, where=where)
 
 
 def _told(row: Row, load: Callable[[Row], Found]) -> Found:
@@ -74,14 +79,24 @@ def _load(row: CorpusUpload) -> Found:
     schema: Schema = (
         load_schema(row.schema_file.path) if row.schema_file else find_schema(row.schema)
     )
-    row.corpus = load_corpus(row.name, Path(row.file.path), schema)
-    if row.status == "wanted":
-        row.save(update_fields=["corpus"])
-    return {
-        "documents": row.corpus.n_documents,
+    mentions = Path(row.mentions.path) if row.mentions else None
+    corpus = load_corpus(row.name, Path(row.file.path), schema, mentions=mentions)
+    note_corpus(row, corpus)
+    found = {
+        "documents": corpus.n_documents,
         "relations": len(schema.predicates),
         "entity types": len(schema.as_dict()["entity_types"]),
     }
+    if mentions is not None:
+        found["mentions"] = Mention.objects.filter(document__corpus=corpus).count()
+    return found
+
+
+def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
+    """Nothing; a corpus that was loaded for good stands in the row of its upload."""
+    if row.status == "wanted":
+        row.corpus = corpus
+        row.save(update_fields=["corpus"])
 
 
 @transaction.atomic
@@ -90,8 +105,7 @@ def want(model: type[Row], pk: int) -> Row | None:
     row = _free(model, pk, ["tried"])
     if row is not None:
         row.move("wanted")
-        nudge("load")
-        nudge("annotate")
+        nudge(row.step)
     return row
 
 

@@ -329,6 +329,10 @@ class AnnotationUpload(Upload):
     def __str__(self) -> str:
         return f"Annotations of {self.track.name}"
 
+    @property
+    def step(self) -> str:
+        return "annotate"
+
 
 class DocumentSample(models.Model):
     """A document drawn to be annotated whole, with the probability that it was drawn (never

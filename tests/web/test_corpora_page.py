@@ -17,6 +17,10 @@ from django.urls import reverse
 from kbpo.accounts.models import Audit
 from kbpo.corpus import upload
 from kbpo.corpus.models import Corpus, CorpusUpload, Document
+from kbpo.tracks.generation import load as load_inputs
+from kbpo.tracks.generation.models import Input
+from kbpo.tracks.models import Track
+from kbpo.web.desk.checklist import steps_of
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -49,7 +53,8 @@ def packed(lines: list[dict[str, Any]]) -> bytes:
 
 
 def send(client: Client, body: bytes, name: str = "News", **more: Any) -> int:
-    said = {"name": name, "schema": "tac_kbp", "file": SimpleUploadedFile("my news.gz", body)}
+    said = {"name": name, "what": "documents", "schema": "tac_kbp"}
+    said |= {"file": SimpleUploadedFile("my news.gz", body)}
     return client.post(reverse("desk-corpora"), said | more).status_code
 
 
@@ -81,6 +86,99 @@ def test_a_corpus_is_tried_then_loaded_with_its_own_schema(
     page = admin.get(reverse("desk-corpora")).content.decode()
     assert f"?corpus={corpus.slug}" in page
     assert Audit.objects.filter(what="load corpus").count() == 1
+
+
+MENTIONS = """doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end
+n1\t0\t10\tPER\tMara\tMara Lindt\t0\t10
+n2\t0\t8\tPER\tOla\tOla Berg\t0\t8
+"""
+
+
+def load(admin: Client) -> CorpusUpload:
+    """The newest upload, after an admin clicked and the pipeline came round."""
+    row = CorpusUpload.objects.latest("pk")
+    admin.post(reverse("desk-corpus-upload", args=[row.pk]), {"verb": "load"})
+    upload.tick()
+    load_inputs.tick()
+    row.refresh_from_db()
+    return row
+
+
+def test_mentions_come_with_their_documents_and_can_be_downloaded(
+    toy: Toy, as_user: As, tmp_path: Path
+) -> None:
+    admin = as_user("Admin")
+    mentions = SimpleUploadedFile("my names.tsv", MENTIONS.encode())
+    assert send(admin, packed(LINES), mentions=mentions) == 302
+    assert upload.tick() == 1
+    row = CorpusUpload.objects.get()
+    assert row.status == "tried" and row.found["mentions"] == 2
+    row = load(admin)
+    assert row.status == "loaded" and row.corpus is not None and row.corpus.has_mentions
+    assert not files(tmp_path)
+    Track.objects.create(corpus=row.corpus, name="Names", slug="names", status="open")
+    page = admin.get(reverse("track", args=["names"])).content.decode()
+    assert "Mentions" in page
+    wrong = MENTIONS.replace("n2\t0\t8", "n2\t0\t800")
+    again = SimpleUploadedFile("my names.tsv", wrong.encode())
+    assert send(admin, packed(LINES), "Other news", mentions=again) == 302
+    upload.tick()
+    row = CorpusUpload.objects.latest("pk")
+    assert row.status == "failed" and "my names.tsv, line 3" in row.reason
+
+
+INPUTS = [
+    {"input_id": "a1", "source": "Nordwerk opened a yard.", "references": ["A yard opened."]},
+    {"input_id": "a2", "source": "Mara Lindt lives in Oslo."},
+]
+
+
+def test_inputs_are_tried_and_loaded_from_the_page_that_the_checklist_leads_to(
+    toy: Toy, as_user: As, tmp_path: Path
+) -> None:
+    admin = as_user("Admin")
+    assert send(admin, packed(INPUTS), "Articles", what="inputs") == 302
+    assert upload.tick() == 0, "these are no documents"
+    assert load_inputs.tick() == 1
+    assert not Corpus.objects.filter(name="Articles").exists(), "a trial keeps nothing"
+    page = admin.get(reverse("desk-corpora")).content.decode()
+    assert "inputs: 2, with a reference: 1" in page
+    row = load(admin)
+    assert row.status == "loaded" and row.corpus is not None
+    assert Input.objects.filter(corpus=row.corpus).count() == 2 and not files(tmp_path)
+    form = admin.get(f"{reverse('desk-track-new')}?corpus={row.corpus.slug}")
+    assert form.context["kind"] == "generation" and "2 inputs" in form.content.decode()
+    track = Track.objects.create(
+        corpus=row.corpus, name="Summaries", slug="summaries", kind="generation"
+    )
+    (first, *_) = steps_of(track)
+    assert first.done and first.url == reverse("desk-corpora")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (packed([*INPUTS, {"input_id": "a1", "source": "Twice."}]), "my news.gz, line 3"),
+        (packed(LINES), "my news.gz, line 1"),
+        (packed([]), "empty"),
+    ],
+)
+def test_what_is_wrong_with_inputs_is_named_by_line(
+    toy: Toy, as_user: As, body: bytes, says: str
+) -> None:
+    admin = as_user("Admin")
+    send(admin, body, "Articles", what="inputs")
+    load_inputs.tick()
+    row = CorpusUpload.objects.get()
+    assert row.status == "failed" and says in row.reason and "/" not in row.reason.split(":")[0]
+    assert not Corpus.objects.filter(name="Articles").exists()
+
+
+def test_inputs_have_neither_schema_nor_mentions(toy: Toy, as_user: As) -> None:
+    for field, name in (("schema_file", "own.json"), ("mentions", "names.tsv")):
+        more = {field: SimpleUploadedFile(name, b"{}")}
+        assert send(as_user("Admin"), packed(INPUTS), what="inputs", **more) == 422
+    assert not CorpusUpload.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,25 @@ from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
 from kbpo.corpus.load import CannotLoad, refuse_errors
-from kbpo.corpus.models import Corpus
+from kbpo.corpus.models import Corpus, CorpusUpload
 from kbpo.corpus.slugs import slug_of
+from kbpo.corpus.upload import Found, move_on, note_corpus
 from kbpo.tracks.generation.models import Input
+
+
+def tick() -> int:
+    """Return how many uploads of inputs were tried or loaded."""
+    return move_on(CorpusUpload, _load, where={"what": CorpusUpload.What.INPUTS})
+
+
+def _load(row: CorpusUpload) -> Found:
+    corpus = load_inputs(row.name, Path(row.file.path))
+    note_corpus(row, corpus)
+    inputs = Input.objects.filter(corpus=corpus)
+    return {
+        "inputs": inputs.count(),
+        "with a reference": inputs.exclude(references=[]).count(),
+    }
 
 
 def load_inputs(name: str, path: Path) -> Corpus:
@@ -29,7 +45,7 @@ def load_inputs(name: str, path: Path) -> Corpus:
         raise CannotLoad(f"{path} cannot be read: {problem.strerror}.") from problem
     refuse_errors(report, path)
     if not inputs:
-        raise CannotLoad(f"Nothing was loaded: {path} has no input.")
+        raise CannotLoad(f"Nothing was loaded: {path.name} has no input.")
     try:
         with transaction.atomic():
             corpus = Corpus.objects.create(name=name, slug=slug, schema={})

@@ -91,7 +91,7 @@ def _keep(track: Track, said: dict[str, Any], request: HttpRequest) -> None:
     )
     about = f"annotation upload:{row.pk}"
     note("upload annotations", about, who=admin_of(request), after=row.which, track=track.slug)
-    nudge("annotate")
+    nudge(row.step)
 
 
 def verb_of(request: HttpRequest) -> str:

@@ -24,17 +24,25 @@ LISTED = 20
 
 
 class UploadForm(forms.Form):
-    """A corpus with its schema."""
+    """A corpus: documents with their schema and mentions, or inputs."""
 
     name = forms.CharField(max_length=120, label="Name of the corpus")
-    file = forms.FileField(
-        label="Documents", help_text="JSON Lines, a document a line; may be gzipped."
+    what = forms.ChoiceField(
+        choices=CorpusUpload.What.choices, initial=CorpusUpload.What.DOCUMENTS, label="What it is"
     )
-    schema = forms.ChoiceField(required=False)
+    file = forms.FileField(
+        label="Documents or inputs", help_text="JSON Lines, one a line; may be gzipped."
+    )
+    schema = forms.ChoiceField(required=False, label="Schema of documents")
     schema_file = forms.FileField(
         required=False,
         label="Or a schema of your own",
         help_text="JSON or YAML with entity_types and predicates; it goes before the choice above.",
+    )
+    mentions = forms.FileField(
+        required=False,
+        label="Mentions in the documents",
+        help_text="If you have them: TSV, may be gzipped. Everybody may download them, too.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +51,7 @@ class UploadForm(forms.Form):
         self.fields["schema"] = forms.ChoiceField(
             choices=[(name, name) for name in names], required=False, initial=names[-1]
         )
-        self.order_fields(["name", "file", "schema", "schema_file"])
+        self.order_fields(["name", "what", "file", "schema", "schema_file", "mentions"])
 
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
@@ -58,6 +66,14 @@ class UploadForm(forms.Form):
         if file and not str(file.name).lower().endswith((".json", ".yaml", ".yml")):
             raise ValidationError("A schema is a file that ends in .json, .yaml or .yml.")
         return file
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        if said.get("what") == CorpusUpload.What.INPUTS:
+            for name in ("schema_file", "mentions"):
+                if said.get(name):
+                    self.add_error(name, ValidationError("Only documents have one: leave it out."))
+        return said
 
 
 @for_admins
@@ -84,14 +100,22 @@ def _keep(form: UploadForm, request: HttpRequest) -> None:
     row = CorpusUpload.objects.create(
         status="received",
         name=said["name"],
+        what=said["what"],
         file=said["file"],
-        file_name=str(said["file"].name)[:255],
+        file_name=_name_of(said["file"]),
         schema=said["schema"] or upload.shipped()[-1],
         schema_file=said["schema_file"] or "",
-        schema_name=str(said["schema_file"].name)[:255] if said["schema_file"] else "",
+        schema_name=_name_of(said["schema_file"]),
+        mentions=said["mentions"] or "",
+        mentions_name=_name_of(said["mentions"]),
     )
     note("upload corpus", f"corpus upload:{row.pk}", who=admin_of(request), after=row.name)
-    nudge("load")
+    nudge(row.step)
+
+
+def _name_of(file: Any) -> str:
+    """The name of a file where it came from; empty without one."""
+    return str(file.name)[:255] if file else ""
 
 
 @for_admins

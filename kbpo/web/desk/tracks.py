@@ -33,7 +33,7 @@ from kbpo.sampling.open_track import (
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
-from kbpo.tracks.registry import class_of, kind_of, kinds
+from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
 from kbpo.web.access import for_admins
 from kbpo.web.desk.checklist import next_of, steps_of
 
@@ -207,13 +207,17 @@ class TrackForm(forms.Form):
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
     """All tracks, and the corpora that one can be made on."""
+    corpora = list(Corpus.objects.annotate(n=Count("tracks")).order_by("name"))
+    counted = [class_of(kind).n_inputs_of(corpora) for kind in KINDS]
+    for corpus in corpora:
+        corpus.texts = max(n_inputs[corpus.pk] for n_inputs in counted)  # type: ignore[attr-defined]
     context = {
         "tracks": (
             Track.objects.select_related("corpus")
             .annotate(n=Count("submissions", filter=Q(submissions__confirmed_at__isnull=False)))
             .order_by("-pk")
         ),
-        "corpora": Corpus.objects.annotate(n=Count("tracks")).order_by("name"),
+        "corpora": corpora,
     }
     return render(request, "desk/tracks.html", context)
 
@@ -225,7 +229,7 @@ def new(request: HttpRequest) -> HttpResponse:
         return redirect("desk-tracks")
     said = request.POST.get("kind") or request.GET.get("kind", "")
     known = kinds()
-    kind = said if said in known else known[0]
+    kind = said if said in known else _kind_for(request.GET.get("corpus", ""))
     form = TrackForm(request.POST or None, kind=kind, initial={"corpus": request.GET.get("corpus")})
     track = (
         form.make(cast(User, request.user))
@@ -241,7 +245,20 @@ def new(request: HttpRequest) -> HttpResponse:
     )
     status = 422 if request.method == "POST" else 200
     context = {"form": form, "corpus": chosen, "kind": kind, "kinds": known}
+    if chosen is not None:
+        of_kind = class_of(kind)
+        context |= {"words": of_kind.words, "n_inputs": of_kind.n_inputs_of([chosen])[chosen.pk]}
     return render(request, "desk/track_new.html", context, status=status)
+
+
+def _kind_for(slug: str) -> str:
+    """The first kind of track whose systems are run on what the corpus has; the first of all where
+    it has nothing.
+    """
+    corpora = Corpus.objects.filter(slug=slug)
+    return next(
+        (kind for kind in KINDS if any(class_of(kind).n_inputs_of(corpora).values())), "kbp"
+    )
 
 
 @for_admins

@@ -27,5 +27,5 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Loaded {n:,} inputs as {corpus.name} ({corpus.slug}). Once a track of them is public,"
             " everybody may download them, without what people wrote for them; an admin may"
-            " forbid that under /desk/corpora/."
+            " forbid that on the track’s Edit page."
         )
