@@ -59,8 +59,8 @@ PIPELINE: dict[str, str] = {
     "leave":     "annotation.workers.leave.tick",
     # 7b who asked to be told that there is work
     "tell":      "annotation.hits.mail_work.tick",
-    # 7c what people want to be called about
-    "call":      "kbpo.accounts.webhooks.tick",
+    # 7c mails, and what people want to be called about
+    "call":      "kbpo.accounts.deliver.tick",
     # 10 Labels + Samples + p -> Evaluation, Estimate
     "estimate":  "kbpo.evaluation.run.tick",
     # 10a what an admin asked of all of a track's data

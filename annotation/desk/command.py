@@ -25,7 +25,7 @@ from annotation.models import (
 from annotation.workers import leave, speak
 from kbpo import clock
 from kbpo.accounts.audit import DISMISS, note
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Delivery, User
 from kbpo.money.spend import OverBudget, balance
 from kbpo.queue import nudge
 
@@ -41,6 +41,7 @@ AGAIN = {
     ("assignment", "accepted"): "accepted",
     ("payment", "failed"): "unknown",  # the platform's books are asked before anything is paid
     ("bonus", "failed"): "unknown",
+    ("mail", "failed"): "waiting",
 }
 MODELS = {
     "question": Question,
@@ -48,6 +49,7 @@ MODELS = {
     "assignment": Assignment,
     "payment": Payment,
     "bonus": Bonus,
+    "mail": Delivery,
 }
 
 
@@ -93,8 +95,8 @@ class CannotRetry(Exception):
 
 @transaction.atomic
 def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
-    """The status in which a question, HIT, assignment, payment or bonus is tried again at once.
-    Raises CannotRetry.
+    """The status in which a question, HIT, assignment, payment, bonus or mail is tried again at
+    once. Raises CannotRetry.
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
     """
@@ -135,6 +137,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     nudge("publish")
     nudge("settle")
     nudge("pay_out")
+    nudge("call")
     return str(status)
 
 

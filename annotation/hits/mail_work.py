@@ -47,7 +47,7 @@ def _write(row: WorkMail) -> bool:
         claimed = WorkMail.objects.filter(pk=row.pk, mailed_at=row.mailed_at)
         if not claimed.update(mailed_at=clock.now()):
             return False
-        send(row.worker.user.email, SUBJECT, _text(n))
+        send(row.worker.user.email, SUBJECT, _text(n), user=row.worker.user)
     return True
 
 

@@ -1,14 +1,25 @@
-"""Sends mails: after what they tell of is committed, and never in the way of it."""
+"""Writes mails: each waits, noted in the transaction that it tells of, and goes out afterwards
+(`kbpo.accounts.deliver`), never in the way of what it tells of.
+"""
 
 from __future__ import annotations
 
-import logging
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import transaction
 
-log = logging.getLogger(__name__)
+from kbpo.accounts.models import Delivery, User
+from kbpo.queue import nudge
+
+
+class CannotSend(Exception):
+    """The mail server did not take a mail; the text is a sentence for whoever waits for it."""
+
+    def __init__(self, sentence: str, code: int | None) -> None:
+        super().__init__(sentence)
+        self.code = code
+        """The server's answer; None where it could not be reached"""
 
 
 def goes_out() -> bool:
@@ -16,22 +27,43 @@ def goes_out() -> bool:
     return bool(settings.MAIL_URL)
 
 
-def send(address: str, subject: str, text: str) -> None:
-    """Nothing; the mail goes out once the transaction at hand is committed.
-
-    Without an address nothing is sent. A mail that cannot be sent is noted in the log: whatever it
-    tells of stands on a page as well.
+def send(address: str, subject: str, text: str, *, user: User | None = None) -> None:
+    """Nothing; the mail goes out soon after the transaction at hand is committed. Without an
+    address nothing is sent.
     """
     if address:
-        transaction.on_commit(lambda: _send(address, subject, text))
+        letter(address, subject, text, event="mail", user=user).save()
+        nudge("call")
 
 
-def _send(address: str, subject: str, text: str) -> None:
-    headers = {"Auto-Submitted": "auto-generated"}
+def letter(address: str, subject: str, text: str, *, event: str, user: User | None) -> Delivery:
+    """Return the mail as it waits to go out; it is not stored yet."""
+    body = {"subject": " ".join(subject.split()), "text": text}
+    return Delivery(address=address, user=user, event=event, body=body, status="waiting")
+
+
+def post(row: Delivery) -> None:
+    """Nothing; a mail is handed to the mail server. Whoever gets it twice, after a process that died
+    in between, gets one number twice. Raises CannotSend.
+    """
+    host = urlsplit(settings.SITE_URL).hostname or "localhost"
+    headers = {
+        "Auto-Submitted": "auto-generated",
+        "Message-ID": f"<{row.pk}.{row.made_at:%Y%m%d%H%M%S}@{host}>",
+    }
     reply_to = [settings.CONTACT] if settings.CONTACT else None
-    one_line = " ".join(subject.split())
-    mail = EmailMessage(one_line, text, to=[address], headers=headers, reply_to=reply_to)
+    subject, text = row.body["subject"], row.body["text"]
+    mail = EmailMessage(subject, text, to=[row.address], headers=headers, reply_to=reply_to)
     try:
         mail.send()
-    except OSError:  # also what smtplib raises
-        log.exception("A mail was not sent: %s", one_line)
+    except (OSError, ValueError) as problem:  # OSError is also what smtplib raises
+        code = _code_of(problem)
+        sentence = f"The mail server answered {code}." if code else "It could not be sent."
+        raise CannotSend(sentence, code) from problem
+
+
+def _code_of(problem: Exception) -> int | None:
+    """What the mail server answered; None where there was no answer."""
+    refused = getattr(problem, "recipients", {}).values()
+    codes = [getattr(problem, "smtp_code", None), *(code for code, _ in refused)]
+    return next((code for code in codes if isinstance(code, int) and code > 0), None)

@@ -274,20 +274,32 @@ class Webhook(models.Model):
 
 
 class Delivery(Moving):
-    """One call of a webhook, tried until it is answered well: waiting, sent, or failed."""
+    """One call of a webhook or one mail, tried until it is taken: waiting, sent, or failed."""
 
     DEADLINES: ClassVar = {
         "waiting": (timedelta(days=3), "failed", "It was not tried again within three days.")
     }
 
-    hook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    hook = models.ForeignKey(
+        Webhook, null=True, on_delete=models.CASCADE, related_name="deliveries"
+    )
+    address = models.EmailField(blank=True, help_text="Of a mail")
+    user = models.ForeignKey(
+        User,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="deliveries",
+        help_text="Who is told, if they have an account",
+    )
     event = models.CharField(max_length=16)
-    body = models.JSONField(help_text="What is said, besides number, event and time")
+    body = models.JSONField(
+        help_text="What is said, besides number, event and time; of a mail that was sent its subject"
+    )
     answered = models.PositiveSmallIntegerField(null=True, help_text="Status of the last answer")
     made_at = models.DateTimeField(default=clock.now)
 
     class Meta:
-        db_table_comment = "Calls of webhooks, and what came of them"
+        db_table_comment = "Calls of webhooks and mails, and what came of them"
         indexes = [
             models.Index(
                 fields=["next_try_at"],
@@ -295,9 +307,15 @@ class Delivery(Moving):
                 name="delivery_due",
             )
         ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(hook=None) ^ models.Q(address=""),
+                name="delivery_by_call_or_mail",
+            )
+        ]
 
     def __str__(self) -> str:
-        return f"{self.event} to {self.hook_id}"
+        return f"{self.event} to {self.hook_id or self.address}"
 
 
 class Audit(models.Model):

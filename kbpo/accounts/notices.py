@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kbpo.accounts.mail import send
+from kbpo.accounts.mail import letter
 from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
 from kbpo.queue import nudge
 
@@ -17,31 +17,38 @@ TEST = "test"
 def tell(
     people: Iterable[User], event: str, subject: str, text: str, **about: Any
 ) -> list[Delivery]:
-    """Return the calls that wait to go out; mails go out at the commit.
+    """Return the mails and calls that wait to go out.
 
     `about` says in the call what the event is about, as JSON.
     """
     assert event in EVENTS, event
     active = {person.pk: person for person in people if person.is_active}
     said = {row.user_id: row for row in Preference.objects.filter(user__in=active, event=event)}
-    for pk, person in active.items():
-        if pk not in said or said[pk].by_mail:
-            send(person.email, subject, text)
+    mails = [
+        letter(person.email, subject, text, event=event, user=person)
+        for pk, person in active.items()
+        if person.email and (pk not in said or said[pk].by_mail)
+    ]
     silent = [pk for pk, row in said.items() if not row.by_call]
     hooks = Webhook.objects.filter(user__in=active).exclude(user__in=silent)
-    return _queue(hooks, event, {"subject": subject, "text": text, **about})
+    return _queue([*mails, *_calls(hooks, event, {"subject": subject, "text": text, **about})])
 
 
 def test(hook: Webhook) -> Delivery:
     """Return a call that says nothing but that calls arrive."""
     said = {"subject": "A test", "text": "Your webhook works."}
-    return _queue([hook], TEST, said)[0]
+    return _queue(_calls([hook], TEST, said))[0]
 
 
-def _queue(hooks: Iterable[Webhook], event: str, said: dict[str, Any]) -> list[Delivery]:
-    deliveries = Delivery.objects.bulk_create(
-        Delivery(hook=hook, event=event, body=said, status="waiting") for hook in hooks
-    )
+def _calls(hooks: Iterable[Webhook], event: str, said: dict[str, Any]) -> list[Delivery]:
+    return [
+        Delivery(hook=hook, user_id=hook.user_id, event=event, body=said, status="waiting")
+        for hook in hooks
+    ]
+
+
+def _queue(rows: list[Delivery]) -> list[Delivery]:
+    deliveries = Delivery.objects.bulk_create(rows)
     if deliveries:
         nudge("call")
     return deliveries

@@ -1,8 +1,6 @@
-"""Calls the addresses that people gave, signed: at least once each, until one answers or we give up.
+"""Calls an address that somebody gave, signed; it never leads into a network of ours.
 
-No call is made inside a transaction: a short one claims the row and says when it is due again, the
-call follows, a second one notes what came of it. A process that dies in between leaves a row that is
-due again; whoever is called tells repeats by the delivery's number.
+When, and how often, is said by `kbpo.accounts.deliver`.
 """
 
 from __future__ import annotations
@@ -11,76 +9,24 @@ import hashlib
 import hmac
 import http.client
 import ipaddress
-import json
 import socket
 import ssl
 import threading
 import time
 from contextlib import suppress
-from datetime import timedelta
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
-from django.db import transaction
 
 from kbpo import clock
-from kbpo.accounts.models import Delivery
 
-MOST_TRIES = 8
-FIRST_WAIT = timedelta(seconds=30)
-"""After the first try; each later wait is three times as long: the last try is nine hours on"""
 LONGEST = 10.0
 """Seconds that a call may take in all, whatever comes back how slowly"""
-A_ROUND, A_ROUND_SECONDS = 50, 15.0
-"""Calls of one round, and when it ends: slow ones do not hold a worker for minutes"""
-KEPT = timedelta(days=30)
 AGENT = "KBP-Online-Webhook/1"
 
 
 class CannotCall(Exception):
     """No call was made, or none that counts; the text is a sentence for whoever gave the address."""
-
-
-def tick() -> int:
-    """Return how many calls were tried; what is long done is forgotten."""
-    tried, end = 0, time.monotonic() + A_ROUND_SECONDS
-    while tried < A_ROUND and time.monotonic() < end and (row := _claim()) is not None:
-        _try(row)
-        tried += 1
-    old = Delivery.objects.filter(made_at__lt=clock.now() - KEPT).exclude(status="waiting")
-    old.delete()
-    return tried
-
-
-@transaction.atomic
-def _claim() -> Delivery | None:
-    """Return the next call that is due, which nobody else tries meanwhile."""
-    deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    row = deliveries.due("waiting").select_related("hook").first()
-    if row is not None:
-        row.attempts += 1
-        row.next_try_at = clock.now() + FIRST_WAIT * 3 ** (row.attempts - 1)
-        row.save(update_fields=["attempts", "next_try_at"])
-    return row
-
-
-def _try(row: Delivery) -> None:
-    try:
-        row.answered = call(row.hook.url, row.hook.secret, row.event, _text_of(row), row.pk)
-        trouble = "" if 200 <= row.answered < 300 else f"It answered {row.answered}."
-    except CannotCall as problem:
-        row.answered, trouble = None, str(problem)
-    gives_up = bool(trouble) and row.attempts >= MOST_TRIES
-    status = "failed" if gives_up else "waiting" if trouble else "sent"
-    mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
-    mine.update(
-        status=status, status_since=clock.now(), reason=trouble[:300], answered=row.answered
-    )
-
-
-def _text_of(row: Delivery) -> bytes:
-    said = {"id": row.pk, "event": row.event, "at": row.made_at.isoformat(), **row.body}
-    return json.dumps(said, ensure_ascii=False).encode()
 
 
 def signature(secret: str, moment: int, body: bytes) -> str:

@@ -18,6 +18,7 @@ from annotation.labels import settle
 from annotation.models import Assignment, Payment, Worker
 from annotation.workers import payee, payout
 from annotation.workers.models import Intake, Message, Payout, PayoutAddress, PayoutItem
+from kbpo.accounts import deliver
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 
@@ -300,6 +301,7 @@ def test_who_is_paid_gets_a_message_with_the_receipt(
     with django_capture_on_commit_callbacks(execute=True):
         admin.post(PAGE, form_of())
     made = Payout.objects.get()
+    deliver.tick()
     [mail] = mailoutbox
     assert mail.to == ["ada@example.org"] and made.number in str(mail.body)
     message = Message.objects.get(subject="You were paid $0.30")

@@ -20,6 +20,7 @@ from annotation.quality.hourly import hourly_rates
 from annotation.workers import leave
 from annotation.workers.models import Intake, WorkMail
 from annotation.workers.worker import worker_of
+from kbpo.accounts import deliver
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -30,7 +31,9 @@ HOME = "/annotate/"
 
 def write_all(capture: Any) -> int:
     with capture(execute=True):
-        return mail_work.tick()
+        written = mail_work.tick()
+    deliver.tick()
+    return written
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from kbpo.accounts.ask import accept, ask, decline
 from kbpo.accounts.audit import ERASED, note
 from kbpo.accounts.belongings import label, relations, rows_of
 from kbpo.accounts.models import AccountRequest, Audit, Preference, Team, Token, User, Webhook
+from kbpo.accounts.notices import tell
 from kbpo.instances.models import Label
 from kbpo.scores.models import Scorer
 from kbpo.submissions.models import Submission
@@ -137,6 +138,7 @@ def own(person: User) -> None:
     Token.issue(person, "laptop of Nils")
     Preference.objects.create(user=person, event="scored", by_mail=False)
     Webhook.objects.create(user=person, url="https://nils.example.org/told")
+    tell([person], "scored", "A run of Nils is scored", "It is.")
     Application.objects.create(user=person, why="Nils reads a lot.")
     ask(
         name="Nils Berg",

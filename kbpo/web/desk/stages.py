@@ -12,6 +12,7 @@ from annotation.desk import journey
 from annotation.hits.batch import Batch, batch, batches
 from kbpo import clock
 from kbpo.accounts.audit import dismissed
+from kbpo.accounts.models import Delivery
 from kbpo.submissions.models import Submission
 
 SUBMISSIONS = (
@@ -193,4 +194,25 @@ def failures(most: int = 30) -> list[Failed]:
         )
         for failure in journey.failures(most)
     ]
-    return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]
+    return sorted(
+        [*ours, *crowd, *_mails(most)], key=lambda one: (one.is_money, one.since), reverse=True
+    )[:most]
+
+
+def _mails(most: int) -> list[Failed]:
+    """Mails that the mail server did not take: whoever waits for one may not know that it is due."""
+    mails = Delivery.objects.filter(hook=None, status="failed")
+    mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(dismissed("mail"))
+    return [
+        Failed(
+            kind="mail",
+            pk=row.pk,
+            name=f"Mail to {row.address}: {row.body['subject']}",
+            state=row.status,
+            given_up=True,
+            reason=row.reason,
+            since=row.status_since,
+            next_try_at=None,
+        )
+        for row in mails.order_by("-status_since")[:most]
+    ]

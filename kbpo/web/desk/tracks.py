@@ -244,7 +244,7 @@ def new(request: HttpRequest) -> HttpResponse:
         or Corpus.objects.order_by("name").first()
     )
     status = 422 if request.method == "POST" else 200
-    context = {"form": form, "corpus": chosen, "kind": kind, "kinds": known}
+    context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind, "kinds": known}
     if chosen is not None:
         of_kind = class_of(kind)
         context |= {"words": of_kind.words, "n_inputs": of_kind.n_inputs_of([chosen])[chosen.pk]}
@@ -255,7 +255,7 @@ def _kind_for(slug: str) -> str:
     """The first kind of track whose systems are run on what the corpus has; the first of all where
     it has nothing.
     """
-    corpora = Corpus.objects.filter(slug=slug)
+    corpora = list(Corpus.objects.filter(slug=slug))
     return next(
         (kind for kind in KINDS if any(class_of(kind).n_inputs_of(corpora).values())), "kbp"
     )

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from kbpo.accounts import notices
 from kbpo.accounts.close import forget_requests
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
+from kbpo.accounts.models import EVENTS, Preference, User, Webhook
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import EmailForm
 from kbpo.accounts.webhooks import CannotCall, check_new
@@ -54,7 +54,7 @@ def show(request: HttpRequest) -> HttpResponse:
         }
         for name, words in EVENTS.items()
     ]
-    log = Delivery.objects.filter(hook__user=user).select_related("hook").order_by("-pk")
+    log = user.deliveries.select_related("hook").order_by("-pk")
     context = {
         "events": events,
         "hooks": user.webhooks.order_by("pk"),

@@ -37,6 +37,7 @@ from kbpo.accounts.belongings import label, relations, rows_of
 from kbpo.accounts.models import (
     AccountRequest,
     Audit,
+    Delivery,
     Invitation,
     Preference,
     Token,
@@ -85,6 +86,7 @@ OF_USER = (
     ),
     Part("notices", Preference, "user", "event by_mail by_call"),
     Part("webhooks", Webhook, "user", "url made_at"),
+    Part("told", Delivery, "user", "event hook__url address body status made_at"),
     Part(
         "requests",
         AccountRequest,

@@ -1,0 +1,95 @@
+"""Sends what people are told: calls their addresses and posts their mails, at least once each, until
+one is taken or we give up.
+
+Nothing is sent inside a transaction: a short one claims the row and says when it is due again, the
+call or the mail follows, a second one notes what came of it. A process that dies in between leaves a
+row that is due again; whoever is told twice knows it by the delivery's number.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from kbpo import clock
+from kbpo.accounts.mail import CannotSend, post
+from kbpo.accounts.models import Delivery
+from kbpo.accounts.webhooks import CannotCall, call
+
+log = logging.getLogger(__name__)
+
+MOST_TRIES = 8
+FIRST_WAIT = timedelta(seconds=30)
+"""After the first try; each later wait is three times as long: the last try is nine hours on"""
+A_ROUND, A_ROUND_SECONDS = 50, 15.0
+"""Tries of one round, and when it ends: slow ones do not hold a worker for minutes"""
+KEPT = timedelta(days=30)
+
+
+def tick() -> int:
+    """Return how many calls and mails were tried; what is long done is forgotten."""
+    tried, mails, end = 0, True, time.monotonic() + A_ROUND_SECONDS
+    while tried < A_ROUND and time.monotonic() < end and (row := _claim(mails)) is not None:
+        mails = _try(row) and mails
+        tried += 1
+    old = Delivery.objects.filter(made_at__lt=clock.now() - KEPT).exclude(status="waiting")
+    old.delete()
+    return tried
+
+
+@transaction.atomic
+def _claim(mails: bool) -> Delivery | None:
+    """Return the next one that is due, which nobody else tries meanwhile; with mails or without."""
+    deliveries = Delivery.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    due = deliveries.due("waiting") if mails else deliveries.due("waiting").exclude(hook=None)
+    row = due.select_related("hook").first()
+    if row is not None:
+        row.attempts += 1
+        row.next_try_at = clock.now() + FIRST_WAIT * 3 ** (row.attempts - 1)
+        row.save(update_fields=["attempts", "next_try_at"])
+    return row
+
+
+def _try(row: Delivery) -> bool:
+    """Return False where the mail server could not be reached: no other mail is tried this round."""
+    trouble, is_up = "", True
+    try:
+        if row.hook is None:
+            post(row)
+        else:
+            row.answered = call(row.hook.url, row.hook.secret, row.event, _text_of(row), row.pk)
+            trouble = "" if 200 <= row.answered < 300 else f"It answered {row.answered}."
+    except CannotCall as problem:
+        row.answered, trouble = None, str(problem)
+    except CannotSend as problem:
+        row.answered, trouble, is_up = problem.code, str(problem), problem.code is not None
+        log.warning("Mail %s was not sent: %r", row.pk, problem.__cause__)
+    gives_up = bool(trouble) and row.attempts >= MOST_TRIES
+    status = "failed" if gives_up else "waiting" if trouble else "sent"
+    mine = Delivery.objects.filter(pk=row.pk, status="waiting", attempts=row.attempts)
+    mine.update(
+        status=status,
+        status_since=clock.now(),
+        reason=trouble[:300],
+        answered=row.answered,
+        body=_kept(row, status),
+    )
+    return is_up
+
+
+def _kept(row: Delivery, status: str) -> dict[str, Any]:
+    """What is kept of it: of a mail that is sent its subject, for its text may hold a link that lets
+    people in.
+    """
+    is_over = row.hook is None and status == "sent"
+    return {"subject": row.body["subject"]} if is_over else row.body
+
+
+def _text_of(row: Delivery) -> bytes:
+    said = {"id": row.pk, "event": row.event, "at": row.made_at.isoformat(), **row.body}
+    return json.dumps(said, ensure_ascii=False).encode()
