@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import httpx
 
@@ -27,6 +27,10 @@ Table: TypeAlias = Any
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
 BLOCK = 1 << 16
+AWAY = 500
+"""From this status of HTTP on it is the service, or a proxy before it, that is in trouble"""
+PATIENCE, LONGEST_WAIT = 900.0, 60.0
+"""Seconds for which a watch outlasts a service that is away, and from look to look at most"""
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
 
@@ -151,8 +155,55 @@ class Client:
         return self._table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Those of them that people found wrong, in whole or in a part, be the rest undecided."""
-        return self.judgments(number, **{"part": "any", **filters})
+        """Those of them that people found wrong, in whole or in a part, be the rest undecided; where
+        people rate, and nothing is right or wrong, all that they rated, the worst first.
+        """
+        rated = self._rated(number)
+        if rated is None:
+            return self.judgments(number, **{"part": "any", **filters})
+        said, sign = rated["label"], 1 if rated["higher_is_better"] else -1
+        rows = list(self.predictions(number, verdict="judged", **filters))
+
+        def goodness(row: Json) -> float:
+            value = row["said"].get(said, {}).get("value")
+            return float("inf") if value is None else sign * value
+
+        return self._table(rows if "sort" in filters else sorted(rows, key=goodness))
+
+    def _rated(self, number: int) -> Json | None:
+        """What people rate a submission's predictions by; None where they say right or wrong, and of
+        a run that is not yours.
+        """
+        try:
+            track = self.track(self.submission(number)["track"])
+        except Refused:
+            return None
+        criteria = {one["name"]: one for one in track.get("criteria", ())}
+        chief: Json = criteria.get(track["criterion"], {})
+        return chief if chief.get("single") == "mean" else None
+
+    def dispute(self, number: int, prediction: int, note: str) -> Json:
+        """Says that a judgment of a prediction of yours is wrong: an expert is asked, blind."""
+        address = f"submissions/{number}/predictions/{prediction}/dispute/"
+        return cast(Json, self._send("POST", address, json={"note": note}).json())
+
+    def slices(self, number: int) -> Table:
+        """A submission's scores by slice: by relation, by class of entity, and so on."""
+        return self._table(self._get(f"submissions/{number}/slices/")["slices"])
+
+    def history(self, number: int) -> Table:
+        """What a submission was ranked by in every evaluation that is kept, the first one first."""
+        return self._table(self._get(f"submissions/{number}/history/")["scores"])
+
+    def evaluations(self, slug: str) -> Table:
+        """The evaluations of a track, the latest first; `board` shows one by `evaluation`."""
+        return self._table(self._pages(f"tracks/{slug}/evaluations/"))
+
+    def document(self, slug: str, key: str) -> Json:
+        """One document of a track with its mentions, and what is predicted in it and found, as far
+        as you may see.
+        """
+        return self._get(f"tracks/{slug}/documents/{quote(key)}/")
 
     def missed(self, number: int, *, who: str = "missed", **filters: str) -> Table:
         """What people found true in documents that they read in full and a submission does not
@@ -228,6 +279,14 @@ class Client:
         """Takes a submission back. What people have judged is kept and paid."""
         return cast(Json, self._send("POST", f"submissions/{number}/withdraw/").json())
 
+    def retry(self, number: int) -> Json:
+        """Puts a submission that was given up back where it was; it is tried again at once."""
+        return cast(Json, self._send("POST", f"submissions/{number}/retry/").json())
+
+    def delete(self, number: int) -> None:
+        """Deletes a refused upload or a discarded draft, with its file; a run is withdrawn."""
+        self._send("DELETE", f"submissions/{number}/")
+
     def judges(self, track: str) -> list[Json]:
         """The metrics and judges of a track, and how much of it each has scored."""
         return list(self._get(f"tracks/{track}/judges/")["judges"])
@@ -258,10 +317,28 @@ class Client:
         *,
         seconds: float = 5.0,
         tell: Callable[[Json], None] | None = None,
+        tell_trouble: Callable[[str], None] | None = None,
     ) -> Json:
-        """The submission once it waits for nobody but you; `tell` is called at every look."""
+        """The submission once it waits for nobody but you; `tell` is called at every look.
+
+        A service that has answered and then is away is asked again, at growing distances, for a
+        quarter of an hour; `tell_trouble` hears of it.
+        """
+        answered_at, pause = None, seconds
         while True:
-            submission = self.submission(number)
+            try:
+                submission = self.submission(number)
+            except (Unreachable, Refused) as trouble:
+                is_away = isinstance(trouble, Unreachable) or trouble.status >= AWAY
+                is_new = answered_at is None or time.monotonic() - answered_at > PATIENCE
+                if is_new or not is_away:
+                    raise
+                if tell_trouble is not None:
+                    tell_trouble(f"{trouble} It is asked again in {pause:.0f} seconds.")
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_WAIT)
+                continue
+            answered_at, pause = time.monotonic(), seconds
             if tell is not None:
                 tell(submission)
             if submission["status"] in RESTING:

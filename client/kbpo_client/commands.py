@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
@@ -27,6 +28,9 @@ SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160
 """Of a text in a line"""
 MISSED = "Instead what is true and not in it: what others found, or nobody did."
+ENDED = {"refused", "failed", "expired", "withdrawn"}
+"""Statuses in which a submission has ended without a score"""
+VERDICTS = "all (that are judged), right, wrong, undecided, unjudged, turned or disputed."
 WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 """Options of `errors --missed`, as the service calls them"""
 
@@ -133,13 +137,18 @@ def main(context: click.Context, url: str | None, token: str | None) -> None:
 
 @main.command()
 @click.option("--token", prompt="Token (from your account page)", hide_input=True)
+@json_option
 @service_of
-def login(service: Service, token: str) -> None:
+def login(service: Service, token: str, as_json: bool) -> None:
     """Keep a token for this service, once it has been tried."""
     service.token = token.strip()
     with service.client() as client:
         client.submissions()
-    click.echo(f"Kept in {settings.keep(service.url, token.strip())}.")
+    kept_in = settings.keep(service.url, token.strip())
+    if as_json:
+        show_json({"url": service.url, "kept_in": kept_in})
+    else:
+        click.echo(f"Kept in {kept_in}.")
 
 
 @main.command()
@@ -167,8 +176,9 @@ def tracks(service: Service, as_json: bool) -> None:
 @main.command()
 @click.argument("track")
 @click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Else ./TRACK/")
+@json_option
 @service_of
-def download(service: Service, track: str, to: Path | None) -> None:
+def download(service: Service, track: str, to: Path | None, as_json: bool) -> None:
     """Download what systems are run on: the documents of TRACK and their schema, or its inputs."""
     folder = to or Path(track)
     with service.client() as client:
@@ -180,20 +190,27 @@ def download(service: Service, track: str, to: Path | None) -> None:
         for what, name in files.items():
             with progress(name) as tell:
                 client.download(track, folder / name, what=what, tell=tell)
-    if not schema.get("predicates"):
+    if schema.get("predicates"):
+        text = json_module.dumps(schema, indent=1, ensure_ascii=False)
+        (folder / SCHEMA).write_text(text, encoding="utf-8")
+        files["schema"] = SCHEMA
+    if as_json:
+        show_json({what: folder / name for what, name in files.items()})
+    elif "schema" in files:
+        click.echo(f"The documents and the schema are in {folder}/.")
+    else:
         click.echo(f"The inputs are in {folder}/.")
-        return
-    text = json_module.dumps(schema, indent=1, ensure_ascii=False)
-    (folder / SCHEMA).write_text(text, encoding="utf-8")
-    click.echo(f"The documents and the schema are in {folder}/.")
 
 
 @main.command()
 @click.argument("track")
 @click.option("--number", type=int, help="Which one; else the latest.")
 @click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
+@json_option
 @service_of
-def release(service: Service, track: str, number: int | None, to: Path | None) -> None:
+def release(
+    service: Service, track: str, number: int | None, to: Path | None, as_json: bool
+) -> None:
     """Download a release of TRACK: all that its board rests on, for `kbpo rescore`."""
     with service.client() as client:
         known = client.releases(track)
@@ -206,7 +223,10 @@ def release(service: Service, track: str, number: int | None, to: Path | None) -
         path = folder / wanted[0]["file"]
         with progress(path.name, wanted[0]["size"]) as tell:
             client.download_release(wanted[0], path, tell=tell)
-    click.echo(f"{path}: `kbpo rescore {path}` computes its board.")
+    if as_json:
+        show_json(wanted[0] | {"path": path})
+    else:
+        click.echo(f"{path}: `kbpo rescore {path}` computes its board.")
 
 
 @main.command()
@@ -292,7 +312,11 @@ def submit(
 @json_option
 @service_of
 def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
-    """Tell where submission NUMBER is."""
+    """Tell where submission NUMBER is.
+
+    With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
+    was refused, expired or was given up or withdrawn.
+    """
     last = ""
 
     def tell(submission: dict[str, Any]) -> None:
@@ -303,11 +327,17 @@ def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
         last = line
 
     with service.client() as client:
-        submission = client.wait(number, tell=tell) if watch else client.submission(number)
+        submission = (
+            client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
+            if watch
+            else client.submission(number)
+        )
     if as_json:
         show_json(submission)
-        return
-    show_submission(submission)
+    else:
+        show_submission(submission)
+    if watch and submission["status"] in ENDED:
+        sys.exit(REFUSED)
 
 
 def how_far(submission: dict[str, Any]) -> str:
@@ -472,32 +502,41 @@ def comparison(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 @main.command()
 @click.argument("number", type=int)
-@click.option("--verdict", type=click.Choice(["all", "right", "wrong"]), default="wrong")
-@click.option("--predicate", default="")
-@click.option("--entity", default="", help="Name of the subject or object.")
+@click.option("--verdict", help=VERDICTS)
+@click.option("--part", help="Which part is wrong, as `linking`.")
+@click.option("--predicate", "relation", help="Of one relation.")
+@click.option("--entity", help="Name of the subject or object.")
+@click.option("--confidence", help="One of the page's ranges.")
+@click.option("--votes", type=click.Choice(["split"]), help="People were divided.")
+@click.option("--who", type=click.Choice(["alone"]), help="No other system says so.")
+@click.option("--document", help="In one document.")
+@click.option("--q", help="Words of the text.")
+@click.option("--sort", help="text, sure or unsure; with --missed text or most.")
 @click.option("--missed", type=click.Choice(["others", "nobody"]), help=MISSED)
 @json_option
 @service_of
 def errors(
     service: Service,
+    /,
     number: int,
-    verdict: str,
-    predicate: str,
-    entity: str,
+    verdict: str | None,
     missed: str | None,
     as_json: bool,
+    **filters: str | None,
 ) -> None:
-    """Show what people said of the predictions of submission NUMBER, one by one."""
+    """Show what people said of the predictions of submission NUMBER, one by one: what they found
+    wrong; where they rate, all that they rated, the worst first. The options choose others.
+    """
+    chosen = {name: value for name, value in filters.items() if value}
     with service.client() as client:
-        chosen = {"relation": predicate, "entity": entity}
         if missed:
             show_missed(client.missed(number, who=WHO_FOUND[missed], **chosen), as_json)
             return
-        if verdict == "wrong":
+        if verdict is None:
             judged = client.errors(number, **chosen)
         else:
-            verdict = "judged" if verdict == "all" else verdict
-            judged = client.judgments(number, verdict=verdict, **chosen)
+            wanted = "judged" if verdict == "all" else verdict
+            judged = client.judgments(number, verdict=wanted, **chosen)
     if as_json:
         show_json(judged)
         return
@@ -606,6 +645,7 @@ def import_scores(
 @click.option("--batch", type=click.IntRange(1, 1000), default=100, help="Things asked at once.")
 @click.option("--timeout", type=float, default=300.0, help="Seconds without an answer.")
 @click.option("--watch", type=float, help="Look for more every so many seconds, for ever.")
+@json_option
 @service_of
 def judge(
     service: Service,
@@ -617,6 +657,7 @@ def judge(
     batch: int,
     timeout: float,
     watch: float | None,
+    as_json: bool,
 ) -> None:
     """Let a program judge what it has not scored yet on TRACK.
 
@@ -636,7 +677,10 @@ def judge(
                 done += judge_all(client, track, named, running, batch=batch, tell=tell)
     except JudgeFailed as failure:
         end(f"{failure} What it said before is kept.", REFUSED)
-    click.echo(f"{done:,} judged; nothing is left.")
+    if as_json:
+        show_json({"judged": done, "left": 0})
+    else:
+        click.echo(f"{done:,} judged; nothing is left.")
 
 
 @main.command()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import kbpo_client
 import pandas
@@ -17,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 from django.test import Client as Browser
 from kbpo_client import Client, Refused, Unreachable, settings
-from kbpo_client.commands import comparison, main
+from kbpo_client.commands import ENDED, comparison, main
 
 from kbpo.accounts.models import Token
 from kbpo.clock import now
@@ -25,6 +28,7 @@ from kbpo.corpus.models import Mention
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
+from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -32,6 +36,9 @@ from tests.client.conftest import Run, told
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, OTHERS, lines_of
 from tests.web.scored import judge_all, make_board
+from tests.web.test_desk_pages import judged
+
+__all__ = ["judged"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -190,6 +197,156 @@ def test_errors_are_told_to_their_team_and_to_all_once_the_track_is_closed(
     for who in ("Tim", ""):
         public = told(run("errors", submission.pk, "--verdict", "all", "--json", who=who))
         assert [one["prediction"] for one in public] == [one["prediction"] for one in judged]
+
+
+@pytest.mark.parametrize("status", sorted(ENDED))
+def test_a_watch_says_by_its_exit_code_that_a_run_ended_without_a_score(
+    run: Run, draft: Callable[..., Submission], status: str
+) -> None:
+    row = draft()
+    assert run("status", row.pk, "--watch").exit_code == 0, "it waits for its owner"
+    row.move(status, "So it is.")
+    watched = run("status", row.pk, "--watch", "--json")
+    assert watched.exit_code == 1 and json.loads(watched.stdout)["status"] == status
+    assert run("status", row.pk).exit_code == 0, "whoever asks once is answered"
+
+
+class Flaky(BaseHTTPRequestHandler):
+    """A service that answers as it is told: with where a run is, with a status, or not at all."""
+
+    says: ClassVar[list[str | int | None]] = []
+
+    def do_GET(self) -> None:
+        said = self.says.pop(0)
+        if said is None:
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        self.send_response(said if isinstance(said, int) else 200)
+        self.end_headers()
+        self.wfile.write(b"<p>Bad gateway" if isinstance(said, int) else _run_in(said))
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def _run_in(status: str) -> bytes:
+    return json.dumps({"status": status}).encode()
+
+
+@pytest.fixture
+def flaky() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Flaky)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_watch_outlasts_a_service_that_is_away_for_a_while(flaky: str) -> None:
+    Flaky.says[:] = ["judging", None, 502, "judging", 503, "scored"]
+    heard: list[str] = []
+    with Client(flaky) as client:
+        done = client.wait(1, seconds=0.01, tell_trouble=heard.append)
+    assert done["status"] == "scored" and not Flaky.says
+    assert len(heard) == 3 and "does not answer" in heard[0] and "502" in heard[1]
+    assert all("asked again" in sentence for sentence in heard)
+
+
+@pytest.mark.parametrize(("says", "error"), [([None], Unreachable), (["judging", 404], Refused)])
+def test_a_watch_ends_where_waiting_does_not_help(
+    flaky: str, says: list[Any], error: type[Exception]
+) -> None:
+    Flaky.says[:] = says
+    with Client(flaky) as client, pytest.raises(error):
+        client.wait(1, seconds=0.01)
+    assert not Flaky.says
+
+
+def test_every_command_can_say_it_in_json(run: Run, toy: Toy) -> None:
+    lacking = [
+        name
+        for name, command in main.commands.items()
+        if not any(one.name == "as_json" for one in command.params)
+    ]
+    assert lacking == ["completion"]
+    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    kept = told(run("login", "--token", secret, "--json", who=""))
+    assert Path(kept["kept_in"]).exists() and kept["url"].startswith("http")
+    files = told(run("download", "toy", "--json", who=""))
+    assert {"documents", "schema"} <= set(files)
+    assert all(Path(file).exists() for file in files.values())
+
+
+def test_errors_are_chosen_by_all_that_the_page_chooses_by(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    submission = draft(OTHERS)
+    judge_all(submission)
+    Submission.objects.update(status="scored")
+    every = told(run("errors", submission.pk, "--verdict", "all", "--json"))
+
+    def found(*options: str) -> list[int]:
+        chosen = ("errors", submission.pk, "--verdict", "all", *options, "--json")
+        return [one["prediction"] for one in told(run(*chosen))]
+
+    assert found("--document", "d1") == [
+        one["prediction"] for one in every if one["document"] == "d1"
+    ]
+    assert found("--votes", "split") == []
+    assert found("--sort", "sure") == [
+        one["prediction"]
+        for one in sorted(
+            every, key=lambda one: (one["confidence"] or -1, one["prediction"]), reverse=True
+        )
+    ]
+    words = every[0]["claim"].split()[0]
+    assert every[0]["prediction"] in found("--q", words)
+    refused = run("errors", submission.pk, "--verdict", "upside-down")
+    assert refused.exit_code == 1 and "is not one of" in refused.stderr
+    refused = run("errors", submission.pk, "--part", "nowhere")
+    assert refused.exit_code == 1 and "is not one of" in refused.stderr
+
+
+def test_python_does_what_the_api_does(
+    live_server: Any, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    judge_all(draft(OTHERS))
+    Submission.objects.update(status="scored")
+    evaluation = make_board(toy, 3)
+    row = evaluation.estimates.order_by("pk")[0].submission
+    row.team.members.add(toy.users["Rosa"])
+    token = Token.issue(toy.users["Rosa"], "python")[1]
+    with Client(live_server.url, token, frames=False) as client:
+        assert [one["number"] for one in client.evaluations("toy")] == [evaluation.number]
+        assert client.history(row.pk)[0]["evaluation"] == evaluation.number
+        sliced = evaluation.estimates.filter(submission=row).exclude(slice="")
+        assert len(client.slices(row.pk)) == sliced.count()
+        document = client.document("toy", "d1")
+        assert document["id"] == "d1" and "Mara Lindt" in document["text"]
+        with pytest.raises(Refused):
+            client.document("toy", "no such/one")
+        bad = draft(OTHERS, name="bad")
+        bad.move("failed", "The disk was full.")
+        assert client.retry(bad.pk)["status"] != "failed"
+        with pytest.raises(Refused, match="was not given up"):
+            client.retry(bad.pk)
+        Submission.objects.filter(pk=bad.pk).update(status="refused")
+        client.delete(bad.pk)
+        with pytest.raises(Refused, match="You have no submission"):
+            client.submission(bad.pk)
+        with pytest.raises(Refused, match="is withdrawn, not deleted"):
+            client.delete(row.pk)
+
+
+def test_a_judgment_is_disputed_from_python(live_server: Any, toy: Toy, judged: Submission) -> None:
+    token = Token.issue(toy.users["Rosa"], "python")[1]
+    note = "The text says the opposite."
+    with Client(live_server.url, token, frames=False) as client:
+        first = client.judgments(judged.pk)[0]["prediction"]
+        assert client.dispute(judged.pk, first, note)["prediction"] == first
+        with pytest.raises(Refused, match="already"):
+            client.dispute(judged.pk, first, note)
+    assert ExpertCheck.objects.get(kind="dispute").note == note
 
 
 def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:

@@ -126,11 +126,16 @@ def test_texts_are_scored_compared_and_told_one_by_one(
     assert every.exit_code == 0, every.output
     assert "article 3  article 3 does not\n    Overall 1.00  Fluency 1.00  Edit " in every.output
     assert every.output.endswith("6 predictions.\n")
+    refused = run("errors", numbers["Half"], "--verdict", "wrong")
+    assert refused.exit_code == 1 and "'wrong' is not one of judged" in refused.stderr
     found = told(run("errors", numbers["Half"], "--json"))
-    assert {(one["input"], one["line"]) for one in found} == {
-        (key, at) for at, key in enumerate(INPUTS, 1) if at > 3
-    }
-    assert {one["said"]["Overall"]["value"] for one in found} == {1.0}
+    worst = {(key, at) for at, key in enumerate(INPUTS, 1) if at > 3}
+    assert {(one["input"], one["line"]) for one in found[:3]} == worst, "the worst first"
+    values = [one["said"]["Overall"]["value"] for one in found]
+    assert values == sorted(values) and values[0] == 1.0 < values[-1] and len(found) == 6
+    Track.objects.update(criterion="edit")
+    edits = [one["said"]["Edit"]["value"] for one in told(run("errors", numbers["Half"], "--json"))]
+    assert edits == sorted(edits, reverse=True) and edits[0] > edits[-1], "lower is better"
 
 
 def test_a_long_text_stands_on_one_line() -> None:

@@ -190,7 +190,11 @@ def _figure(row: Row, column: str) -> dict[str, Any] | None:
 
 
 def as_track(row: Track) -> dict[str, Any]:
-    """A track as JSON, for everybody."""
+    """A track as JSON, for everybody. Under a criterion whose `single` is “mean” people rate: nothing
+    is right or wrong.
+    """
+    criteria = kind_of(row).criteria
+    of_criterion = ("name", "label", "single", "higher_is_better")
     keys = (
         "slug",
         "name",
@@ -206,4 +210,5 @@ def as_track(row: Track) -> dict[str, Any]:
     return {key: getattr(row, key) for key in keys} | {
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),
+        "criteria": [{key: getattr(one, key) for key in of_criterion} for one in criteria],
     }

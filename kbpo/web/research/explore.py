@@ -22,13 +22,13 @@ from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.public.documents import may_read
 from kbpo.web.research.explorer import (
     SORTS,
-    VERDICTS,
     Choice,
     Counts,
     Explorer,
     Unreadable,
     carry,
     read_choice,
+    verdicts_of,
 )
 from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
 from kbpo.web.research.slices import by_slice
@@ -237,10 +237,7 @@ def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, s
     """The verdicts that predictions are filtered by, with their words: ratings are neither right nor
     wrong, and what is seldom is listed where there is some.
     """
-    kind, n = explorer.kind, counts["verdict"]
-    words = dict(VERDICTS)
-    if not kind.parts and kind.criterion(explorer.submission.track.criterion).single == "mean":
-        words = {name: words[name] for name in words if name not in ("right", "wrong", "undecided")}
+    n, words = counts["verdict"], verdicts_of(explorer.submission)
     return {
         name: text
         for name, text in words.items()

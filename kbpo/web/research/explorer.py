@@ -66,6 +66,7 @@ VERDICTS = {
     "disputed": "Disputed",
 }
 """What is judged is right, wrong, or undecided: people were divided about a part of it"""
+DECIDED = ("right", "wrong", "undecided")
 ANY = "any"
 """Of which part is wrong: whichever, or the whole"""
 SORTS = {
@@ -142,6 +143,8 @@ def read_choice(
                 f" but by {', '.join(here)}.",
             )
     known = _known_values(kind)
+    if strict:
+        known["verdict"] = list(verdicts_of(submission))
     said: dict[str, str] = {}
     facets: dict[str, Any] = {}
     for name in GIVEN:
@@ -183,6 +186,16 @@ def _words(kind: Kind) -> list[str]:
     """What predictions of a kind are found by, in words of whoever looks."""
     of_text = ["q", "document"] if kind.searchable else []
     return of_text + ([ENTITY] if kind.names_entities else [])
+
+
+def verdicts_of(submission: Submission) -> dict[str, str]:
+    """The verdicts that people give on a run's track, in words: none is right or wrong where they
+    rate.
+    """
+    kind = kind_of(submission.track)
+    if not kind.parts and kind.criterion(submission.track.criterion).single == "mean":
+        return {name: VERDICTS[name] for name in VERDICTS if name not in DECIDED}
+    return VERDICTS
 
 
 def _known_values(kind: Kind) -> dict[str, list[str]]:
