@@ -25,7 +25,7 @@ from kbpo import clock
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.models import Flip
-from kbpo.instances.models import Label
+from kbpo.instances.models import Instance, Label
 from kbpo.pool.visibility import is_answered
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Prediction, Submission, Tally
@@ -345,10 +345,13 @@ class Explorer:
     def told(self) -> dict[str, set[int]]:
         """The predictions whose verdict turned, and those that its team disputes or did."""
         rows = self.submission.predictions.values_list("pk", flat=True)
-        turned, disputed = list(self.flips), list(self.disputes)
+        instances = {"turned": list(self.flips), "disputed": list[int]()}
+        if self.disputes:  # two narrow questions, whatever the plan of one
+            said = Instance.objects.filter(target__in=list(self.disputes))
+            instances["disputed"] = list(said.values_list("pk", flat=True))
         return {
-            "turned": set(rows.filter(instance__in=turned)) if turned else set(),
-            "disputed": set(rows.filter(instance__target__in=disputed)) if disputed else set(),
+            name: set(rows.filter(instance__in=some)) if some else set()
+            for name, some in instances.items()
         }
 
     @cached_property
