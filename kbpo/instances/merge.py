@@ -29,7 +29,12 @@ PEOPLE = "people"
 """
 UNDECIDED = "undecided"
 """In a mention's value: people were asked what it refers to, and no more than half agree"""
-AGGREGATED = ("shown", "holds", "votes", "asked", "canonical", "titles", "link", UNDECIDED)
+UNASKED = "unasked"
+"""In a mention's value: it is its own canonical one, since no other name was known to ask for"""
+AGGREGATED = (
+    *("shown", "holds", "votes", "asked", "canonical", "titles", "link"),
+    *(UNDECIDED, UNASKED),
+)
 """What of a value follows from all answers about its target"""
 UNTIL = " AND l.id <= %s"
 """Labels up to a number: what was known then"""
@@ -185,6 +190,11 @@ def _merged(said: Sequence[Said]) -> Value:
     weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
     together = [one.value for one in weaker] + [aggregated(crowd)] + [one.value for one in stronger]
     for part_of_it in together:
+        if part_of_it.get(UNASKED) and value.get("canonical"):
+            said_nothing = ("canonical", UNASKED)
+            part_of_it = {key: one for key, one in part_of_it.items() if key not in said_nothing}
+        elif "canonical" in part_of_it:
+            value.pop(UNASKED, None)
         holds = set(part_of_it.get("holds", ()))
         shown.update({part: part in holds for part in part_of_it.get("shown", ())})
         value.update(part_of_it)
@@ -255,36 +265,55 @@ def _votes_for(part: str, label: Said) -> int:
 
 def _mention(labels: Sequence[Said]) -> Value:
     """The canonical mention and the title that most gave, with the votes; nothing of other
-    targets.
+    targets. Who was not asked for a canonical mention has no vote for one.
     """
     of_mention = [
         label for label in labels if "canonical" in label.value or UNDECIDED in label.value
     ]
     if not of_mention:
         return {}
-    votes: Counter[str] = Counter()
     titles: Counter[str] = Counter()
-    asked = 0
     for one in of_mention:
-        asked += max(1, one.n)
-        votes.update(_of_canonicals(one))
         titles.update(_of_titles(one))
-    return mention_value(votes, titles, asked)
+    n = sum(max(1, one.n) for one in of_mention)
+    were_asked = [one for one in of_mention if not one.value.get(UNASKED)]
+    if not were_asked:
+        return unasked_value(of_mention[0].value["canonical"], titles, n)
+    votes: Counter[str] = Counter()
+    for one in were_asked:
+        votes.update(_of_canonicals(one))
+    asked = sum(max(1, one.n) for one in were_asked)
+    return mention_value(votes, titles, asked, n)
 
 
-def mention_value(votes: Counter[str], titles: Counter[str], n: int) -> Value:
+def mention_value(
+    votes: Counter[str], titles: Counter[str], n: int, of_title: int | None = None
+) -> Value:
     """What n people say of a mention, given the votes by canonical mention (“begin-end”) and by
-    title (“” for none): without a canonical one where no more than half agree.
+    title (“” for none), for which more may have been asked: without a canonical one where no more
+    than half agree.
     """
-    value: Value = {"votes": dict(votes), "titles": dict(titles), "canonical": None}
+    value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=lambda one: one[1], default=("", 0))
     if 2 * most > n:
         value["canonical"] = [int(end) for end in best.split("-")]
     else:
         value[UNDECIDED] = True
+    return value | _link_of(titles, n if of_title is None else of_title)
+
+
+def unasked_value(canonical: Sequence[int], titles: Counter[str], n: int) -> Value:
+    """What n people say of a mention for which no other name was known: its title. That it is its
+    own canonical mention nobody was asked, so that there is no vote for it.
+    """
+    value = {"titles": dict(titles), "canonical": list(canonical), UNASKED: True}
+    return value | _link_of(titles, n)
+
+
+def _link_of(titles: Counter[str], n: int) -> Value:
+    """The title that more than half gave, if there is one."""
     title, most = max(titles.items(), key=lambda one: one[1], default=("", 0))
-    value["link"] = title if 2 * most > n else None
-    return {key: told for key, told in value.items() if told is not None}
+    return {"link": title} if 2 * most > n else {}
 
 
 def _of_canonicals(label: Said) -> dict[str, int]:

@@ -95,3 +95,30 @@ def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_di
     assert read["canonical"] == [10, 14] and "undecided" not in read
     labels.append(label("expert", "adjudication:1", {"canonical": [20, 24], "type": "PER"}, 1))
     assert merge.merged(labels)["canonical"] == [20, 24]
+
+
+def test_those_who_were_not_asked_have_no_vote() -> None:
+    """Three of whom nobody asked it are no votes for itself against the two of three who were."""
+    alone = {"type": "PER", "canonical": [9, 14], "titles": {"Anna": 2}, "unasked": True}
+    nobody = Said(alone, "crowd", 3, 1)
+    value = {"type": "PER", "canonical": [0, 4], "votes": {"0-4": 2, "9-14": 1}, "titles": {}}
+    asked = Said(value, "crowd", 3, 2)
+    for labels in ([nobody, asked], [asked, nobody]):
+        told = aggregated(labels)
+        assert told["canonical"] == [0, 4] and told["votes"] == {"0-4": 2, "9-14": 1}
+        assert "unasked" not in told and told["titles"] == {"Anna": 2} and "link" not in told
+    both = aggregated([nobody, Said(alone, "crowd", 1, 3)])
+    assert both["canonical"] == [9, 14] and both["unasked"] and "votes" not in both
+    assert both["link"] == "Anna", "four of four were asked for that"
+
+
+@pytest.mark.django_db
+def test_those_who_were_not_asked_hide_nothing_that_others_said() -> None:
+    alone = {"type": "PER", "canonical": [9, 14], "titles": {}, "unasked": True}
+    told = {"type": "PER", "canonical": [0, 4]}
+    crowd = Label(pk=2, value=alone, source="crowd", origin="question:1", n=3)
+    assert merge.merged([crowd])["unasked"]
+    for source in ("document", "expert"):
+        other = Label(pk=1, value=told, source=source, origin="question:9", n=3)
+        value = merge.merged([other, crowd])
+        assert value["canonical"] == [0, 4] and "unasked" not in value, source

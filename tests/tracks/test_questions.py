@@ -7,9 +7,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from django.utils import timezone
 
+from annotation.interfaces.registry import interface_of
+from annotation.models import Question, Response
 from formats.schema import load_schema, shipped_schema
 from kbpo.corpus.models import Document, Mention
 from kbpo.instances.models import Instance, Label, Target
@@ -342,3 +345,59 @@ def test_a_claim_that_no_type_allows_counts_as_wrong_and_is_not_on_the_page(toy:
         ["per:parents>", "per:parents<", "org:subsidiaries<"],
         ["org:subsidiaries<"],
     )
+
+
+def answered(draft: QuestionDraft, **sides: str) -> list[tuple[int, dict[str, Any]]]:
+    """What three people who agree make of a question: what each side's mention refers to."""
+    question = Question(pk=1, target_id=draft.target_id, payload=draft.payload, shown=draft.shown)
+    relation, responses = interface_of("relation"), []
+    for at in range(3):
+        raw = {"holds": [draft.payload["predicates"][0]["part"]]} | sides
+        responses += [
+            Response(assignment_id=at, question=question, **vars(one))
+            for one in relation.parse(question, raw)
+        ]
+    return [(one.target_id, one.value) for one in relation.aggregate(question, responses)]
+
+
+def test_nobody_is_taken_to_have_been_asked_where_no_other_name_was_known(world: World) -> None:
+    """A run that links nothing leaves “Lindt” by itself; a later one that links it is right, if
+    people say so, and wrong by no rule before they do.
+    """
+    toy = world.toy
+    lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
+    nordwerk = toy.span("d1", "Nordwerk", 1)
+    target = world.state("d1", lindt, "per:organizations_founded", nordwerk)
+    [draft] = world.ask(target)
+    assert [one["span"] for one in draft.payload["a"]["candidates"]] == [list(lindt)]
+    for place, value in answered(draft):
+        world.label(place, value)
+        if place != target:
+            assert "votes" not in value and value["unasked"], "there are no votes of nobody"
+    assert not world.unanswered(target), "nobody says anything else"
+    world.state(
+        "d1",
+        lindt,
+        "per:organizations_founded",
+        nordwerk,
+        team="Neural",
+        canonical=(mara, nordwerk),
+    )
+    first, later = world.submissions["Patterns"].pk, world.submissions["Neural"].pk
+    instance = Instance.objects.get(target=target)
+
+    def linking() -> list[float]:
+        verdicts = world.kind.judge(np.array([instance.pk]), [first, later])
+        return verdicts["linking"][0].tolist()
+
+    before = linking()
+    assert before[0] == 1.0 and np.isnan(before[1]), "nobody was asked about that"
+    open_now = world.kind.unanswered({first: [target], later: [target]})
+    assert open_now == {first: set(), later: {target}}
+    [draft] = world.ask(target)
+    spans = [one["span"] for one in draft.payload["a"]["candidates"]]
+    assert spans == sorted([list(mara), list(lindt)])
+    for place, value in answered(draft, a=f"{mara[0]}-{mara[1]}"):
+        world.label(place, value, "question:2")
+    assert not world.unanswered(target)
+    assert linking() == [0.0, 1.0]

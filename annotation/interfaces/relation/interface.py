@@ -27,7 +27,7 @@ from annotation.interfaces.shared.payload import (
     parts_of,
     sentence_of,
 )
-from kbpo.instances.merge import UNDECIDED, mention_value
+from kbpo.instances.merge import UNDECIDED, mention_value, unasked_value
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -358,11 +358,14 @@ def _meant(side: Side, value: Mapping[str, Any]) -> str:
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
     """What more than half say it refers to, and its title; where no more than half agree, it says
-    that they are divided.
+    that they are divided, and where there was no choice, that nobody was asked.
     """
-    votes = Counter(_meant(side, one) for one in values)
     given = [str(one["title"]) for one in values if one.get("title")]
     titles = Counter("" if title == NO_TITLE else title for title in given)
+    if not side.asked and side.candidates:
+        value = {"type": side.type, **unasked_value(side.span, titles, len(values))}
+        return AggregatedLabel(side.target, value, "majority", len(values), 0.0)
+    votes = Counter(_meant(side, one) for one in values)
     value = {"type": side.type, **mention_value(votes, titles, len(values))}
     disagreement = 1 - max(votes.values()) / len(values)
     return AggregatedLabel(side.target, value, "majority", len(values), disagreement)

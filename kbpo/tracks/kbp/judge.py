@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbpo.instances.merge import UNASKED
+
 Span = tuple[int, int]
 
 
@@ -31,6 +33,7 @@ class Clusters:
             for span, value in values.items()
             if value.get("canonical")
         }
+        self.unasked = {span for span, value in values.items() if value.get(UNASKED)}
 
     def root(self, span: Span) -> Span | None:
         """The settled canonical mention of a span, following labels of labels; None if the span has
@@ -46,7 +49,8 @@ class Clusters:
         return min(seen) if at in seen and self.canonical[at] != at else at
 
     def refers(self, span: Span, claimed: Span) -> float:
-        """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label.
+        """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label, or if
+        nobody was asked whether it refers to anything else.
 
         Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
         and what reads like it: pages offer each wording once, so that people cannot tell these
@@ -61,6 +65,8 @@ class Clusters:
             return 1.0
         if claimed == span:
             return 0.0
+        if span in self.unasked:
+            return nan
         root = self.root(claimed)
         together = root is not None and self._reads_like(root, settled)
         names_as_well = self._class_of(claimed) >= self._class_of(settled)

@@ -146,7 +146,7 @@ class _World:
             elif value.get("closed"):
                 self.closed.add(document)
         if texts is None:
-            texts = each("texts", documents, _texts)
+            texts = each("texts", documents, texts_of)
         self.clusters = {
             document: Clusters(texts[document], spans[document], keeps=keeps)
             for document in documents
@@ -214,7 +214,8 @@ def clusters_of(documents: set[int], *, public: bool = False) -> dict[int, Clust
     return _World(set(), documents, public=public).clusters
 
 
-def _texts(documents: list[int]) -> dict[int, str]:
+def texts_of(documents: list[int]) -> dict[int, str]:
+    """Document -> its text."""
     return dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.remembered import each
-from kbpo.instances.merge import UNDECIDED, values_inside, values_of
+from kbpo.instances.merge import UNASKED, UNDECIDED, values_inside, values_of
 from kbpo.instances.models import Target
-from kbpo.tracks.kbp.judge import Span, directed
+from kbpo.tracks.kbp.judge import Span, directed, wording
+from kbpo.tracks.kbp.judgments import texts_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Pair:
     """Somebody asked without an answer: it is known to be missing."""
     linked: bool = False
     """Both mentions have labels, if only that people are divided about them."""
+    unasked: set[Span] = field(default_factory=set)
+    """Those of its mentions for which no other name was known when it was judged"""
 
     @property
     def missing(self) -> set[str]:
@@ -80,31 +83,52 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
 
 def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     """For submissions and some targets of each: those of them with a claim of that submission which
-    no label judges yet, under some criterion, and which nobody has given up.
+    no label judges yet, under some criterion, and which nobody has given up; what refers a mention
+    to another name is judged by nobody as long as no other name was known to ask for.
     """
     pairs = _bare(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
     submissions = list(of)
 
-    def read(missing: list[int]) -> dict[int, list[tuple[int, str]]]:
+    def read(missing: list[int]) -> dict[int, list[_Said]]:
         rows = fetch(
             "SELECT p.submission_id, i.target_id, r.name, (i.subject_begin, i.subject_end) <="
-            " (i.object_begin, i.object_end) FROM instances_instance i JOIN submissions_prediction"
-            " p ON p.instance_id = i.id JOIN corpus_predicate r ON r.id = i.predicate_id"
-            " WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s)",
+            " (i.object_begin, i.object_end), i.subject_begin, i.subject_end, i.object_begin,"
+            " i.object_end, p.subject_canonical_begin, p.subject_canonical_end,"
+            " p.object_canonical_begin, p.object_canonical_end FROM instances_instance i JOIN"
+            " submissions_prediction p ON p.instance_id = i.id JOIN corpus_predicate r ON"
+            " r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s)",
             [missing, submissions],
         )
-        claimed: dict[int, list[tuple[int, str]]] = {}
-        for submission, target, name, forward in rows:
-            claimed.setdefault(target, []).append((submission, directed(name, forward)))
+        claimed: dict[int, list[_Said]] = {}
+        for submission, target, name, forward, *ends in rows:
+            spans = [(begin, end) for begin, end in zip(ends[::2], ends[1::2], strict=True)]
+            links = dict(zip(spans[:2], spans[2:], strict=True))
+            claimed.setdefault(target, []).append((submission, directed(name, forward), links))
         return claimed
 
     found: dict[int, set[int]] = {submission: set() for submission in of}
+    elsewhere: list[tuple[int, Pair, Span, Span]] = []
     for target, claims in each(("claims", *submissions), pairs, read).items():
-        for submission, part in claims:
-            if (submission, target) in wanted and pairs[target].leaves_open(part):
+        pair = pairs[target]
+        for submission, part, links in claims:
+            if (submission, target) not in wanted:
+                continue
+            if pair.leaves_open(part):
                 found[submission].add(target)
+            elif not pair.given_up:
+                named = pair.unasked & {span for span, claimed in links.items() if claimed != span}
+                elsewhere += [(submission, pair, span, links[span]) for span in named]
+    texts = each("texts", {pair.document for _, pair, _, _ in elsewhere}, texts_of)
+    for submission, pair, span, canonical in elsewhere:
+        words = wording(texts[pair.document], canonical)
+        if words and words != wording(texts[pair.document], span):
+            found[submission].add(pair.target)
     return found
+
+
+_Said = tuple[int, str, dict[Span, Span]]
+"""Submission, directed predicate, and the two mentions with what it says that they refer to"""
 
 
 def _places(target_ids: Collection[int]) -> dict[int, tuple[int, ...]]:
@@ -124,13 +148,16 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     documents = {pair.document for pair in pairs.values()}
     for target, value, unanswered in values_of(pairs):
         pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), unanswered
-    closed, linked = set[int](), set[tuple[int, Span]]()
+    closed, linked, unasked = set[int](), set[tuple[int, Span]](), set[tuple[int, Span]]()
     for kind, document, span, value in values_inside(documents, "document", "mention"):
         if kind == "document" and value.get("closed"):
             closed.add(document)
         elif kind == "mention" and (value.get("canonical") or value.get(UNDECIDED)):
             linked.add((document, span))
+            if value.get(UNASKED):
+                unasked.add((document, span))
     for pair in pairs.values():
         pair.closed = pair.document in closed
+        pair.unasked = {span for span in (pair.a, pair.b) if (pair.document, span) in unasked}
         pair.linked = (pair.document, pair.a) in linked and (pair.document, pair.b) in linked
     return pairs
