@@ -1,6 +1,5 @@
-"""The tables of a release as Parquet, beside JSON Lines, where pyarrow is installed.
+"""The tables of a release as Parquet, beside JSON Lines.
 
-It is 45 MB and nothing else needs it, so it is no requirement of the service: `pip install pyarrow`.
 What is computed from a release is computed from JSON Lines, row by row checked; Parquet is for
 those who read large tables by columns.
 """
@@ -13,17 +12,13 @@ from typing import Any
 
 from scoring.release import Release
 
-try:
-    import pyarrow
-    import pyarrow.parquet
-except ImportError:
-    pyarrow = None
-
-IS_THERE = pyarrow is not None
-
 
 def write_parquet(directory: Path) -> list[str]:
     """Return the names of the files that were written: one beside each table that has rows."""
+    # Every process of the site loads this module; 40 MB of memory are for the one that writes.
+    import pyarrow
+    import pyarrow.parquet
+
     written = []
     for path in sorted(directory.glob("*.jsonl")):
         columns = Release(directory).columns(path.stem)
@@ -36,6 +31,8 @@ def write_parquet(directory: Path) -> list[str]:
 
 def _array(values: list[Any]) -> Any:
     """A column. What is of several types, or an object, is its JSON as text."""
+    import pyarrow
+
     kinds = {type(value) for value in values if value is not None}
     if dict not in kinds:
         try:

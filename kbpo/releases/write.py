@@ -34,7 +34,7 @@ from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
 from kbpo.inclusion.moment import with_label
 from kbpo.instances.models import Label, Target
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
-from kbpo.releases.parquet import IS_THERE, write_parquet
+from kbpo.releases.parquet import write_parquet
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -122,8 +122,7 @@ def _write(track: Track, place: Path) -> Row:
     _text(place / "CITATION.cff", citation(track, told))
     _text(place / "LICENSE.txt", LICENCE)
     _text(place / "consent.md", _consent(codes.versions))
-    if IS_THERE:
-        write_parquet(place)
+    write_parquet(place)
     files = sorted(file.name for file in place.iterdir())
     sums = [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}" for name in files]
     _text(place / SUMS, "\n".join(sums))

@@ -198,7 +198,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                     f"All that the board rests on, {made}: draws, labels, answers, estimates."
                     " `kbpo rescore` computes the board from it"
                 ),
-                "format": "Zip of JSON Lines",
+                "format": "Zip of JSON Lines and Parquet",
                 "url": reverse("release", args=[track.slug, release.number]),
                 "file": release.file_name,
                 "size": release.size,
