@@ -27,6 +27,7 @@ from estimators.components import (
 from estimators.prmse import prmse
 from kbpo.scores.bring import scorers
 from kbpo.scores.read import read_scores
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
 from scoring.data import Data
@@ -77,6 +78,8 @@ def worth(kind: Kind, data: Data, means: dict[str, Floats]) -> dict[str, Any]:
     everything = scorers(kind.track)
     numbers = [one["id"] for one in everything]
     scores = read_scores(kind.corpus, data.pool.instance, numbers).value
+    circular = [one["source"] == "computed" and one["name"] in kind.circular for one in everything]
+    scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:
         rated = _rated(data, criterion, opinions.get(criterion))
         told[criterion] = {"rated": int(rated.rows.size), "judgments": int(rated.values.size)}
@@ -92,6 +95,14 @@ def worth(kind: Kind, data: Data, means: dict[str, Floats]) -> dict[str, Any]:
             | _of_scorer(data, rated, data.g[criterion], means[criterion]),
         }
     return told
+
+
+def _only_references(data: Data) -> Ids:
+    """The rows of the pool that references alone predict."""
+    references = Submission.objects.filter(pk__in=data.systems, role=Submission.Role.REFERENCE)
+    numbers = list(references.values_list("pk", flat=True))
+    others = data.pool.member[:, np.flatnonzero(~np.isin(data.systems, numbers))]
+    return np.flatnonzero(np.asarray(others.sum(axis=1)).ravel() == 0)
 
 
 def _named(scorer: dict[str, Any]) -> dict[str, Any]:

@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kbpo import clock
+from kbpo.accounts.audit import note
 from kbpo.corpus.fetch import fetch
-from kbpo.queue import work
+from kbpo.corpus.models import Corpus
+from kbpo.queue import nudge, work
 from kbpo.scores.models import Computing, Scorer
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Metric
 from kbpo.tracks.registry import class_of, kind_of, kinds
 
 AT_ONCE = 200
 """Predictions whose metrics are computed in one transaction: what a killed worker does again"""
+RETIRED = "Another version of it has scored everything."
 LONGEST = 20.0
 """Seconds of a tick"""
 STORED = ("planned", "confirmed", "judging", "scored")
@@ -54,15 +58,7 @@ def _some(row: Computing) -> None:
     """Scores the next portion of a submission; it is *made* once nothing is left."""
     submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
     kind = kind_of(submission.track)
-    scorers = {}
-    for metric in kind.metrics:
-        scorers[metric.name], _ = Scorer.objects.get_or_create(
-            corpus=submission.track.corpus,
-            name=metric.name,
-            version=metric.version,
-            prompt="",
-            defaults={"source": Scorer.Source.COMPUTED},
-        )
+    scorers = {metric.name: _scorer(submission.track.corpus, metric) for metric in kind.metrics}
     numbers = [scorer.pk for scorer in scorers.values()]
     rows = fetch(MISSING, [submission.pk, numbers, len(numbers)])
     missing = [instance for (instance,) in rows]
@@ -76,6 +72,36 @@ def _some(row: Computing) -> None:
     row.versions = [[metric.name, metric.version] for metric in kind.metrics]
     row.save(update_fields=["done", "total", "versions"])
     row.move("wanted" if len(missing) > AT_ONCE else "made")
+    submissions = Submission.objects.filter(track__corpus=submission.track.corpus_id)
+    if not Computing.objects.filter(submission__in=submissions, status="wanted").exists():
+        _retire(submission.track.corpus, scorers)
+
+
+def _scorer(corpus: Corpus, metric: Metric) -> Scorer:
+    """The scorer that a metric in its version is; a new one is used if its last version is."""
+    versions = Scorer.objects.filter(
+        corpus=corpus, name=metric.name, prompt="", source=Scorer.Source.COMPUTED
+    )
+    last = versions.order_by("-pk").first()
+    scorer, _ = Scorer.objects.get_or_create(
+        corpus=corpus,
+        name=metric.name,
+        version=metric.version,
+        prompt="",
+        defaults={"source": Scorer.Source.COMPUTED, "is_used": last is None or last.is_used},
+    )
+    return scorer
+
+
+def _retire(corpus: Corpus, scorers: Mapping[str, Scorer]) -> None:
+    """Nothing; the model learns no longer from versions that others, complete now, stand in for."""
+    computed = Scorer.objects.filter(corpus=corpus, source=Scorer.Source.COMPUTED, is_used=True)
+    old = computed.filter(name__in=scorers).exclude(pk__in=[row.pk for row in scorers.values()])
+    for row in old:
+        row.is_used = False
+        row.save(update_fields=["is_used"])
+        note("switch judge off", f"scorer:{row.pk}", why=RETIRED, after=str(row))
+        nudge("estimate")
 
 
 def store(scores: Iterable[tuple[int, int, float | None]]) -> int:

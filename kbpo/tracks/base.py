@@ -429,6 +429,8 @@ class Track(ABC):
     """Whether two people who differ may both be right: then the clock asks no expert by itself"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
+    circular: ClassVar[Collection[str]] = ()
+    """Metrics that hold what people wrote against itself, and so say nothing of a reference"""
     priors: ClassVar[Mapping[str, tuple[float, float]]] = {}
     """criterion -> what people, and things, differed by in other studies (σ_a², σ_f²): plans begin
     with it"""

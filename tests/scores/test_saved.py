@@ -20,15 +20,17 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.study import study_of
-from kbpo.instances.models import Label
+from kbpo.instances.models import Instance, Label
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
 from kbpo.scores.bring import Name, switch, take
-from kbpo.scores.models import Scorer
+from kbpo.scores.compute import tick
+from kbpo.scores.models import Score, Scorer
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
+from kbpo.web.public.points import points_of
 from kbpo.web.research.submissions import ENDED
 
 
@@ -434,3 +436,44 @@ def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: Wor
     told = dict(zip(file[0].split(","), file[1].split(","), strict=True))
     assert float(told["beside_edit_value"]) == edit[told["system"]]
     assert "beside_redundancy_value" not in told, "what the page does not show"
+
+
+def test_where_references_are_held_against_themselves_no_metric_tells_of_them(
+    studied: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbpo.evaluation.worth.FEWEST", 40)
+    studied.track.kind, studied.track.criterion = "answers", "any_correct"
+    studied.track.save()
+    corpus, people = studied.track.corpus, set_role(studied.runs["A"], "reference", studied.admin)
+    Input.objects.filter(corpus=corpus).delete()
+    wrote = {
+        one.target.content["input"]: one.target.content["text"]
+        for one in Instance.objects.filter(predictions__submission=people)
+    }
+    Input.objects.bulk_create(
+        Input(corpus=corpus, key=key, references=[text]) for key, text in wrote.items()
+    )
+    for label in Label.objects.all():
+        label.value["ratings"]["any_correct"] = label.value["ratings"]["overall"]
+        Label.objects.filter(pk=label.pk).update(value=label.value, public_at=clock.now())
+    Submission.objects.update(status="scored")
+    tick()
+    values = Score.objects.filter(
+        scorer__name="rouge_1_f", instance__predictions__submission=people
+    )
+    assert set(values.values_list("value", flat=True)) == {1.0}, "each against itself"
+    evaluate(studied.track)
+    told = studied.track.evaluations.latest("number").settings["worth"]["any_correct"]
+    by_name = {one["name"]: one for one in told["scorers"]}
+    a, b = (str(studied.runs[name].pk) for name in "AB")
+    assert set(by_name["judge"]["bias"]) == {a, b}, "a judge is none of ours"
+    assert set(by_name["length"]["bias"]) == {a, b}, "it needs no reference"
+    assert set(by_name["rouge_1_f"]["bias"]) == {b} and a not in by_name["rouge_1_f"]["within"]
+    assert by_name["rouge_1_f"]["n"] < by_name["length"]["n"]
+    kind = kind_of(studied.track)
+    systems = {
+        name: {one.system for one in points_of(kind, "any_correct", by_name[name])}
+        for name in ("rouge_1_f", "length")
+    }
+    assert len(systems["rouge_1_f"]) == 1 and len(systems["length"]) == 2
+    assert Client().get("/tracks/answers/").status_code == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scores.conftest import World
 
+from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Instance, Target
@@ -30,6 +31,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.generation.metrics import METRICS
 from kbpo.tracks.generation.models import Input
+from kbpo.tracks.generation.track import GenerationTrack
 from kbpo.tracks.registry import kind_of
 
 JUDGE = Name("judge", "1", "p3")
@@ -79,6 +81,38 @@ def test_another_version_of_a_metric_is_computed_beside_the_old(
     tick()
     assert Scorer.objects.filter(name="length").count() == 2
     assert set(Computing.objects.values_list("status", flat=True)) == {"made"}
+
+
+def test_an_old_version_of_a_metric_is_used_until_the_new_one_has_scored_everything(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick()
+    Scorer.objects.filter(name__in=["length", "bleu"]).update(version="of last year")
+    Scorer.objects.filter(name="bleu").update(is_used=False)
+    Computing.objects.update(versions=[["length", "of last year"]])
+    measure, of_b = GenerationTrack.measure, set(world.numbers("B")) - set(world.numbers("A"))
+
+    def breaks(kind: GenerationTrack, instances: Sequence[int]) -> Iterator[Any]:
+        if of_b & set(instances):
+            raise RuntimeError("no disk")
+        return measure(kind, instances)
+
+    def used(name: str) -> list[bool]:
+        return list(
+            Scorer.objects.filter(name=name).order_by("pk").values_list("is_used", flat=True)
+        )
+
+    monkeypatch.setattr(GenerationTrack, "measure", breaks)
+    tick()
+    assert set(Computing.objects.values_list("status", flat=True)) == {"made", "wanted"}
+    assert used("length") == [True, True], "half of a metric is none"
+    assert used("bleu") == [False, False], "what an admin switched off comes back by no version"
+    monkeypatch.undo()
+    Computing.objects.update(next_try_at=clock.now())
+    tick()
+    assert used("length") == [False, True] and used("bleu") == [False, False]
+    off = Audit.objects.get(what="switch judge off")
+    assert "length" in off.after and "has scored everything" in off.why
 
 
 def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Asking, Criterion, Words
+from kbpo.tracks.generation.metrics import METRICS
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import FIELDS, GenerationTrack
 
@@ -25,6 +26,9 @@ class AnswersTrack(GenerationTrack):
         Criterion("avg_correct", "Share of passages that show it", single="mean"),
     )
     is_taste: ClassVar[bool] = False
+    circular: ClassVar = tuple(
+        name for name, metric in METRICS.items() if metric.needs == "references"
+    )
     asking: ClassVar = (Asking("answer_correctness", Decimal("0.40"), 120, people=1),)
     words: ClassVar = Words(
         item="answer",
@@ -72,7 +76,8 @@ class AnswersTrack(GenerationTrack):
         }
 
     def beside(self, made_for: Input, text: str) -> Sequence[str]:
-        # Systems give the right name as people do: who gave it is not told by that.
+        # Systems give the right name as people do: who gave it is not told by that. What a metric
+        # says of the references themselves is worth nothing, and told nowhere (`circular`).
         return list(made_for.references)
 
 

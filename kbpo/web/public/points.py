@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from kbpo import clock
 from kbpo.instances.models import Label
+from kbpo.scores.models import Scorer
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
@@ -55,6 +56,8 @@ def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list
 
 def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
     board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
+    if Scorer.objects.filter(pk=scorer, source="computed", name__in=kind.circular).exists():
+        board = board.exclude(role=Submission.Role.REFERENCE)
     names = {row.pk: row.full_name for row in board}
     predicted = list(
         Prediction.objects.filter(submission__in=names)
