@@ -14,6 +14,7 @@ from types import MappingProxyType
 from unicodedata import category, normalize
 
 UNKNOWN = "■"
+REACH = 20  # characters before a word that tell whether it begins a sentence
 
 _BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Tags, which spell words that only programs read, stay in the flags that are written with them.
@@ -36,8 +37,9 @@ _CONTRACTION = re.compile(r"(?<=\w) ?(n't|'(?:s|re|ve|ll|d|m))(?!\w)", re.IGNORE
 _BEFORE = re.compile(r"[ \t]+([.,;:!?%)\]}…”’])")
 _AFTER = re.compile(r"([(\[{“‘$£€#])[ \t]+")
 _QUOTES = re.compile(r'(?<!\S)"(?!\S)|``|\'\'')
-_SENTENCE = re.compile(r"(?:^|[.!?…][\"”’)\]]*\s+)[\"“‘(\[]*([a-z])")
-_WORD = re.compile(r"(?<![\w'’])[^\W\d_]+")
+# The full stop of “u.s.” ends no sentence, as a rule.
+_SENTENCE = re.compile(r"(?:^|(?<!\.\w)[.!?…][\"”’)\]]*\s+)[\"“‘(\[]*([a-z])")
+_WORD = re.compile(r"(?<![\w'’])(?:(?:[^\W\d_]\.){2,}|[^\W\d_]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,21 @@ class Presentation:
         """The setting as a JSON object, to be stored beside what was shown."""
         return asdict(self)
 
+    @classmethod
+    def of(cls, record: Mapping[str, object]) -> "Presentation":
+        """The setting of a JSON object; as it is, where it is empty. Raises ValueError."""
+        known = {"version": 1, **{name: record.get(name) is True for name in SAID}}
+        if record and dict(record) != known:
+            raise ValueError(f"a presentation has {', '.join(known)}; got {dict(record)!r}")
+        return cls(*(bool(known[name]) for name in SAID))
 
+
+SAID = {
+    "true_case": "capitals, where a text has none",
+    "detokenise": "blanks, brackets and quotation marks as in print",
+    "unknown": f"{UNKNOWN} for each mark of an unknown word",
+}
+"""What each part of a setting does, for people"""
 AS_IT_IS = Presentation()
 PRESENTED = Presentation(true_case=True, detokenise=True, unknown=True)
 
@@ -113,7 +129,8 @@ class Casing:
         forms: dict[str, Counter[str]] = {}
         for text in texts:
             for match in _WORD.finditer(text):
-                before = text[: match.start()].rstrip(' \t"“‘([')
+                start = match.start()
+                before = text[max(0, start - REACH) : start].rstrip(' \t"“‘([')
                 if before and before[-1] not in ".!?…:\n":
                     forms.setdefault(match[0].lower(), Counter())[match[0]] += 1
         words = {}

@@ -205,6 +205,7 @@ class Demo:
                 kind=texts.kind,
                 half_width=texts.half_width,
                 budget=self.study.budget,
+                presented=class_of(texts.kind).presents,
                 open=True,
                 stdout=io.StringIO(),
             )

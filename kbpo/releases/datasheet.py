@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -71,8 +72,8 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "",
             "Runs were uploaded one after the other. Of each a random sample was judged by people;"
             " every judgment counts for all runs, divided by the probability π that it was asked."
-            f" Design: {kind_of(track).how_drawn()}. Guaranteed was the number under"
-            f" `{track.distribution}`, criterion `{track.criterion}`, to"
+            f" Design: {kind_of(track).how_drawn()}.{_presented(kind_of(track).presented())}"
+            f" Guaranteed was the number under `{track.distribution}`, criterion `{track.criterion}`, to"
             f" ±{track.target_half_width} at {track.confidence_level:.0%}.",
             "",
             "## People",
@@ -128,3 +129,8 @@ def citation(track: Track, told: dict[str, Any]) -> str:
     # Each value as JSON, which is YAML: whatever a track is called needs no other quoting.
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return "\n".join(lines)
+
+
+def _presented(said: Sequence[str]) -> str:
+    """What was done to outputs before anybody saw them, as a sentence after another one."""
+    return f" People and metrics saw outputs with {'; '.join(said)}." if said else ""

@@ -429,6 +429,8 @@ class Track(ABC):
     """Whether two people who differ may both be right: then the clock asks no expert by itself"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
+    presents: ClassVar[bool] = False
+    """Whether what systems write may be shown as printed text (`Track.presentation`)"""
     circular: ClassVar[Collection[str]] = ()
     """Metrics that hold what people wrote against itself, and so say nothing of a reference"""
     priors: ClassVar[Mapping[str, tuple[float, float]]] = {}
@@ -663,6 +665,10 @@ class Track(ABC):
         if self.track.design == "poisson":
             return f"each {self.words.item} at most once, with a chance of its own"
         return str(self.track.get_design_display())
+
+    def presented(self) -> Sequence[str]:
+        """What is done to what systems write before anybody or any metric sees it, in words."""
+        return ()
 
     def asked(self) -> Sequence[Mapping[str, Any]]:
         """What people are asked about each thing, for the public page: questions (`ask`) with

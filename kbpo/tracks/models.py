@@ -70,6 +70,14 @@ class Track(models.Model):
     )
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
     workers_per_question = models.PositiveSmallIntegerField()
+    presentation = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text=(
+            "What is done to outputs before anybody or any metric sees them"
+            " (formats/presentation.py); empty: nothing"
+        ),
+    )
     platform = models.CharField(max_length=16, default="pool")
     closes_on = models.DateField(
         null=True, blank=True, help_text="The last day on which runs are taken, as announced"

@@ -15,7 +15,9 @@ from formats.presentation import (
     present,
 )
 
-CASING = Casing.of(["The old man met Mara Lindt in Oslo.", "He told NASA that Mara left."])
+CASING = Casing.of(
+    ["The old man met Mara Lindt in Oslo.", "He told NASA in the U.S. that Mara left."]
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,7 @@ CASING = Casing.of(["The old man met Mara Lindt in Oslo.", "He told NASA that Ma
         ("i 'm sure . i 'll go .", "I'm sure. I'll go."),
         ("the ` peculiar ' cuts", "The ‘peculiar ' cuts"),
         ("what ? ! yes", "What?! Yes"),
+        ("the u.s. sent him home .", "The U.S. sent him home."),
     ],
 )
 def test_tokenised_text_is_shown_as_printed(tokenised: str, shown: str) -> None:
@@ -61,7 +64,13 @@ def test_a_setting_does_only_what_it_says() -> None:
 
 
 def test_casing_is_learnt_inside_sentences_only() -> None:
-    assert CASING.words == {"mara": "Mara", "lindt": "Lindt", "oslo": "Oslo", "nasa": "NASA"}
+    assert CASING.words == {
+        "mara": "Mara",
+        "lindt": "Lindt",
+        "oslo": "Oslo",
+        "nasa": "NASA",
+        "u.s.": "U.S.",
+    }
     mixed = Casing.of(["the May sun may shine. She may go."])
     assert "may" not in mixed.words
 

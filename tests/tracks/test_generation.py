@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -24,7 +27,8 @@ from formats.limits import Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
-from kbpo.accounts.models import User
+from formats.presentation import PRESENTED
+from kbpo.accounts.models import Team, User
 from kbpo.corpus.load import CannotLoad
 from kbpo.evaluation.leaderboard import board
 from kbpo.instances.models import Target
@@ -38,6 +42,7 @@ from kbpo.tracks.generation.load import load_inputs
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import FACETS, GenerationTrack
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.research.judged import describe
 from kbpo.web.templatetags.kbpo import verdict
 from rehearsal.annotators import Crowd
@@ -148,6 +153,102 @@ def test_inputs_are_downloaded_without_what_people_wrote_for_them(
     corpus.may_be_downloaded = False
     corpus.save()
     assert client.get(link).status_code == 404
+
+
+PRINTED = "The U.S. (■) didn't pay Mara."
+
+
+@pytest.fixture
+def printed(db: None, tmp_path: Path) -> Track:
+    """An open track that shows outputs as printed text; one input names somebody."""
+    path = tmp_path / "inputs.jsonl"
+    source = "On Monday the U.S. sent Mara home. There Mara slept."
+    references = ["the u.s. -lrb- unk -rrb- did n't pay mara .", "She slept."]
+    rows = [{"input_id": "a", "source": source, "references": references}, {"input_id": "b"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call_command("load_inputs", "Articles", path, stdout=io.StringIO())
+    call_command(
+        "create_track", "Printed", corpus="articles", kind="generation", presented=True, open=True,
+        stdout=io.StringIO(),
+    )  # fmt: skip
+    return Track.objects.get()
+
+
+def handed_in(track: Track, *texts: str) -> list[str]:
+    """The texts of a file's outputs as they are stored."""
+    path = Path(mkdtemp()) / "outputs.jsonl"
+    path.write_text("".join(line(key, text) + "\n" for key, text in zip("ab", texts, strict=False)))
+    claims = kind_of(track).read(str(path), Report(), lambda share: None)
+    return [claim.content["text"] for claim in claims]
+
+
+def test_people_and_metrics_see_a_tokenised_text_as_it_would_be_printed(
+    printed: Track, client: Client
+) -> None:
+    tokenised = "the u.s. -lrb- unk -rrb- did n't pay mara ."
+    assert handed_in(printed, tokenised, "it rains") == [PRINTED, "It rains"]
+    assert handed_in(printed, PRINTED) == [PRINTED], "two casings of one text are one target"
+    kind = kind_of(printed)
+    assert isinstance(kind, GenerationTrack)
+    asked = Input.objects.get(key="a")
+    assert list(kind.beside(asked, PRINTED)) == ["She slept."], "a reference in print is itself"
+    told = client.get(f"/tracks/{printed.slug}/about/").content.decode()
+    assert "they get capitals, where a text has none" in told
+    Track.objects.update(presentation={})
+    assert handed_in(Track.objects.get(), tokenised) == [tokenised]
+    told = client.get(f"/tracks/{printed.slug}/about/").content.decode()
+    assert "they get capitals" not in told
+
+
+def test_an_admin_says_how_outputs_are_shown_until_the_first_run_comes(
+    printed: Track, client: Client
+) -> None:
+    client.force_login(User.objects.create_user("chief", password="x", is_staff=True))
+    address = f"/desk/tracks/{printed.slug}/describe/"
+
+    def fields(response: Any) -> dict[str, Any]:
+        return {
+            bound.html_name: bound.value()
+            for form in response.context["forms"]
+            for bound in form
+            if bound.value() is not None
+        }
+
+    sent = fields(client.get(address))
+    assert sent["terms-presentation"] == ["true_case", "detokenise", "unknown"]
+    assert client.post(address, sent | {"terms-presentation": ["unknown"]}).status_code == 302
+    only = {"true_case": False, "detokenise": False, "unknown": True, "version": 1}
+    assert Track.objects.get().presentation == only
+    assert "■ for each" in client.get(f"/desk/tracks/{printed.slug}/").content.decode()
+    team = Team.objects.create(name="one", slug="one")
+    Submission.objects.create(
+        track=printed, team=team, name="x", file="x", file_name="x", file_size=1, file_digest="x"
+    )
+    page = client.get(address)
+    assert "plans and samples of runs rest on it" in page.content.decode()
+    assert client.post(address, fields(page) | {"terms-presentation": []}).status_code == 302
+    assert Track.objects.get().presentation == only
+
+
+@pytest.mark.django_db
+def test_answers_are_shown_as_they_are(tmp_path: Path, client: Client) -> None:
+    path = tmp_path / "inputs.jsonl"
+    path.write_text('{"input_id": "a", "question": "Who?", "passages": ["mara ."]}\n')
+    corpus = load_inputs("Questions", path)
+    for kind, record, sentence in (
+        ("answers", PRESENTED.as_record(), "The answers of this kind are shown as they are."),
+        ("generation", {"true_case": "yes"}, "How outputs are shown cannot be read"),
+        ("generation", ["unknown"], "How outputs are shown cannot be read"),
+    ):
+        with pytest.raises(ValidationError, match=re.escape(sentence)):
+            create_track(corpus, "Asked", kind=kind, presentation=record)
+    client.force_login(User.objects.create_user("chief", password="x", is_staff=True))
+    shown = {
+        kind: "Outputs are shown with"
+        in client.get(f"/desk/tracks/new/?kind={kind}").content.decode()
+        for kind in ("answers", "generation", "kbp")
+    }
+    assert shown == {"answers": False, "generation": True, "kbp": False}
 
 
 @pytest.mark.django_db

@@ -26,6 +26,7 @@ class AnswersTrack(GenerationTrack):
         Criterion("avg_correct", "Share of passages that show it", single="mean"),
     )
     is_taste: ClassVar[bool] = False
+    presents: ClassVar[bool] = False
     circular: ClassVar = tuple(
         name for name, metric in METRICS.items() if metric.needs == "references"
     )

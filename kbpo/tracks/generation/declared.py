@@ -336,7 +336,7 @@ class PreferenceTrack(DeclaredTrack):
         """
         keys = Written.objects.filter(submission=submission_id).values("key")
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
-        return {asked.key: asked.references[:1] for asked in inputs}
+        return {asked.key: [self.as_shown(one) for one in asked.references[:1]] for asked in inputs}
 
     def _pairs(
         self, submission_id: int, others: Sequence[int], *, with_references: bool = False

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +21,7 @@ from formats.limits import MB, Limits
 from formats.messages import Report
 from formats.opening import open_text
 from formats.outputs import read_outputs
+from formats.presentation import SAID, Casing, Presentation, present
 from kbpo.corpus.export import in_pages
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
@@ -85,6 +88,7 @@ class GenerationTrack(ContentTrack):
         Asking("language_quality", Decimal("0.15"), 60, people=1, extra=Decimal("0.25")),
     )
     is_taste: ClassVar[bool] = True
+    presents: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
     priors: ClassVar = PRIORS
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
@@ -128,7 +132,9 @@ class GenerationTrack(ContentTrack):
                 progress(min(0.95, number * LINE / size))
                 yield number, line
 
-        for output in read_outputs(lines(), known, limits, report):
+        for output in read_outputs(
+            lines(), known, limits, report, presentation=self._setting, casing=self._casing
+        ):
             content: dict[str, Any] = {"input": output.input_id, "text": output.shown}
             if output.passage is not None:
                 content["passage"] = output.passage
@@ -210,7 +216,24 @@ class GenerationTrack(ContentTrack):
         """The references that metrics and judges are shown of an output: not itself, or they would
         know that people wrote it.
         """
-        return references_without(made_for.references, text)
+        return references_without([self.as_shown(one) for one in made_for.references], text)
+
+    def as_shown(self, text: str) -> str:
+        """A text as people and metrics see it on this track."""
+        return present(text, self._setting, self._casing)
+
+    def presented(self) -> Sequence[str]:
+        return [words for name, words in SAID.items() if getattr(self._setting, name)]
+
+    @property
+    def _setting(self) -> Presentation:
+        return Presentation.of(self.track.presentation)
+
+    @property
+    def _casing(self) -> Casing | None:
+        if not self._setting.true_case:
+            return None
+        return _casing_of(self.corpus.pk, self.corpus.loaded_at)
 
     def explain(self, judged: Judged, *, public: bool) -> list[tuple[str, str]]:
         """What an output was written for, as (heading, text): the question, the source, passages;
@@ -288,6 +311,17 @@ class GenerationTrack(ContentTrack):
         inputs = Input.objects.filter(corpus__in=corpora).values_list("corpus")
         counted = dict(inputs.annotate(Count("pk")).order_by())
         return {corpus.pk: counted.get(corpus.pk, 0) for corpus in corpora}
+
+
+@lru_cache(maxsize=4)
+def _casing_of(corpus: int, loaded_at: datetime) -> Casing:
+    """How words are written in the inputs of a corpus, which stay as they were loaded."""
+    rows = Input.objects.filter(corpus=corpus).values_list("source", "question", "passages")
+    return Casing.of(
+        text
+        for source, question, passages in rows.iterator(chunk_size=200)
+        for text in (source, question, *passages)
+    )
 
 
 def _inputs_of(instances: NDArray[np.int64]) -> dict[int, str]:

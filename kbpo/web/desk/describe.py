@@ -22,6 +22,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import class_of
 from kbpo.web.access import for_admins
+from kbpo.web.desk.tracks import PresentationField
 
 MOST_PEOPLE = 15
 
@@ -50,6 +51,8 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
 class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
     """What draws and their guarantee rest on; each field is fixed, and says so, once there are some."""
 
+    presentation = PresentationField()
+
     class Meta:
         model = Track
         fields = (
@@ -59,6 +62,7 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
             "design",
             "scope",
             "workers_per_question",
+            "presentation",
             "ends_when_ranked",
         )
         labels = {
@@ -80,6 +84,8 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["criterion"] = forms.ChoiceField(choices=criteria, label="What is judged")
         if not issubclass(kind, TrackWithRecall):
             del self.fields["scope"]
+        if not kind.presents:
+            del self.fields["presentation"]
         self.fields["workers_per_question"].validators += [
             MinValueValidator(1),
             MaxValueValidator(MOST_PEOPLE),

@@ -14,6 +14,7 @@ from django.urls import path
 
 from annotation.platforms import registry
 from annotation.platforms.mturk import account
+from formats.presentation import SAID, Presentation
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
@@ -61,6 +62,30 @@ def places() -> list[tuple[str, str]]:
     return [("pool", "our own annotators"), *market]
 
 
+class PresentationField(forms.MultipleChoiceField):
+    """What is done to outputs before anybody sees them; stored as its record."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self) -> None:
+        super().__init__(
+            choices=[(name, words.capitalize()) for name, words in SAID.items()],
+            required=False,
+            label="Outputs are shown with",
+            help_text="People and metrics see them so, and equal texts are judged once.",
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        return [name for name in SAID if value.get(name)] if isinstance(value, dict) else value
+
+    def clean(self, value: Any) -> dict[str, bool | int]:
+        chosen = super().clean(self.prepare_value(value))
+        return Presentation(**dict.fromkeys(chosen, True)).as_record() if chosen else {}
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return not self.disabled and set(self.prepare_value(initial or {})) != set(data or ())
+
+
 class TrackForm(forms.Form):
     """What makes a track."""
 
@@ -105,6 +130,7 @@ class TrackForm(forms.Form):
         initial="sentence",
         help_text="How far apart the two names may stand, for recall.",
     )
+    presentation = PresentationField()
     workers_per_question = forms.IntegerField(
         min_value=1, max_value=15, label="People per question"
     )
@@ -184,6 +210,8 @@ class TrackForm(forms.Form):
             del self.fields["scope"]
         if not asking.extra:
             del self.fields["extra"]
+        if not of_kind.presents:
+            del self.fields["presentation"]
 
     def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
@@ -310,6 +338,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "rated": isinstance(kind, ContentTrack),
         "unchecked": kind.unchecked,
         "how_drawn": kind.how_drawn(),
+        "presented": kind.presented(),
         "n_inputs": kind.n_inputs(),
         "words": kind.words,
         "has_recall": isinstance(kind, TrackWithRecall),

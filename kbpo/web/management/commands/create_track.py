@@ -13,6 +13,7 @@ from django.db import transaction
 
 from annotation.platforms import registry
 from annotation.platforms.registry import PLATFORMS
+from formats.presentation import PRESENTED, SAID
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import Track
@@ -85,6 +86,11 @@ class Command(BaseCommand):
             action="store_true",
             help="Judge a run no further once its rank is decided; the rest of the money returns",
         )
+        parser.add_argument(
+            "--presented",
+            action="store_true",
+            help=f"Show outputs, to people and metrics, with {', '.join(SAID.values())}",
+        )
         parser.add_argument("--open", action="store_true", help="Open it at once")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -113,6 +119,7 @@ class Command(BaseCommand):
                     money=money,
                     target_half_width=options["half_width"],
                     workers_per_question=options["workers"],
+                    presentation=PRESENTED.as_record() if options["presented"] else {},
                     **fields,
                 )
                 if options["open"]:
