@@ -16,7 +16,6 @@ from kbpo.tracks.generation.metrics import (
     METRICS,
     Scored,
     compute,
-    embedding_similarity,
     references_without,
 )
 from kbpo.tracks.generation.priors import PRIORS
@@ -102,18 +101,14 @@ def test_a_reference_is_held_against_the_others() -> None:
     assert references_without(["one"], "two") == ("one",)
 
 
-def test_an_encoder_makes_a_metric() -> None:
-    def letters(texts):
-        return [[text.count("a"), text.count("b")] for text in texts]
-
-    metric = embedding_similarity(letters, "letters", "letters 1")
-    [row] = compute([Scored.of("aab", ["b", "ab"])], ["letters"], more={"letters": metric})
-    assert row["letters"] == pytest.approx(3 / math.sqrt(10))
-    assert math.isnan(metric(Scored.of("xyz", ["ab"])))
-    assert math.isnan(metric(Scored.of("a")))
-    bad = embedding_similarity(lambda texts: [1.0], "bad", "bad")
-    with pytest.raises(ValueError, match="row a text"):
-        bad(Scored.of("a", ["b"]))
+def test_the_similarity_of_vectors_is_there_where_its_model_is_installed() -> None:
+    pytest.importorskip("wordllama", reason="requirements-similarity.txt is not installed")
+    metric = METRICS["similarity"]
+    cat, rug, shares = "The cat sat on the mat.", "A cat was sitting on a rug.", "Shares fell."
+    assert metric(Scored.of(cat, [cat])) == pytest.approx(1.0)
+    assert metric(Scored.of(cat, [rug])) > 0.3 + metric(Scored.of(cat, [shares]))
+    assert metric(Scored.of(cat, [shares, rug])) == metric(Scored.of(cat, [rug]))
+    assert math.isnan(metric(Scored.of(cat))) and "wordllama 0." in metric.version
 
 
 def test_the_examples_of_edits_run() -> None:

@@ -4,8 +4,8 @@ A metric is a function of one output, its references and its source. Its version
 settings and our own treatment: a score that is stored is one of a version. NaN where a metric is not
 defined: without a reference, without a source, or for a text without any word that it knows.
 
-METEOR needs data that no pinned package brings, and an embedding similarity needs a model: the former
-is left to uploads, the latter to whoever gives an encoder (`embedding_similarity`).
+The similarity of vectors is there where `requirements-similarity.txt` is installed. METEOR needs data
+that no pinned package brings: it is left to uploads.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from kbpo.tracks import base
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
+    from wordllama import WordLlama
 
 LONGEST = 20_000
 """Characters of a text that a metric looks at; time grows with the square of some."""
@@ -110,6 +112,27 @@ def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
     return compute
 
 
+@cache
+def _vectors() -> WordLlama:
+    import wordllama
+
+    # Its wheel has all it needs; it would look for half of it elsewhere, and then ask the network.
+    there = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=there, disable_download=True)
+
+
+def _similarity(scored: Scored) -> float:
+    """The cosine to the most similar reference, not below 0; NaN where either side has no word."""
+    texts = [scored.text, *scored.references]
+    rows = np.asarray(_vectors().embed(texts), dtype=np.float64)
+    length = np.linalg.norm(rows, axis=1)
+    known = np.isfinite(length) & (length > 0)
+    if not known[0] or not known[1:].any():
+        return math.nan
+    unit = rows[known] / length[known, None]
+    return float(np.clip((unit[1:] @ unit[0]).max(), 0.0, 1.0))
+
+
 def _n_words(scored: Scored) -> float:
     return float(len(_WORD.findall(scored.text)))
 
@@ -134,9 +157,18 @@ def _rouge_metric(name: str, label: str, kind: str, part: str) -> Metric:
     return Metric(name, label, _version("rouge-score", settings), "references", 1.0, compute)
 
 
+def _optional() -> Iterator[Metric]:
+    """The metrics whose libraries need not be installed."""
+    if find_spec("wordllama"):
+        model = _version("wordllama", "l2_supercat 256, cosine, best reference")
+        label = "Similarity of vectors"
+        yield Metric("similarity", label, model, "references", 1.0, _similarity)
+
+
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
+        *_optional(),
         Metric(
             "bleu",
             "BLEU of the output",
@@ -171,21 +203,16 @@ METRICS: Mapping[str, Metric] = {
 
 
 def compute(
-    outputs: Iterable[Scored],
-    names: Sequence[str] = tuple(METRICS),
-    *,
-    more: Mapping[str, Metric] | None = None,
+    outputs: Iterable[Scored], names: Sequence[str] = tuple(METRICS)
 ) -> Iterator[dict[str, float]]:
     """The values of the metrics for each output, one output at a time, so that progress can be told.
 
-    `more` are metrics beside `METRICS`, such as an embedding similarity. Raises ValueError for a name
-    that is none.
+    Raises ValueError for a name that is none.
     """
-    known = {**METRICS, **(more or {})}
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in METRICS]
     if unknown:
-        raise ValueError(f"names must be of {', '.join(known)}; got {unknown[0]!r}")
-    chosen = [known[name] for name in names]
+        raise ValueError(f"names must be of {', '.join(METRICS)}; got {unknown[0]!r}")
+    chosen = [METRICS[name] for name in names]
     for scored in outputs:
         yield {metric.name: metric(scored) for metric in chosen}
 
@@ -199,26 +226,3 @@ def references_without(references: Sequence[str], text: str) -> tuple[str, ...]:
     if text in left:
         left.remove(text)
     return tuple(left)
-
-
-def embedding_similarity(
-    encode: Callable[[Sequence[str]], ArrayLike], name: str, model: str
-) -> Metric:
-    """A metric from an encoder of texts: the cosine to the most similar reference, not below 0.
-
-    `encode` takes texts and gives a row of numbers for each; `model` names it, with its version.
-    """
-
-    def similarity(scored: Scored) -> float:
-        rows = np.asarray(encode([scored.text, *scored.references]), dtype=np.float64)
-        if rows.ndim != 2 or len(rows) != 1 + len(scored.references):
-            raise ValueError(f"encode must give a row a text; got shape {rows.shape}")
-        length = np.linalg.norm(rows, axis=1)
-        if length[0] == 0 or not length[1:].any():
-            return math.nan
-        scale = np.where(length > 0, length, 1.0)
-        cosines: NDArray[np.float64] = (rows[1:] @ rows[0]) / (scale[1:] * scale[0])
-        return float(np.clip(cosines.max(), 0.0, 1.0))
-
-    label = f"Similarity ({model})"
-    return Metric(name, label, f"{model}, cosine, {TREATMENT}", "references", 1.0, similarity)
