@@ -52,7 +52,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "kbpo.tracks.generation": (
         _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "kbpo.tracks.content"},
-        DJANGO | {"numpy", "scipy", "sacrebleu", "rouge_score", "rapidfuzz"},
+        DJANGO | {"numpy", "scipy", "sacrebleu", "rouge_score", "rapidfuzz", "wordllama"},
     ),
     "kbpo.tracks.kbp": (
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions", "scoring"},

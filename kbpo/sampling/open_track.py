@@ -11,7 +11,6 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from formats.presentation import AS_IT_IS, Presentation
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
@@ -205,13 +204,8 @@ def _check(track: Track) -> None:
             "Where systems are compared two by two, each new one brings pairs to those before it:"
             " only the design poisson can draw them later."
         )
-    try:
-        is_presented = Presentation.of(track.presentation) != AS_IT_IS
-    except (AttributeError, ValueError) as problem:
-        wrong["presentation"] = f"How outputs are shown cannot be read: {problem}."
-    else:
-        if is_presented and not kind.presents:
-            wrong["presentation"] = f"The {kind.words.items} of this kind are shown as they are."
+    if sentence := kind.wrong_presentation():
+        wrong["presentation"] = sentence
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

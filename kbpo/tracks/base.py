@@ -666,6 +666,11 @@ class Track(ABC):
             return f"each {self.words.item} at most once, with a chance of its own"
         return str(self.track.get_design_display())
 
+    def wrong_presentation(self) -> str:
+        """Why what systems write cannot be shown as the track says, as a sentence; empty if it can."""
+        is_as_said = self.presents or not self.track.presentation
+        return "" if is_as_said else f"The {self.words.items} of this kind are shown as they are."
+
     def presented(self) -> Sequence[str]:
         """What is done to what systems write before anybody or any metric sees it, in words."""
         return ()

@@ -222,6 +222,13 @@ class GenerationTrack(ContentTrack):
         """A text as people and metrics see it on this track."""
         return present(text, self._setting, self._casing)
 
+    def wrong_presentation(self) -> str:
+        try:
+            Presentation.of(self.track.presentation)
+        except (AttributeError, ValueError) as problem:
+            return f"How outputs are shown cannot be read: {problem}."
+        return super().wrong_presentation()
+
     def presented(self) -> Sequence[str]:
         return [words for name, words in SAID.items() if getattr(self._setting, name)]
 
