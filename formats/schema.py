@@ -245,6 +245,54 @@ def shipped_schema(name: str) -> Schema:
     return load_schema(SHIPPED / f"{name}.json")
 
 
+WORDS = {
+    "entity_types": ("description", "example"),
+    "predicates": ("label", "template", "definition", "example", "counter_example"),
+}
+"""What people read of a schema, which can change while its types and predicates stay"""
+
+
+def words_of(schema: Mapping[str, Any]) -> str:
+    """The words of a stored schema as YAML, by the names of its types and predicates."""
+    import yaml
+
+    words = {
+        part: {one["name"]: {key: one.get(key) or "" for key in keys} for one in schema[part]}
+        for part, keys in WORDS.items()
+    }
+    return str(yaml.safe_dump(words, allow_unicode=True, sort_keys=False, width=10**6))
+
+
+def with_words(schema: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A stored schema with other words, which stand in a text as `words_of` writes it; what is not
+    named there keeps its own. Raises FormatError with what is wrong.
+    """
+    said = _parse_yaml(text, "words") or {}
+    parts = {part: {one["name"]: dict(one) for one in schema[part]} for part in WORDS}
+    _refuse_unknown(said, parts, "The words have")
+    for part, named in said.items():
+        _refuse_unknown(named, parts[part], f"The schema’s {part} have")
+        for name, words in named.items():
+            _refuse_unknown(words, WORDS[part], f"{name} has")
+            parts[part][name] |= {key: str(word or "") for key, word in words.items()}
+    listed = {part: list(by_name.values()) for part, by_name in parts.items()}
+    for predicate in listed["predicates"]:
+        if any(end not in predicate["template"] for end in ("{subject}", "{object}")):
+            raise FormatError(
+                f"The template of {predicate['name']} has to name {{subject}} and {{object}}."
+            )
+    return load_schema({**schema, **listed}).as_dict()
+
+
+def _refuse_unknown(said: Any, known: Iterable[str], whose: str) -> None:
+    """Nothing. Raises FormatError unless it is a mapping of what is known."""
+    if not isinstance(said, Mapping):
+        raise FormatError(f"{whose} a name with a colon and words beneath it.")
+    for name in said:
+        if name not in known:
+            raise FormatError(f"{whose} no {quoted(str(name))}. Only words can change here.")
+
+
 def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
     """The schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason if it
     is none.

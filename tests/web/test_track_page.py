@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -21,11 +22,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from formats.schema import load_schema, words_of
 from kbpo.accounts.limits import Limit
+from kbpo.accounts.models import Audit
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Corpus, Document, Mention
+from kbpo.money.models import Price
 from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.sampling.plan import plan as plan_of
 from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
 from kbpo.tracks.generation.declared import declare
@@ -284,9 +289,21 @@ def test_what_is_left_stands_beside_the_button(as_user: AsUser, toy: Toy) -> Non
     assert "2 runs left for Patterns" in page(as_user("Rosa"))
 
 
+def _words(track: Track) -> str:
+    """As a browser sends them."""
+    return words_of(track.corpus.schema).replace("\n", "\r\n")
+
+
 def terms_of(track: Track) -> dict[str, str]:
-    """What the form of a track's terms sends if nothing is changed in it."""
+    """What the form of a track's terms, words and prices sends if nothing is changed in it."""
+    prices = {
+        f"price-{price.interface}-{name}": str(getattr(price, name))
+        for price in describe.prices_of(track)
+        for name in ("reward", "seconds", *(["extra"] if price.extra else []))
+    }
     return {
+        **prices,
+        **({"words-schema": _words(track)} if track.corpus.schema else {}),
         "terms-distribution": track.distribution,
         "terms-criterion": track.criterion,
         "terms-target_half_width": "0.030",
@@ -354,6 +371,88 @@ def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> Non
     assert "News of a harbour" in text and "No pooling." in text and "1 February 2031" in text
     log = as_user("Admin").get(reverse("desk-log")).content.decode()
     assert "describe" in log
+
+
+def test_the_words_of_a_schema_change_at_any_time_and_its_relations_never(
+    as_user: AsUser, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    draft()
+    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
+    said = terms_of(toy.track) | {"track-name": "Toy track"}
+    before = load_schema(toy.corpus.schema).as_dict()
+    assert admin.post(address, said).status_code == 302
+    noted = Audit.objects.filter(what="describe", after__contains="schema")
+    assert not noted.exists(), "another end of lines is no change"
+    name = before["predicates"][0]["name"]
+    changed = {
+        "label": "made it",
+        "template": "{object} was made by {subject}",
+        "example": "She did",
+    }
+    for words, status in (
+        ({"predicates": {name: changed}}, 302),
+        ({"predicates": {"per:none": changed}}, 422),
+        ({"predicates": {name: {"types": "PER"}}}, 422),
+        ({"predicates": {name: {"template": "{subject} alone"}}}, 422),
+        ({"turned": {}}, 422),
+        ("no words", 422),
+    ):
+        sent = admin.post(address, said | {"words-schema": json.dumps(words)})
+        assert sent.status_code == status, words
+    toy.corpus.refresh_from_db()
+    after = toy.corpus.schema
+    assert after["predicates"][0] == before["predicates"][0] | changed
+    assert after["predicates"][1:] == before["predicates"][1:]
+    assert {key: after[key] for key in before if key != "predicates"} == {
+        key: before[key] for key in before if key != "predicates"
+    }
+    assert noted.count() == 1
+    assert "made it" in page(Client(), all="1")
+    text = admin.get(address).content.decode()
+    assert "Only words can change here" not in text and "make another track" in text
+
+
+@pytest.mark.parametrize("design", ["iid", "poisson"])
+def test_a_price_holds_for_what_is_asked_from_then_on(
+    as_user: AsUser, toy: Toy, draft: Callable[..., Submission], design: str
+) -> None:
+    Track.objects.update(design=design)
+    toy.track.refresh_from_db()
+    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
+    row = draft()
+    said = terms_of(toy.track) | {"track-name": "Toy track"}
+    price = Price.objects.get(track=toy.track)
+    field = f"price-{price.interface}-reward"
+    assert admin.post(address, said | {field: "0"}).status_code == 422
+    assert admin.post(address, said | {field: str(2 * price.reward)}).status_code == 302
+    assert Price.objects.get(pk=price.pk).reward == 2 * price.reward
+    log = Audit.objects.get(what="set price")
+    assert f"${price.reward}" in log.before and f"${2 * price.reward}" in log.after
+    before = row.plan["options"]
+    row.refresh_from_db()
+    for width, option in row.plan["options"].items():
+        told = {name: value for name, value in option.items() if name not in ("each", "at_most")}
+        assert told == {name: before[width][name] for name in told}
+        for name in ("each", "at_most"):
+            assert Decimal(option[name]) == 2 * Decimal(before[width][name])
+    assert row.plan == plan_of(row), "as if it were planned today"
+    Track.objects.update(status="closed")
+    admin.post(address, said | {field: "9.00"})
+    assert Price.objects.get(pk=price.pk).reward == 2 * price.reward, "it is closed"
+
+
+def test_what_has_no_price_of_its_own_gets_one(as_user: AsUser) -> None:
+    track = texts("generation", {"source": "It rains."})
+    prices = Price.objects.filter(track=track)
+    assert not prices.exists()
+    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["texts"])
+    said = terms_of(track)
+    [reward, *_] = [name for name in said if name.endswith("-reward")]
+    assert admin.post(address, said | {"track-name": "Texts"}).status_code == 302
+    assert not prices.exists(), "nothing was changed"
+    assert admin.post(address, said | {"track-name": "Texts", reward: "1.25"}).status_code == 302
+    price = prices.get()
+    assert (price.interface, str(price.reward)) == (reward.split("-")[1], "1.25")
 
 
 def texts(kind: str, *inputs: dict[str, object]) -> Track:

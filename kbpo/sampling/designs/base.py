@@ -153,6 +153,13 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     }
 
 
+def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
+    """The same option at the price of today."""
+    told = price_of(submission, option["targets"], option["new"])
+    most = option.get("new_at_most", option["new"])
+    return option | told | {"at_most": str(Decimal(told["each"]) * most)}
+
+
 def priced(submission: Submission, width: str, targets: int, new: int, most: int) -> dict[str, Any]:
     """An option that is likely to ask `new` questions, and asks `most` at the most."""
     told = price_of(submission, targets, new)

@@ -1,23 +1,31 @@
-"""The admins' page on which a track is edited: what everybody reads of it at any time, what draws rest
-on until the first run or document came.
+"""The admins' page on which a track is edited: what everybody reads of it and what answers cost at any
+time, what draws rest on until the first run or document came.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from annotation.platforms.registry import fee_rate_of
+from annotation.questions.ask import terms_of
+from formats.messages import FormatError
+from formats.schema import with_words, words_of
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
+from kbpo.money.models import Price
 from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.reprice import reprice
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import class_of
@@ -126,16 +134,103 @@ class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
+class Words(forms.CharField):
+    """Lines of text; browsers send another end of lines than we keep."""
+
+    widget = forms.Textarea(attrs={"rows": 16, "class": "code", "spellcheck": "false"})
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(str(value or "").replace("\r\n", "\n")))
+
+
+class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
+    """What people read of the schema: annotators in questions that are asked from now on, everybody on
+    the track's page.
+    """
+
+    schema = Words(
+        label="Words of the schema",
+        help_text=(
+            "Questions asked from now on say it so, on every track of these texts. Which types and"
+            " relations there are is fixed: what systems predict and people judged rests on it."
+        ),
+    )
+
+    class Meta:
+        model = Corpus
+        fields = ("schema",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stored = self.instance.schema
+        self.initial = {"schema": words_of(self.stored).strip()}
+
+    def clean_schema(self) -> dict[str, Any]:
+        try:
+            return with_words(self.stored, self.cleaned_data["schema"])
+        except FormatError as problem:
+            raise ValidationError(str(problem)) from problem
+
+
+class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What one answer costs from now on, of one kind of question."""
+
+    class Meta:
+        model = Price
+        fields = ("reward", "extra", "seconds")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        price = self.instance
+        asked = f"“{price.interface}”"
+        why = "Fixed: the track is closed." if price.track.status == "closed" else ""
+        labels = {
+            "reward": f"Price of one answer to {asked}, in dollars",
+            "extra": f"Besides, where an answer to {asked} takes more work, in dollars",
+            "seconds": f"Expected seconds for one answer to {asked}",
+        }
+        least = {"reward": Decimal("0.01"), "extra": 0, "seconds": 1}
+        for name, field in self.fields.items():
+            field.label, field.disabled, field.help_text = labels[name], bool(why), why
+            field.validators.append(MinValueValidator(least[name]))
+        self.fields["seconds"].validators.append(MaxValueValidator(36000))
+        if not why:
+            self.fields["reward"].help_text = (
+                "It holds for questions asked from now on, and for plans that nobody has confirmed."
+                " A run that is confirmed has set its money aside: at a higher price that is enough"
+                " for fewer answers."
+            )
+        if not price.extra:
+            del self.fields["extra"]
+
+
+def prices_of(track: Track) -> list[Price]:
+    """What answers cost on a track, of every kind of question that it asks; what has no price of its
+    own costs what its kind of track says.
+    """
+    asked = [asking.interface for asking in class_of(track.kind).asking]
+    stored = Price.objects.filter(track=track).order_by("pk").values_list("interface", flat=True)
+    prices = [terms_of(track, interface) for interface in dict.fromkeys([*stored, *asked])]
+    for price in prices:
+        if price.pk is None:
+            price.fee_rate = fee_rate_of(track.platform)
+    return prices
+
+
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The form; what was sent is stored whole or not at all, and noted."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     given = request.POST or None
-    forms_ = (
+    forms_ = [
         TrackWords(given, instance=track, prefix="track"),
         TrackTerms(given, instance=track, prefix="terms"),
         CorpusWords(given, instance=track.corpus, prefix="corpus"),
-    )
+    ]
+    if track.corpus.schema.get("predicates"):
+        forms_.append(SchemaWords(given, instance=track.corpus, prefix="words"))
+    for price in prices_of(track):
+        forms_.append(PriceForm(given, instance=price, prefix=f"price-{price.interface}"))
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
@@ -147,13 +242,17 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _save(forms_: tuple[Any, ...], track: Track, who: User) -> None:
+def _save(forms_: list[Any], track: Track, who: User) -> None:
     """Saves what was changed and no more, for the track may have been moved meanwhile; and notes
     which fields are different now.
     """
-    changed = [name for form in forms_ for name in form.changed_data]
+    changed = []
     for form in forms_:
-        form.instance.save(update_fields=form.changed_data)
+        if form.changed_data and isinstance(form, PriceForm):
+            reprice(form.instance, who)
+        elif form.changed_data:
+            form.instance.save(update_fields=form.changed_data)
+            changed += form.changed_data
     if changed:
         words = ", ".join(name.replace("_", " ") for name in changed)
         note(

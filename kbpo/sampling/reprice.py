@@ -1,0 +1,43 @@
+"""Changes what an answer costs from now on. Questions that were asked keep their price, and so does
+what was set aside for a run that is confirmed; plans that nobody has confirmed get the new one.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.money.models import Price
+from kbpo.queue import nudge
+from kbpo.sampling.designs.base import repriced
+from kbpo.sampling.models import Further
+from kbpo.submissions.models import Submission
+
+
+@transaction.atomic
+def reprice(price: Price, who: User) -> None:
+    """Nothing; the price of a kind of question holds from now on, and stands in the log."""
+    track, before = price.track, Price.objects.filter(pk=price.pk).first()
+    price.save()
+    note(
+        "set price",
+        f"track:{track.slug}",
+        who=who,
+        before=_told(before) if before else "as its kind says",
+        after=_told(price),
+        track=track.slug,
+    )
+    drafts = Submission.objects.filter(track=track, status="planned")
+    for row in drafts.select_for_update(of=("self",)).select_related("track").order_by("pk"):
+        options = row.plan["options"].items()
+        row.plan |= {"options": {width: repriced(row, option) for width, option in options}}
+        row.save(update_fields=["plan"])
+    for further in Further.objects.filter(submission__track=track, status="made"):
+        further.move("wanted", plan={})
+    nudge("plan")
+
+
+def _told(price: Price) -> str:
+    more = f", ${price.extra} more for more work" if price.extra else ""
+    return f"{price.interface} ${price.reward}{more}, {price.seconds} s"
