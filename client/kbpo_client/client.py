@@ -126,6 +126,30 @@ class Client:
         """One submission: where it is, its plan, its scores so far."""
         return self._get(f"submissions/{number}/")
 
+    def file(
+        self, number: int, path: str | Path, *, tell: Callable[[int], None] | None = None
+    ) -> Path:
+        """Writes the file of a submission of yours as it was uploaded, or nothing. Raises Refused if
+        it arrives as another.
+        """
+        wanted = self.submission(number)["file"]["digest"]
+        return self._save(f"submissions/{number}/file/", Path(path), tell, wanted=wanted)
+
+    def teams(self) -> list[Json]:
+        """Your teams: who belongs to them, and their money on every track."""
+        return list(self._get("teams/")["teams"])
+
+    def news(self, team: str = "") -> Json:
+        """What happened to the runs of a team of yours (the first, if none is named) since you last
+        had read it: `news`, and the `now` that `read_news` takes.
+        """
+        return self._get("news/", **({"team": team} if team else {}))
+
+    def read_news(self, until: str, team: str = "") -> Json:
+        """Says that you have read the news of a team until then; returns what is left of them."""
+        said = {"until": until} | ({"team": team} if team else {})
+        return cast(Json, self._send("POST", "news/", json=said).json())
+
     def problems(self, number: int) -> Table:
         """What the reader noticed in a submission's file."""
         return self._table(self._pages(f"submissions/{number}/problems/"))

@@ -372,6 +372,68 @@ def show_submission(submission: dict[str, Any]) -> None:
 
 @main.command()
 @click.argument("number", type=int)
+@click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
+@json_option
+@service_of
+def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None:
+    """Download the file of submission NUMBER as your team uploaded it."""
+    with service.client() as client:
+        file = client.submission(number)["file"]
+        folder = to or Path()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / Path(file["name"]).name
+        if path.exists():
+            end(f"{path} is here already. Say another folder with --to.", REFUSED)
+        with progress(path.name, file["size"]) as tell:
+            client.file(number, path, tell=tell)
+    if as_json:
+        show_json(file | {"path": path})
+    else:
+        click.echo(f"{path}: as it was uploaded.")
+
+
+@main.command()
+@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
+@click.option("--read", is_flag=True, help="They are read with this: next time only what is new.")
+@json_option
+@service_of
+def news(service: Service, team: str, read: bool, as_json: bool) -> None:
+    """Tell what happened to the runs of your team since its news were last read."""
+    with service.client() as client:
+        told = client.news(team)
+        if read:
+            client.read_news(told["now"], told["team"])
+    if as_json:
+        show_json(told)
+        return
+    for piece in told["news"]:
+        click.echo(f"{piece['at'][:16].replace('T', ' ')}  {piece['title']}")
+        if piece["text"]:
+            click.echo(f"    {piece['text']}")
+    if not told["news"]:
+        click.echo("Nothing new.")
+
+
+@main.command()
+@json_option
+@service_of
+def teams(service: Service, as_json: bool) -> None:
+    """List your teams and who belongs to them."""
+    with service.client() as client:
+        found = client.teams()
+    if as_json:
+        show_json(found)
+        return
+    for team in found:
+        members = (
+            f"{one['name']}{' (owner)' if one['role'] == 'owner' else ''}"
+            for one in team["members"]
+        )
+        click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
+
+
+@main.command()
+@click.argument("number", type=int)
 @click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
 @click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

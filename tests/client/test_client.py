@@ -349,6 +349,26 @@ def test_a_judgment_is_disputed_from_python(live_server: Any, toy: Toy, judged: 
     assert ExpertCheck.objects.get(kind="dispute").note == note
 
 
+def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    submission = draft(GOOD, name="mine")
+    assert run("fetch", submission.pk, "--to", "back").exit_code == 0
+    with submission.file.open("rb") as file:
+        assert Path("back/mine.jsonl").read_bytes() == file.read()
+    again = run("fetch", submission.pk, "--to", "back")
+    assert again.exit_code == 1 and "here already" in again.output
+    stranger = run("fetch", submission.pk, who="Tim")
+    assert stranger.exit_code == 1 and not Path("mine.jsonl").exists()
+    submission.move("failed", "The disk was full.")
+    assert "mine on Toy track was given up\n    The disk was full." in run("news", "--read").output
+    assert run("news").output == "Nothing new.\n"
+    assert run("news", "--team", "neural").exit_code == 1, "of a team of others"
+    teams = run("teams")
+    assert teams.exit_code == 0 and "patterns  Patterns: rosa" in teams.output
+    assert [one["slug"] for one in told(run("teams", "--json", who="Tim"))] == ["neural"]
+
+
 def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:
     secret = Token.issue(toy.users["Rosa"], "laptop")[1]
     assert run("login", who="", input=f"{secret}\n").exit_code == 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,10 +13,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
-from kbpo.accounts.models import Token
-from kbpo.money.models import Ledger
+from kbpo.accounts import teams
+from kbpo.accounts.models import Token, User
+from kbpo.money.models import Budget, Ledger
+from kbpo.money.spend import reserve
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, lines_of
@@ -283,3 +288,67 @@ def test_what_was_given_up_is_tried_again_when_its_team_asks(call: Call, draft: 
     assert call("Tim", "post", path).status_code == 404
     told = call("Rosa", "post", path)
     assert told.status_code == 200 and told.json()["status"] == "planned"
+
+
+def test_a_team_has_its_file_back_as_it_sent_it(call: Call, toy: Toy, draft: Draft) -> None:
+    body = lines_of(toy, GOOD)
+    path = f"submissions/{draft(body=body, name='mine').pk}/"
+    told = call("Rosa", "get", path).json()["file"]
+    digest = hashlib.sha256(body).hexdigest()
+    assert told == {"name": "mine.jsonl", "size": len(body), "digest": digest}
+    answer: Any = call("Rosa", "get", f"{path}file/")
+    assert b"".join(answer.streaming_content) == body
+    assert "mine.jsonl" in answer["Content-Disposition"]
+    known = call("Rosa", "get", f"{path}file/", **{"If-None-Match": answer["ETag"]})
+    assert known.status_code == 304
+    assert call("Tim", "get", f"{path}file/").status_code == 404
+    assert Client().get(f"/api/{path}file/").status_code == 401
+
+
+def test_ones_teams_are_told_with_members_and_money(call: Call, toy: Toy, draft: Draft) -> None:
+    team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
+    teams.join(team, rosa)
+    team.members.add(User.objects.create_user("nils"))
+    Budget.objects.filter(track=toy.track, scope="team").delete()
+    Budget.objects.create(track=toy.track, scope="team", team=team, cap=Decimal("50.00"))
+    row = draft()
+    reserve(toy.track, team, row.purpose, Decimal("10.00"), key="r")
+    [told] = call("Rosa", "get", "teams/").json()["teams"]
+    page = Client()
+    page.force_login(rosa)
+    shown = page.get(reverse("team", args=[team.slug])).content.decode()
+    assert told["slug"] == team.slug and told["members"] == [
+        {"name": "nils", "role": "member"},
+        {"name": "rosa", "role": "owner"},
+    ]
+    [budget] = told["budgets"]
+    assert (budget["track"], budget["reserved"], budget["cap"]) == ("toy", "10.00", "50.00")
+    assert f"${budget['left']}" in shown and "nils" in shown
+    assert [one["slug"] for one in call("Tim", "get", "teams/").json()["teams"]] == ["neural"]
+    assert call("Ada", "get", "teams/").json()["teams"] == []
+
+
+def test_the_news_of_a_team_are_told_until_they_are_read(
+    call: Call, toy: Toy, draft: Draft
+) -> None:
+    toy.teams["Neural"].members.add(toy.users["Rosa"])
+    row = draft(name="Patterns 1")
+    row.move("failed", "The disk was full.")
+    told = call("Rosa", "get", "news/").json()
+    assert told["team"] == "patterns" and [one["title"] for one in told["news"]] == [
+        f"Patterns 1 on {toy.track.name} was given up"
+    ]
+    assert told["news"][0]["page"].endswith(f"/submissions/{row.pk}/")
+    other = call("Rosa", "post", "news/", {"until": told["now"], "team": "neural"})
+    assert other.json()["team"] == "neural" and other.json()["news"] == []
+    assert len(call("Rosa", "get", "news/?team=patterns").json()["news"]) == 1, "by team"
+    for wrong, status in (({"until": "2999-01-01T00:00:00Z"}, 400), ({}, 400)):
+        assert call("Rosa", "post", "news/", wrong).status_code == status
+    assert call("Rosa", "post", "news/", {"until": told["now"]}).json()["news"] == []
+    assert call("Rosa", "get", "news/").json()["since"] == told["now"]
+    page = Client()
+    page.force_login(toy.users["Rosa"])
+    assert page.get(reverse("runs"), {"team": "patterns"}).context["news"] == [], "nor on the page"
+    assert call("Tim", "get", "news/?team=patterns").status_code == 404
+    nobody = call("Ada", "get", "news/")
+    assert nobody.status_code == 403 and nobody.json()["error"] == "no_team"

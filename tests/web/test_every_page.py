@@ -107,10 +107,11 @@ NO_PAGE = {
         "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",
         "api-track", "api-track-judgments",
         "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores", "api-unscored",
+        "api-news", "api-teams",
         "healthz", "service-metrics",
     },
     "a file": {
-        "api-documents", "api-mention-types", "baseline", "baseline-output",
+        "api-documents", "api-file", "api-mention-types", "baseline", "baseline-output",
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",

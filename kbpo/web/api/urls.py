@@ -14,6 +14,7 @@ from kbpo.web.api import (
     judgments,
     ratings,
     submissions,
+    teams,
     tracks,
 )
 from kbpo.web.public import prmse
@@ -59,6 +60,7 @@ urlpatterns = [
     path("prmse/", prmse.Prmse.as_view(), name="api-prmse"),
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
+    path("submissions/<int:pk>/file/", submissions.File.as_view(), name="api-file"),
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
     path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
@@ -76,4 +78,6 @@ urlpatterns = [
     ),
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
+    path("teams/", teams.Teams.as_view(), name="api-teams"),
+    path("news/", teams.News.as_view(), name="api-news"),
 ]

@@ -190,6 +190,7 @@ EXAMPLES = {
     "name": "my run 1",
     "description": "Patterns and a classifier",
     "file": "@my_run_1.kb.gz",
+    "until": "2026-11-24T12:00:00Z",
     "half_width": "0.030",
     "order": "1",
     "good_lines_only": "true",

@@ -1,0 +1,134 @@
+"""One's own teams over the API: who belongs to them, what they have spent, and their news."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo import clock
+from kbpo.accounts.models import Team, Token, User
+from kbpo.web.api.answers import Json, declined
+from kbpo.web.api.errors import Refused
+from kbpo.web.api.said import Said
+from kbpo.web.research.news import mark_read, news_of, since_of
+from kbpo.web.research.teams import money_of
+
+SLUG: Json = {"type": "string", "maxLength": 80, "pattern": "^[-a-zA-Z0-9_]*$"}
+
+
+class Teams(APIView):
+    """The teams that you belong to: their members, and their money on every track."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(operation_id="list_teams", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        """The teams that you belong to. The first one is meant where none is named; `cap` and `left`
+        are null where there is no cap.
+        """
+        user = cast(User, request.user)
+        return Response({"teams": [_shown(team) for team in user.teams.order_by("pk")]})
+
+
+def _shown(team: Team) -> dict[str, Any]:
+    owners = set(team.owners.values_list("pk", flat=True))
+    members = team.members.order_by("username").values_list("pk", "username")
+    return {
+        "slug": team.slug,
+        "name": team.name,
+        "members": [
+            {"name": name, "role": "owner" if pk in owners else "member"} for pk, name in members
+        ],
+        "budgets": [
+            {
+                "track": purse.track.slug,
+                "spent": str(purse.spent),
+                "reserved": str(purse.reserved),
+                "cap": _text(purse.cap),
+                "left": _text(purse.left),
+            }
+            for purse in money_of(team).purses
+        ],
+    }
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+class ReadForm(Said):
+    """What is read of a team's news."""
+
+    team = serializers.SlugField(
+        required=False, max_length=80, help_text="Which of your teams; without it, the first one"
+    )
+    until = serializers.DateTimeField(help_text="What happened until then; `now` of what was shown")
+
+
+class News(APIView):
+    """What happened to the runs of a team of yours since you last said that you had read it."""
+
+    permission_classes = [IsAuthenticated]
+    scope = Token.Scope.UPLOAD
+
+    @extend_schema(
+        operation_id="list_news",
+        parameters=[OpenApiParameter("team", SLUG, description="Which of your teams")],
+        responses={200: OpenApiTypes.OBJECT, **declined(404)},
+    )
+    def get(self, request: Request) -> Response:
+        """What happened to the runs of a team of yours since you last said that you had read it, the
+        latest first.
+        """
+        return _news(request, _team_of(request, request.query_params.get("team", "")))
+
+    @extend_schema(
+        operation_id="read_news",
+        request=ReadForm,
+        responses={200: OpenApiTypes.OBJECT, **declined(404)},
+    )
+    def post(self, request: Request) -> Response:
+        """Say until when you have read the news of a team. The answer is what is left of them."""
+        form = ReadForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        team, until = (
+            _team_of(request, form.validated_data.get("team", "")),
+            form.validated_data["until"],
+        )
+        if until > clock.now():
+            raise Refused("Nobody has read what is still to happen.", "invalid", 400)
+        mark_read(cast(User, request.user), team, until)
+        return _news(request, team)
+
+
+def _team_of(request: Request, slug: str) -> Team:
+    """The team. Raises Http404 for one of others, and Refused where there is none."""
+    team = cast(User, request.user).team(slug)
+    if team is not None:
+        return team
+    if slug:
+        raise Http404("There is no such team, or it is not yours to see.")
+    raise Refused("You belong to no team yet. Ask an admin for an invitation.", "no_team", 403)
+
+
+def _news(request: Request, team: Team) -> Response:
+    now, since = clock.now(), since_of(cast(User, request.user), team)
+    pieces = [
+        {
+            "title": piece.title,
+            "text": piece.text,
+            "at": piece.at,
+            "page": request.build_absolute_uri(piece.url),
+        }
+        for piece in news_of(team, since)
+    ]
+    return Response({"team": team.slug, "since": since, "now": now, "news": pieces})
