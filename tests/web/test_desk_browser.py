@@ -15,17 +15,23 @@ from annotation.budget import halts
 from annotation.hits import publish
 from annotation.labels import exclude
 from annotation.questions import ask
-from kbpo.accounts.models import AccountRequest
+from annotation.workers.models import Application
+from kbpo.accounts.models import AccountRequest, User
+from kbpo.clock import served
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
+from tests.web.conftest import OTHERS
 from tests.web.test_desk_screen import doubt
 
 pytestmark = [
     *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
 ]
+
+MOST_HEIGHT = 1600
+"""Pixels of the desk at a width of 1400, with as much on it as the demo has"""
 
 
 @pytest.fixture
@@ -36,6 +42,21 @@ def batch(toy: Toy, draft: Callable[..., Submission]) -> Submission:
     ask.tick()
     publish.tick()
     return row
+
+
+def busy(toy: Toy, draft: Callable[..., Submission]) -> None:
+    """As much as the demo's desk has: three runs under way, annotators at work, people who ask."""
+    for name in ("second", "third"):
+        confirm(draft(OTHERS, by="Tim", name=name), toy.users["Tim"])
+    draw()
+    ask.tick()
+    publish.tick()
+    for worker in doubt(toy, "Ada", "Bo", "Cy"):
+        exclude.keep(worker, toy.users["Admin"], "The gold was wrong.")
+    AccountRequest.objects.create(name="Nia", email="nia@lab.example", team="Patterns")
+    volunteer = User.objects.create_user("vera")
+    Application.objects.create(user=volunteer, why="I read a lot.")
+    served.beat()
 
 
 def open_desk(browser: Browser, live_server: Any, admin: Client, width: int) -> Page:
@@ -49,10 +70,29 @@ def open_desk(browser: Browser, live_server: Any, admin: Client, width: int) -> 
 
 @pytest.mark.walk
 def test_the_desks_main_actions(
-    batch: Submission, as_user: Callable[[str], Client], browser: Browser, live_server: Any
+    batch: Submission,
+    toy: Toy,
+    draft: Callable[..., Submission],
+    as_user: Callable[[str], Client],
+    browser: Browser,
+    live_server: Any,
 ) -> None:
+    busy(toy, draft)
     page = open_desk(browser, live_server, as_user("Admin"), 1400)
     faults = note_faults(page)
+    for what in ("1 request", "1 volunteer", "Money", "Health", "What waits"):
+        expect(page.locator("main")).to_contain_text(what)
+    assert page.locator("#runs tbody tr, #annotators tbody tr").count() == 6
+    height = page.evaluate("document.documentElement.scrollHeight")
+    assert height <= MOST_HEIGHT, f"the desk is {height} px high"
+    page.goto(live_server.url + reverse("desk-people"))
+    gap = page.evaluate("""() => {
+      const [notice, button] = ["#requests .notice", "#requests button"].map(
+        (one) => document.querySelector(one).getBoundingClientRect());
+      return button.top - notice.bottom;
+    }""")
+    assert gap >= 8, "what one reads first stands apart from the button"
+    page.goto(live_server.url + reverse("desk"))
     page.get_by_role("link", name=f"{batch.team.name} {batch.name}").first.click()
     page.locator("#pause-why").fill("The page shows too little.")
     page.get_by_role("button", name="Pause it").click()
