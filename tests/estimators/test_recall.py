@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.design import Design
-from estimators.documents import document_probabilities
+from estimators.documents import document_probabilities, half_a_fact
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import centred
 from estimators.recall import (
@@ -456,3 +456,6 @@ def test_documents_of_unequal_chances_carry_half_a_missed_fact_each_with_its_wei
     estimate = unseen([0, 0, 0], 50, inclusion=[1.0, 0.25, 0.5])
     assert estimate.variance == 0
     assert estimate.anticipated == pytest.approx(0.5 * (0.75 * 16 + 0.5 * 4) / 2)
+    more, variance = half_a_fact([1.0, 0.25, 0.5])
+    assert more == pytest.approx(0.5 * (4 + 2) / 2) and variance == estimate.anticipated
+    assert half_a_fact([1.0, 1.0]) == (0.0, 0.0), "all documents were read"
