@@ -99,10 +99,11 @@ def _unjudged(submission: Submission) -> tuple[int, int]:
         batch__submission__track=submission.track_id,
         target__instances__predictions__submission=submission,
     )
-    targets = set(drawn.values_list("target_id", flat=True))
+    rows = set(drawn.values_list("target_id", "batch__submission__status"))
+    targets = {target for target, _ in rows}
     unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
-    asked = drawn.filter(target__in=unanswered, batch__submission__status="judging")
-    return len(unanswered), asked.values("target").distinct().count()
+    asked = {target for target, status in rows if status == "judging"}
+    return len(unanswered), len(unanswered & asked)
 
 
 def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
