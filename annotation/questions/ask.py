@@ -158,15 +158,16 @@ def new_questions(
     *,
     like: Sweep | None = None,
 ) -> Iterator[Question]:
-    """A question for each draft that holds anything which was not asked before; `payers` says for
-    each target who pays and when it goes out. At the track's price, or at that of the sweep `like`.
+    """A question for each draft that holds or offers anything which was not asked before; `payers`
+    says for each target who pays and when it goes out. At the track's price, or at that of the
+    sweep `like`.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
     for draft in drafts:
         number, shown = rounds[draft.target_id, draft.interface]
-        if number > 1 and set(draft.shown) <= shown:
+        if number > 1 and set(draft.shown) <= shown and not draft.reopens:
             continue  # all of it was asked before; that it was given up is an answer too
         (payer, order), price = payers[draft.target_id], terms[draft.interface]
         yield Question(

@@ -241,6 +241,8 @@ class QuestionDraft:
     shown: list[str] = field(default_factory=list)
     people: int | None = None
     """How many are asked; None: as many as the track says"""
+    reopens: bool = False
+    """It offers what no earlier question about its target did, whatever is `shown`"""
 
 
 @dataclass(frozen=True)

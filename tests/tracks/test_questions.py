@@ -13,11 +13,14 @@ from django.utils import timezone
 
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
+from annotation.questions import ask
 from formats.schema import load_schema, shipped_schema
 from kbpo.corpus.models import Document, Mention
+from kbpo.evaluation.run import finished, open_targets
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import MOST, candidates
@@ -401,3 +404,51 @@ def test_nobody_is_taken_to_have_been_asked_where_no_other_name_was_known(world:
         world.label(place, value, "question:2")
     assert not world.unanswered(target)
     assert linking() == [0.0, 1.0]
+
+
+def test_a_run_that_refers_a_mention_elsewhere_is_asked_about_and_finishes(world: World) -> None:
+    """Through step 5 itself: what waits for an answer has a question, and ends with it."""
+    toy = world.toy
+    lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
+    nordwerk = toy.span("d1", "Nordwerk", 1)
+
+    def stated(team: str, canonical: Span) -> tuple[int, Submission]:
+        ends = (canonical, nordwerk)
+        target = world.state(
+            "d1", lindt, "per:organizations_founded", nordwerk, team=team, canonical=ends
+        )
+        run = world.submissions[team]
+        wanted = SamplingDistribution.objects.create(
+            submission=run, kind="instance", total=1.0, n=1
+        )
+        batch = SampleBatch.objects.create(
+            submission=run,
+            distribution=wanted,
+            design="poisson",
+            stage=1,
+            seed=0,
+            size=1,
+            settings={},
+        )
+        Sample.objects.create(
+            batch=batch, target_id=target, multiplicity=1, probability=1.0, pays=True
+        )
+        return target, run
+
+    def settle(chosen: Span) -> None:
+        question = Question.objects.exclude(status="settled").get()
+        draft = QuestionDraft(question.target_id, "relation", question.payload, question.shown)
+        for place, value in answered(draft, a=f"{chosen[0]}-{chosen[1]}"):
+            world.label(place, value, f"question:{question.pk}")
+        Question.objects.filter(pk=question.pk).update(status="settled")
+
+    target, first = stated("Patterns", lindt)
+    assert ask.tick() == 1
+    settle(lindt)
+    assert finished(toy.track) == [first]
+    Submission.objects.filter(pk=first.pk).update(status="scored")
+    target, later = stated("Neural", mara)
+    assert open_targets(later) == {target} and finished(toy.track) == []
+    assert (ask.tick(), ask.tick()) == (1, 0), "asked once more, now with the other name, and once"
+    settle(mara)
+    assert finished(toy.track) == [later] and ask.tick() == 0

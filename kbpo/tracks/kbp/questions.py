@@ -82,7 +82,11 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionD
         )
         for side, span in (("a", pair.a), ("b", pair.b)):
             payload[side]["target"] = mentions[Place("mention", pair.document, span)]
-        found.append(QuestionDraft(pair.target, INTERFACE, payload, shown))
+        reopens = any(
+            span in pair.unasked and len(payload[side]["candidates"]) > 1
+            for side, span in (("a", pair.a), ("b", pair.b))
+        )
+        found.append(QuestionDraft(pair.target, INTERFACE, payload, shown, reopens=reopens))
     return found
 
 
