@@ -191,7 +191,7 @@ def _owe_again(bonus: Bonus) -> None:
 
 def _reopened(question: Question) -> str:
     """Answered if it has answers, else waiting for new HITs; the old ones are put away."""
-    if question.responses.filter(excluded_reason="").exists():
+    if question.responses.filter(counts=True).exists():
         return "answered"
     question.hits.update(status="disposed", status_since=clock.now())
     return "waiting"

@@ -18,6 +18,7 @@ from annotation.desk.adjudicate import (
     same_name,
 )
 from annotation.desk.reread import Line, compared
+from annotation.interfaces.relation.interface import Relation
 from annotation.models import Response
 from annotation.quality.describe import title_of
 from annotation.quality.judged import READ, votes_in
@@ -134,7 +135,7 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
     responses = Response.objects.filter(
-        question=row.question, criterion="relation", excluded_reason=""
+        question=row.question, criterion=Relation.criterion, counts=True
     )
     if said := list(responses.values_list("value", flat=True)):
         return Counter(part for value in said for part in set(value["holds"])), len(said)

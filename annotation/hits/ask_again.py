@@ -49,10 +49,10 @@ def unreplaced(worker: int) -> int:
     counted.
     """
     answered = Question.objects.filter(
-        status="settled", responses__assignment__worker=worker, responses__excluded_reason=""
+        status="settled", responses__assignment__worker=worker, responses__counts=True
     )
     questions = list(answered.select_related("track", "target").distinct().order_by("order", "pk"))
-    responses = Response.objects.filter(question__in=questions, excluded_reason="")
+    responses = Response.objects.filter(question__in=questions, counts=True)
     others = responses.exclude(assignment__worker=worker).values_list("question", "assignment")
     left = Counter(question for question, _ in set(others))
     given = answers_to(questions)
@@ -193,7 +193,7 @@ def use_again(questions: Collection[Question]) -> int:
     are settled next.
     """
     found = Question.objects.filter(
-        pk__in=[question.pk for question in questions], responses__excluded_reason=""
+        pk__in=[question.pk for question in questions], responses__counts=True
     )
     due = Question.objects.filter(
         pk__in=list(found.values_list("pk", flat=True)), status="given_up"

@@ -393,7 +393,7 @@ def _failed(hit: HIT, sentence: str) -> None:
     for question in asked:
         if question.status != "published" or question.pk in elsewhere:
             continue
-        if question.responses.filter(excluded_reason="").exists():
+        if question.responses.filter(counts=True).exists():
             question.move("answered")
             nudge("settle")
         else:

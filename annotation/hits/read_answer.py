@@ -59,7 +59,7 @@ def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
 
 def _others(question: Question, assignment: Assignment) -> list[Sequence[Judgment]]:
     """What others said of a question, as far as it counts."""
-    responses = Response.objects.filter(question=question, excluded_reason="")
+    responses = Response.objects.filter(question=question, counts=True)
     by_answer: dict[int, list[Judgment]] = defaultdict(list)
     for response in responses.exclude(assignment=assignment).order_by("pk"):
         by_answer[response.assignment_id].append(response)

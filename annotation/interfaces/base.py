@@ -105,6 +105,8 @@ class Interface(ABC):
     lease_minutes: ClassVar[int] = 0
     """How long a question stays with somebody at least; 0 leaves it to the setting
     LEASE_MINUTES."""
+    unit_names: ClassVar[Mapping[str, str]] = {}
+    """What agreement is told of, by what its units are about, in words for admins"""
     suggests_titles: ClassVar[bool] = False
     """Whether its page looks up titles while they are typed."""
 

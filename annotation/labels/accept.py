@@ -146,6 +146,7 @@ def responses_of(parsed: dict[Assignment, Parsed]) -> list[Response]:
                     target_id=each.target_id,
                     criterion=each.criterion,
                     value=each.value,
+                    counts=not why,
                     excluded_reason=why,
                     met_before=met_before,
                 )
@@ -192,7 +193,7 @@ def _use_late_answers(questions: Iterable[Question]) -> None:
     (`settle.give_up`).
     """
     late = Question.objects.filter(pk__in=[question.pk for question in questions])
-    if late.filter(responses__excluded_reason="").update(next_try_at=clock.now()):
+    if late.filter(responses__counts=True).update(next_try_at=clock.now()):
         nudge("settle")
 
 

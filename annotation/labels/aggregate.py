@@ -56,7 +56,7 @@ def aggregated(question: Question, responses: Sequence[Response]) -> list[Aggreg
 def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     """The responses that count, by question."""
     responses: dict[int, list[Response]] = defaultdict(list)
-    rows = Response.objects.filter(question__in=questions, excluded_reason="")
+    rows = Response.objects.filter(question__in=questions, counts=True)
     for response in rows.select_related("assignment__worker").order_by("pk"):
         responses[response.question_id].append(response)
     return responses

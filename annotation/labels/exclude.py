@@ -228,7 +228,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     )
     told = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
     tell_decided(worker, EXCLUDED, told)
-    responses = Response.objects.filter(assignment__in=mine, excluded_reason="")
+    responses = Response.objects.filter(assignment__in=mine, counts=True)
     return _count_again(worker, responses, reason, EXCLUDE, who, reason)
 
 
@@ -254,7 +254,7 @@ def reinstate(
     )
     return _count_again(
         worker,
-        responses.exclude(excluded_reason="").filter(met_before=False),
+        responses.filter(counts=False).filter(met_before=False),
         "",
         "reinstate",
         who,
@@ -276,7 +276,7 @@ def _count_again(
     up again.
     """
     questions = lock(set(rows.values_list("question", flat=True)))
-    judgments = rows.update(excluded_reason=reason)
+    judgments = rows.update(counts=not reason, excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
     told = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
     settled = reaggregate(questions, told, who, back=not reason)

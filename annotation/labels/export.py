@@ -56,7 +56,7 @@ def answers(track: Track) -> Iterator[Row]:
             response.criterion,
             value,
             "; ".join(statement.words for statement in said),
-            not response.excluded_reason,
+            response.counts,
             response.excluded_reason,
             response.question.payer_kind == "gold",
             response.assignment.seconds,

@@ -154,7 +154,7 @@ def _with_answers_excluded(questions: Sequence[Question]) -> set[int]:
     """The questions some of whose answers do not count, though they once did."""
     responses = (
         Response.objects.filter(question__in=questions)
-        .exclude(excluded_reason="")
+        .filter(counts=False)
         .filter(met_before=False)
     )
     return set(responses.values_list("question", flat=True))
@@ -222,7 +222,7 @@ def compare_anew(settled: Sequence[Question]) -> None:
     """Nothing; the answers to these questions are held anew against the others that count, each by
     all that it was an answer to.
     """
-    answers = Response.objects.filter(question__in=settled, excluded_reason="").values("assignment")
+    answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
     asked = (
         Question.objects.filter(hits__assignments__in=answers, status="settled")
         .order_by("pk")

@@ -75,7 +75,7 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     row.move(
         "rejected", evidence
     )  # first: it is not among the answers that a question has, if more are asked for
-    _count_again(row, row.responses.filter(excluded_reason=""), f"Rejected: {evidence}", who)
+    _count_again(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
     tell_decided(row.worker, REFUSED, f"{evidence}\n\nYou may appeal; a person answers.")
     note(
         "reject",
@@ -118,9 +118,7 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     row.move(rejection.was)
     # Whatever the reason was: it may have been excluded with its worker before, who was reinstated
     # since.
-    _count_again(
-        row, row.responses.exclude(excluded_reason="").filter(met_before=False), excluded, who
-    )
+    _count_again(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
     if not is_answer:
         tell_decided(row.worker, PAID_AFTER_ALL, IS_PAID)
     note(
@@ -139,7 +137,7 @@ def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, wh
     """Nothing; what an answer says counts, or not for a reason, also in labels that are settled."""
     asked = lock(set(row.responses.values_list("question", flat=True)))
     changed = set(responses.values_list("question", flat=True))
-    responses.update(excluded_reason=reason)
+    responses.update(counts=not reason, excluded_reason=reason)
     if row.status == "rejected":
         want_one_less(asked, row.hit)
     what = "no longer counts" if reason else "counts"

@@ -27,7 +27,7 @@ def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterato
     whose question has a public label if asked.
     """
     responses = Response.objects.filter(
-        target__in=targets, excluded_reason="", value__has_key="value"
+        target__in=targets, counts=True, value__has_key="value"
     ).order_by("pk")
     if public:
         labels = Label.objects.filter(target=OuterRef("target"), question=OuterRef("question"))

@@ -12,13 +12,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from annotation.interfaces.relation.interface import Relation
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
 from annotation.interfaces.shared.payload import PredicatePayload, parts_of
 from annotation.models import Question, Response
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
 
-ALONE, WHOLE = "relation", "relations_exhaustive"
-ASKED = {ALONE: ("relation", "crowd"), WHOLE: ("relations", "document")}
+ALONE, WHOLE = Relation.name, RelationsExhaustive.name
+ASKED = {ALONE: (Relation.criterion, "crowd"), WHOLE: ("relations", "document")}
 """Interface -> the criterion of its answers about pairs, and the source of its labels"""
 
 
@@ -103,7 +105,7 @@ def _said(
     """Question -> worker -> target, as text -> the parts that hold."""
     criterion, _ = ASKED[interface]
     responses = Response.objects.filter(
-        question__in=list(questions), criterion=criterion, excluded_reason=""
+        question__in=list(questions), criterion=criterion, counts=True
     ).order_by("pk")
     said: dict[int, dict[int, dict[str, list[str]]]] = defaultdict(dict)
     for pk, worker, target, value in responses.values_list(

@@ -104,7 +104,7 @@ def _settle_under_answered(hit: HIT) -> int:
     for question in (
         hit.questions.select_for_update(of=("self",)).filter(status="published").order_by("pk")
     ):
-        if question.responses.filter(excluded_reason="").exists():
+        if question.responses.filter(counts=True).exists():
             question.move("answered")
         else:
             question.move("given_up", NOBODY)

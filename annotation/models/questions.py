@@ -420,8 +420,11 @@ class Response(models.Model):
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="responses")
     criterion = models.CharField(max_length=24, help_text="relation, linking, flag …")
     value = models.JSONField()
+    counts = models.BooleanField(
+        default=True, db_default=True, help_text="Whether labels and measures are made of it"
+    )
     excluded_reason = models.TextField(
-        blank=True, help_text="Why it does not count, if it does not"
+        blank=True, help_text="Why it does not count, for people to read"
     )
     met_before = models.BooleanField(
         default=False, help_text="Its worker had judged the target before: it never counts"
@@ -434,6 +437,11 @@ class Response(models.Model):
             models.UniqueConstraint(
                 fields=["assignment", "question", "target", "criterion"],
                 name="response_once_a_question",
+            ),
+            models.CheckConstraint(
+                condition=Q(counts=True, excluded_reason="")
+                | Q(counts=False) & ~Q(excluded_reason=""),
+                name="response_says_why_it_does_not_count",
             ),
         ]
 

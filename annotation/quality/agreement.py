@@ -145,7 +145,7 @@ def kept(
 def excluded(where: dict[str, object]) -> int:
     """How many answers do not count; a change makes an old measure stale."""
     of = {f"question__{name}": value for name, value in where.items()}
-    return Response.objects.filter(**of).exclude(excluded_reason="").count()
+    return Response.objects.filter(**of).filter(counts=False).count()
 
 
 def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
@@ -156,7 +156,7 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
             pk__in=questions[at : at + 500], interface__in=comparable()
         ).defer("shown")
         some = {row.pk: row for row in rows}
-        responses = Response.objects.filter(question__in=some, excluded_reason="").select_related(
+        responses = Response.objects.filter(question__in=some, counts=True).select_related(
             "assignment"
         )
         for response in responses.order_by("pk"):

@@ -11,6 +11,8 @@ from datetime import datetime
 
 from django.db.models import Max, Min, Q
 
+from annotation.interfaces.entities.interface import Entities
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import parts_of
 from annotation.models import Question, Response
@@ -29,7 +31,7 @@ WORDS = {
     NAMES: "documents whose names were marked",
 }
 """What experts are asked about where documents are read -> in words"""
-WHOLE, READ = "relations_exhaustive", "entities"
+WHOLE, READ = RelationsExhaustive.name, Entities.name
 """The interfaces through which whole documents were judged; what was asked alone, by any other"""
 
 
@@ -109,7 +111,7 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
     responses = Response.objects.filter(
         question__in=Question.objects.filter(settled_of(track, WHOLE)),
         criterion="relations",
-        excluded_reason="",
+        counts=True,
         target__document__in=set(document_of.values()),
     ).order_by("pk")
     said: dict[int, list[dict[str, list[str]]]] = defaultdict(list)

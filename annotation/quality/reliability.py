@@ -58,7 +58,7 @@ def _of_gold(track: Track) -> tuple[int, float | None]:
         question__track=track,
         question__gold__isnull=False,
         question__gold__retired_at=None,
-        excluded_reason="",
+        counts=True,
         assignment__comparisons__kind="gold",
     )
     wrong = Q(assignment__comparisons__against=True)

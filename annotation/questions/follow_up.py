@@ -20,6 +20,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Q
 
 from annotation.budget.promises import committed, one_publisher
+from annotation.interfaces.relation.interface import Relation
 from annotation.models import UNSETTLED, Question
 from annotation.questions.ask import BATCH, holds_lock, new_questions, terms_of
 from annotation.questions.order import CannotOrder
@@ -42,7 +43,7 @@ from kbpo.tracks.registry import kind_of
 
 log = logging.getLogger(__name__)
 
-INTERFACE = "relation"
+INTERFACE = Relation.name
 DUE = """
     SELECT s.target_id, s."order" FROM sampling_sweeptarget s
     WHERE s.sweep_id = %(sweep)s AND s.done_at IS NULL

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
 
 from annotation.budget.promises import committed
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
@@ -268,7 +269,7 @@ def _pairs_a_token(track: Track) -> Decimal:
     """How many pairs a token brings: what was found on this track, a quarter more; a guess before
     that is known.
     """
-    payloads = Question.objects.filter(track=track, interface="relations_exhaustive").order_by(
+    payloads = Question.objects.filter(track=track, interface=RelationsExhaustive.name).order_by(
         "-pk"
     )
     found = list(payloads.values_list("target__document", "payload__pairs")[:50])

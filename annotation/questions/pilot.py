@@ -22,6 +22,8 @@ from math import comb
 
 from django.db import transaction
 
+from annotation.interfaces.entities.interface import Entities
+from annotation.interfaces.relation.interface import Relation
 from annotation.models import Pilot, Question, Response
 from annotation.quality.agreement import CHOICE, Measured, choices, measure
 from annotation.quality.fewer import OfSoMany, by_number
@@ -48,15 +50,15 @@ from kbpo.tracks.registry import kind_of
 
 Span = tuple[int, int]
 
-PAIRS, NAMES = "relation", "entities"
+PAIRS, NAMES = Relation.name, Entities.name
 """The interfaces that can be piloted"""
 WORKERS, ITEMS, DOCUMENTS = 5, 200, 20
 MOST_WORKERS, MOST_ITEMS = 9, 2_000
 PUBLISHED = {
-    ("relation", CHOICE): ("κ", 0.61),
-    ("entities", "mention"): ("κ", 0.83),
-    ("entities", "canonical"): ("κ", 0.75),
-    ("entities", "link"): ("κ", 0.75),
+    (PAIRS, CHOICE): ("κ", 0.61),
+    (NAMES, "mention"): ("κ", 0.83),
+    (NAMES, "canonical"): ("κ", 0.75),
+    (NAMES, "link"): ("κ", 0.75),
 }
 """What the literature reached with three workers (Chaganty et al. 2017; Chaganty 2018, section
 3.5.3)."""
@@ -424,7 +426,7 @@ def majority_recall(
 def _marked(question: Question) -> list[set[Span]]:
     """The spans that each worker marked."""
     responses = Response.objects.filter(
-        question=question, criterion="mentions", excluded_reason=""
+        question=question, criterion="mentions", counts=True
     ).order_by("pk")
     return [
         {(one["span"][0], one["span"][1]) for one in row.value["mentions"]} for row in responses

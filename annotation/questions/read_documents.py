@@ -14,6 +14,8 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed, one_publisher
+from annotation.interfaces.entities.interface import Entities
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
 from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import price_of, reward_of
 from kbpo import clock
@@ -27,7 +29,7 @@ from kbpo.tracks.recall import kind_with_recall
 
 log = logging.getLogger(__name__)
 
-MENTIONS, RELATIONS = "entities", "relations_exhaustive"
+MENTIONS, RELATIONS = Entities.name, RelationsExhaustive.name
 SECONDS = {MENTIONS: 2.25, RELATIONS: 12.0}
 """Expected for a token, and for a pair"""
 DEAD = ("given_up", "cancelled")

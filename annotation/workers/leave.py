@@ -18,8 +18,10 @@ from annotation.budget.late import give_up_late
 from annotation.models import (
     UNPROVEN,
     Assignment,
+    Bonus,
     EarlierAnswer,
     Payment,
+    Rejection,
     Response,
     Worker,
 )
@@ -149,6 +151,24 @@ def _waive(payments: list[Payment]) -> Decimal:
     return sum((payment.amount for payment in payments), Decimal("0.00"))
 
 
+def _erase_words_about(worker: Worker) -> None:
+    """Nothing; what people wrote of a worker and of single answers, where these were excluded or
+    not paid, is erased. That they were stays.
+    """
+    mine = Assignment.objects.filter(worker=worker)
+    refused = mine.filter(rejections__isnull=False)
+    for pk in refused.values_list("pk", flat=True).distinct():
+        forget(f"assignment:{pk}", f"assignment:{pk}")
+    refused.update(reason=ERASED)
+    Rejection.objects.filter(assignment__worker=worker).update(evidence=ERASED)
+    for table in (Payment, Bonus):
+        table.objects.filter(worker=worker, status="withheld").update(reason=ERASED)
+    excluded = Response.objects.filter(assignment__worker=worker, counts=False, met_before=False)
+    excluded.update(excluded_reason=ERASED)
+    if worker.excluded_reason:
+        worker.excluded_reason = ERASED
+
+
 def _erase(worker: Worker) -> None:
     for run in TutorialRun.objects.filter(worker=worker, passed=None):
         take_back(run, "The annotator left")
@@ -168,12 +188,7 @@ def _erase(worker: Worker) -> None:
     with connection.cursor() as cursor:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None
-    if worker.excluded_reason:  # somebody's words about them
-        responses = Response.objects.filter(
-            assignment__worker=worker, excluded_reason=worker.excluded_reason
-        )
-        responses.update(excluded_reason=ERASED)
-        worker.excluded_reason = ERASED
+    _erase_words_about(worker)
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
     forget(f"worker:{before}", f"worker:{worker.handle}")
     rated = Response.objects.filter(assignment__worker=worker).values_list("target", flat=True)

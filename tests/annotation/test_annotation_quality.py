@@ -26,6 +26,8 @@ from annotation.models import (
 from annotation.quality import describe, signals
 from annotation.quality.signals import Flag, differs
 from annotation.quality.warn import set_exclude_for
+from annotation.workers import leave
+from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
@@ -355,7 +357,7 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
     assert (answer.status, answer.reason) == ("rejected", EVIDENCE) and answer.raw
     assert Payment.objects.get(assignment=answer).status == "withheld"
     assert accrue.total_owed() == owed - Decimal("0.05")
-    assert not Response.objects.filter(assignment=answer, excluded_reason="").exists()
+    assert not Response.objects.filter(assignment=answer, counts=True).exists()
     with pytest.raises(reject.CannotReject, match="already"):
         reject.reject(answer, admin, EVIDENCE)
     entry = Audit.objects.get(what="reject")
@@ -367,6 +369,24 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
     )
 
 
+def test_what_was_written_of_answers_that_were_not_paid_goes_with_who_is_erased(
+    settled: Worker, admin: User
+) -> None:
+    answer = one_of(settled)
+    reject.reject(answer, admin, EVIDENCE)
+    assert leave.ask(settled, waives=True)
+    answer.refresh_from_db()
+    words = [
+        answer.reason,
+        Rejection.objects.get().evidence,
+        Payment.objects.get(assignment=answer).reason,
+        Audit.objects.get(what="reject").why,
+        *Response.objects.filter(counts=False).values_list("excluded_reason", flat=True),
+    ]
+    assert len(words) == 7 and set(words) == {ERASED}
+    assert answer.status == "rejected" and not answer.responses.filter(counts=True).exists()
+
+
 def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:
     answer = one_of(settled)
     reject.reject(answer, admin, EVIDENCE)
@@ -376,7 +396,7 @@ def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:
     settle.tick()
     assert Payment.objects.get(assignment=answer).status == "owed"
     assert Payment.objects.count() == 18
-    assert not Response.objects.exclude(excluded_reason="").exists()
+    assert not Response.objects.filter(counts=False).exists()
     assert Rejection.objects.get().undone_by == admin
 
 
@@ -391,4 +411,4 @@ def test_reinstating_somebody_does_not_undo_a_rejection(settled: Worker, admin: 
     reject.reject(one_of(settled), admin, EVIDENCE)
     exclude.exclude(settled, "Too fast.", admin)
     exclude.reinstate(settled, admin, "Slower now.")
-    assert Response.objects.exclude(excluded_reason="").count() == 3, "those of the rejected answer"
+    assert Response.objects.filter(counts=False).count() == 3, "those of the rejected answer"

@@ -89,7 +89,7 @@ def test_an_undone_rejection_counts_though_its_worker_was_excluded_and_reinstate
     reject.undo(answer, admin, "The text was ambiguous.")
     settle.tick()
     assert question.target.labels.latest("pk").n == 3
-    assert not Response.objects.exclude(excluded_reason="").exists()
+    assert not Response.objects.filter(counts=False).exists()
 
 
 def test_undoing_a_rejection_reinstates_nobody(
@@ -98,7 +98,9 @@ def test_undoing_a_rejection_reinstates_nobody(
     judged(clients, YES, YES, YES)
     answer = answer_of("bo", Question.objects.order_by("pk")[0])
     first = answer.responses.order_by("pk")[0]
-    Response.objects.filter(pk=first.pk).update(excluded_reason=MET_BEFORE, met_before=True)
+    Response.objects.filter(pk=first.pk).update(
+        counts=False, excluded_reason=MET_BEFORE, met_before=True
+    )
     reject.reject(answer, admin, EVIDENCE)
     exclude.exclude(worker("bo"), BAD)
     answer.refresh_from_db()
@@ -240,10 +242,10 @@ def test_an_admin_waits_no_longer_for_many_questions_than_for_few(
         with transaction.atomic():
             others = Response.objects.filter(assignment__worker=worker("cy"))
             others = others.exclude(question__in=list(questions[:n]))
-            others.update(excluded_reason=BAD)
+            others.update(counts=False, excluded_reason=BAD)
             with CaptureQueriesContext(connection) as out:
                 assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=n)
-            others.update(excluded_reason="")
+            others.update(counts=True, excluded_reason="")
             with CaptureQueriesContext(connection) as reinstated:
                 assert exclude.reinstate(worker("cy")).settled == Again(back=n)
             counts.append((len(out), len(reinstated)))

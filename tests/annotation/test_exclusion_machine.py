@@ -93,7 +93,7 @@ class Desk(RuleBasedStateMachine):
     def every_answer_counts(self) -> None:
         settle.tick()
         assert Question.objects.counts() == {"settled": Question.objects.count()}
-        assert not Response.objects.exclude(excluded_reason="").exists()
+        assert not Response.objects.filter(counts=False).exists()
         for question in Question.objects.all():
             label = Label.objects.filter(
                 target=question.target, origin__startswith=question.origin

@@ -127,7 +127,7 @@ def test_a_worker_of_a_marketplace_reads_their_own_answers(judged: Assignment) -
 def test_answers_labels_and_agreement_are_files_by_page_and_command(
     judged: Assignment, desk: Client, track: Track, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judged.responses.filter(criterion="relation").update(excluded_reason="=Left out")
+    judged.responses.filter(criterion="relation").update(counts=False, excluded_reason="=Left out")
     for what, (header, rows) in EXPORTS.items():
         as_csv = desk.get(f"/desk/tracks/{track.slug}/{what}.csv")
         as_json = desk.get(f"/desk/tracks/{track.slug}/{what}.jsonl")
@@ -153,7 +153,7 @@ def test_answers_labels_and_agreement_are_files_by_page_and_command(
 def test_exported_answers_say_what_who_and_whether_they_count(
     judged: Assignment, track: Track
 ) -> None:
-    judged.responses.filter(criterion="relation").update(excluded_reason="=Left out")
+    judged.responses.filter(criterion="relation").update(counts=False, excluded_reason="=Left out")
     header, rows = EXPORTS["answers"]
     answers = [dict(zip(header, row, strict=True)) for row in rows(track)]
     assert len(answers) == 3 * 2 * 3, "three people, two questions: a relation and two links"

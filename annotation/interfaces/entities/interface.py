@@ -50,6 +50,11 @@ class Entities(Interface):
     default_seconds: ClassVar[int] = 780
     lease_minutes: ClassVar[int] = 240
     tolerance: ClassVar[float | None] = 0.3
+    unit_names: ClassVar[Mapping[str, str]] = {
+        "mention": "Names and types",
+        "canonical": "Names: refers to",
+        "link": "Names: title",
+    }
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         reading, left = Reading(question.payload), answer or {}

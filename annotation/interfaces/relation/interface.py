@@ -58,12 +58,19 @@ class Relation(Interface):
     """
 
     name: ClassVar[str] = "relation"
+    criterion: ClassVar[str] = "relation"
+    """What its answers say of a pair"""
     version: ClassVar[int] = 1
     title: ClassVar[str] = "What a sentence says about two names"
     offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20
     tolerance: ClassVar[float | None] = 0.0
+    unit_names: ClassVar[Mapping[str, str]] = {
+        "relation": "Relation, each by itself",
+        "choice": "Relation, as one choice",
+        "linking": "Linking",
+    }
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return page_of(question.payload, answer or {})
@@ -76,11 +83,11 @@ class Relation(Interface):
         if _one(raw, "problem"):
             return [ParsedResponse(question.target_id, "flag", _flag(raw))]
         linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
-        return [ParsedResponse(question.target_id, "relation", _holds(pair, raw)), *linked]
+        return [ParsedResponse(question.target_id, self.criterion, _holds(pair, raw)), *linked]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         flags = [response for response in responses if response.criterion == "flag"]
-        relations = [one for one in responses if one.criterion == "relation"]
+        relations = [one for one in responses if one.criterion == self.criterion]
         n = len(flags) + len(relations)
         if not n:
             return []

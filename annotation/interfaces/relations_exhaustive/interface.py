@@ -49,6 +49,7 @@ class RelationsExhaustive(Interface):
     title: ClassVar[str] = "Every relation in a document"
     offered_as: ClassVar[str] = "Say what an article tells about pairs of its names"
     default_reward: ClassVar[str] = "2.25"
+    unit_names: ClassVar[Mapping[str, str]] = {"relation": "Relations of documents"}
     default_seconds: ClassVar[int] = 540
     tolerance: ClassVar[float | None] = 0.3
     lease_minutes: ClassVar[int] = 240

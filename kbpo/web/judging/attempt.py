@@ -13,8 +13,9 @@ from django.urls import reverse
 
 from annotation.interfaces.answer_correctness.interface import LETTERS, SAYS
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities.interface import types_of
+from annotation.interfaces.entities.interface import Entities, types_of
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
 from annotation.interfaces.shared.flag import flag_of
 from annotation.interfaces.shared.reading import Marked, Reading
 from annotation.models import Question
@@ -114,7 +115,9 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
     lines = LINES.get(asked.interface, _ratings)
     mine, yours = lines(asked, example["right"]), lines(asked, raw)
     rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
-    marks = sorted((*place, "other") for _, place in mine) if asked.interface == "entities" else []
+    marks = (
+        sorted((*place, "other") for _, place in mine) if asked.interface == Entities.name else []
+    )
     return {
         "text": payload["text"] if "document" in payload else interface.whole(asked, "")["text"],
         "marks": marks,
@@ -177,5 +180,5 @@ def _ratings(asked: Question, raw: dict[str, Any]) -> Lines:
     return found
 
 
-LINES = {"entities": _names, "relations_exhaustive": _facts}
+LINES = {Entities.name: _names, RelationsExhaustive.name: _facts}
 """Interface -> what its answers read like, where they are no ratings"""

@@ -43,11 +43,11 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = _change(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-adjudication", slug=slug)
-    counts = adjudicate.counts(track)
+    counts, has_recall = adjudicate.counts(track), recall_of(track) is not None
     context = {
         "track": track,
         "kind": kind,
-        "has_recall": recall_of(track) is not None,
+        "has_recall": has_recall,
         "near": round(100 * NEAR),
         "counts": counts,
         "open": sum(count.get("open", 0) for count in counts.values()),
@@ -55,7 +55,10 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "judged": words_of(track),
         "limit": gold.policy_of(track).divided_limit,
         "random_limit": gold.policy_of(track).random_limit,
-        "disputes": [(dispute_, _title(dispute_)) for dispute_ in adjudicate.disputes(track)],
+        "disputes": [
+            (dispute_, _title(dispute_), has_recall and dispute_.interface != READ)
+            for dispute_ in adjudicate.disputes(track)
+        ],
         "entries": [(entry, _title(entry)) for entry in adjudicate.entries(track)],
         "refusal": refusal,
     }

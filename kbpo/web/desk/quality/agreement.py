@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from annotation.interfaces.registry import interface_of
 from annotation.quality.agreement import Measured
 from kbpo.web.components.drawing import Interval
-
-NAMES = {
-    ("relation", "relation"): "Relation, each by itself",
-    ("relation", "choice"): "Relation, as one choice",
-    ("relation", "linking"): "Linking",
-    ("relations_exhaustive", "relation"): "Relations of documents",
-    ("entities", "mention"): "Names and types",
-    ("entities", "canonical"): "Names: refers to",
-    ("entities", "link"): "Names: title",
-}
 
 
 def name_of(interface: str, what: str) -> str:
     """What one kind of unit is called on pages."""
-    return NAMES.get((interface, what), f"{interface}, {what}".replace("_", " ").capitalize())
+    called = interface_of(interface).unit_names.get(what)
+    return called or f"{interface}, {what}".replace("_", " ").capitalize()
 
 
 def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def _an_answer(question: Question) -> object:
     counts.
     """
     assignments = Assignment.objects.filter(
-        hit__questions=question, responses__excluded_reason="", raw__isnull=False
+        hit__questions=question, responses__counts=True, raw__isnull=False
     )
     first = assignments.order_by("pk").first()
     return part(question, first.raw) if first and isinstance(first.raw, dict) else None

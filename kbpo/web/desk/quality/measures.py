@@ -13,6 +13,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, re_path
 
 from annotation.hits import batch
+from annotation.interfaces.entities.interface import Entities
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
 from annotation.labels.export import EXPORTS
 from annotation.models import SIGNALS
 from annotation.quality import agreement, describe
@@ -128,7 +130,7 @@ def _named(candidate: Any) -> str:
     """What a candidate is about; of whole documents also what is asked, for each is asked about
     twice.
     """
-    kind = {"entities": ": every name", "relations_exhaustive": ": every relation"}.get(
+    kind = {Entities.name: ": every name", RelationsExhaustive.name: ": every relation"}.get(
         candidate.interface, ""
     )
     return describe.title_of(candidate) + kind

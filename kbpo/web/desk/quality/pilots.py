@@ -17,6 +17,8 @@ from annotation.quality.fewer import OfSoMany
 from annotation.questions.pilot import (
     DOCUMENTS,
     ITEMS,
+    NAMES,
+    PAIRS,
     PUBLISHED,
     WORKERS,
     CannotPilot,
@@ -37,8 +39,10 @@ from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of
 
-DEFAULT_ITEMS = {"relation": ITEMS, "entities": DOCUMENTS}
+DEFAULT_ITEMS = {PAIRS: ITEMS, NAMES: DOCUMENTS}
 """What can be piloted, and on how many items if nobody says"""
+UNITS = {PAIRS: "pair", NAMES: "document"}
+"""What an item of each is called"""
 
 
 @for_admins
@@ -64,7 +68,8 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "fewer": [_of_so_many(one) for one in found.fewer],
         "track": track,
         "pilot": pilot,
-        "pilots": pilots_of(track),
+        "unit": UNITS[pilot.interface] if pilot else "",
+        "pilots": [(one, UNITS[one.interface]) for one in pilots_of(track)],
         "found": found,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
@@ -90,6 +95,7 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     )
     return {
         "interface": interface,
+        "unit": UNITS[interface],
         "key": key,
         "said_workers": asked.get("workers", "") if mine else WORKERS,
         "why": asked.get("why", "") if mine else "",
@@ -98,7 +104,7 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
         "refusal": refusal,
         "default": DEFAULT_ITEMS[interface],
         "as_many": (WORKERS, ITEMS),
-        "large": cost_of_as_many(track) if interface == "entities" else None,
+        "large": cost_of_as_many(track) if interface == NAMES else None,
     }
 
 
@@ -124,7 +130,7 @@ def _numbers(asked: QueryDict) -> tuple[int, int]:
 
 def _launch(request: HttpRequest, track: Track) -> str:
     """Why no pilot was launched, as a sentence; nothing if one was."""
-    interface, key = request.POST.get("interface", "relation"), request.POST.get("key", "")[:40]
+    interface, key = request.POST.get("interface", PAIRS), request.POST.get("key", "")[:40]
     if interface not in DEFAULT_ITEMS:
         return "A pilot is of pairs or of documents."
     try:
@@ -142,7 +148,7 @@ def _launch(request: HttpRequest, track: Track) -> str:
         )
     except (CannotPilot, OverBudget) as refusal:
         return str(refusal)
-    told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"
+    told = f"{made.items} {UNITS[made.interface]}s"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
     return ""
 
