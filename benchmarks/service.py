@@ -184,9 +184,11 @@ def p95(times: list[float]) -> str:
 
 
 def open_questions(hits: int) -> None:
-    """Nothing; so many questions are open on our own pages."""
+    """Nothing; so many questions are open on our own pages, of a track that notes no times: nobody
+    is excluded for answering faster than people do.
+    """
     from annotation.hits import publish
-    from annotation.models import HIT
+    from annotation.models import HIT, Policy
     from annotation.questions import ask
     from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
@@ -202,6 +204,7 @@ def open_questions(hits: int) -> None:
     Price.objects.create(
         track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2")
     )
+    Policy.objects.create(track=track, timed=False)
     targets = [make_target(track, number, number / MADE) for number in range(MADE)]
     submission = make_submission(track, targets, money="100000")
     Prediction.objects.bulk_create(

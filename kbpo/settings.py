@@ -116,6 +116,8 @@ DATABASES["default"]["OPTIONS"] = environment.patience(
     idle=2 * STATEMENT_SECONDS if ANSWERS_REQUESTS else IDLE_SECONDS,
     options=DATABASES["default"]["OPTIONS"],
 )
+# Statements that are asked again and again are planned once a session (kbpo/prepared.py).
+DATABASES["default"]["OPTIONS"]["options"] += " -c plan_cache_mode=force_generic_plan"
 REDIS = REDIS_URL or embedded.redis_url()
 
 # -- Django

@@ -23,7 +23,7 @@ DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "
 
 # room -> (rooms of ours, packages of others). `kbpo.tracks` means base, registry, models: never a
 # kind of track.
-BELOW = {"kbpo.clock", "kbpo.queue", "kbpo.environment"}
+BELOW = {"kbpo.clock", "kbpo.queue", "kbpo.prepared", "kbpo.environment"}
 _NOUNS = {"kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.tracks"}
 _PAID = _NOUNS | {"kbpo.money", "kbpo.submissions"}
 _DRAWN = _PAID | {
@@ -41,6 +41,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "scoring": ({"estimators"}, {"numpy", "scipy"}),
     "kbpo.clock": (set(), DJANGO),
     "kbpo.queue": (set(), DJANGO),
+    "kbpo.prepared": (set(), DJANGO),
     "kbpo.accounts": (set(), DJANGO),
     "kbpo.corpus": ({"formats"}, DJANGO | {"numpy"}),
     "kbpo.instances": ({"kbpo.corpus"}, DJANGO),

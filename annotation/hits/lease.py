@@ -11,20 +11,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from functools import lru_cache
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from annotation.budget.halts import halted_hits
+from annotation.hits.held import ASSIGNMENT
 from annotation.hits.stake import STAKE, has_stake
 from annotation.interfaces.registry import interface_of, names
-from annotation.models import COUNTED, HIT, Assignment, Halt, Worker
+from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead
 from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
 from kbpo import clock
+from kbpo.prepared import Prepared
 
 OPEN_TO = """
     FROM annotation_hit h
@@ -87,25 +91,36 @@ OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
 NOT_OF_TEAMS = f"AND NOT EXISTS ({STAKE} OFFSET 0)"
 """Asked only of whom it concerns: to plan these conditions takes longer than all the others take."""
 
-PLACES = "FROM unnest(%(platforms)s) AS places(name) CROSS JOIN LATERAL"
+PLACES = "FROM unnest(%(platforms)s::text[]) AS places(name) CROSS JOIN LATERAL"
 """Each platform (`places`) by itself: its open HITs lie in one index in their order."""
 NEXT = f"""
-    SELECT nearest.id {PLACES} (
-        SELECT h.id, h.order {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h
-        {{how}}) AS nearest
+    SELECT nearest.id, nearest.track_id,
+        ARRAY(SELECT q.interface FROM annotation_hit_questions hq
+            JOIN annotation_question q ON q.id = hq.question_id WHERE hq.hit_id = nearest.id),
+        coalesce((SELECT p.gold_rate FROM annotation_policy p WHERE p.track_id = nearest.track_id
+            ORDER BY p.id LIMIT 1), 0)
+    {PLACES} (
+        SELECT h.id, h.order, h.track_id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1
+        FOR NO KEY UPDATE OF h {{how}}) AS nearest
     ORDER BY nearest.order, nearest.id LIMIT 1
 """
-RECOUNT = """
-    SELECT h.status = 'open' AND h.max_assignments > (SELECT count(*) FROM annotation_assignment a
-            WHERE a.hit_id = h.id AND a.status = ANY(%(counted)s)), h.track_id,
-        ARRAY(SELECT q.interface FROM annotation_hit_questions hq
-            JOIN annotation_question q ON q.id = hq.question_id WHERE hq.hit_id = h.id),
-        coalesce((SELECT p.gold_rate FROM annotation_policy p WHERE p.track_id = h.track_id
-            ORDER BY p.id LIMIT 1), 0)
-    FROM annotation_hit h WHERE h.id = %(hit)s
-"""
-"""The HIT that was found and locked: its lock came after the count was read, so the count is read
-again now that nobody else can take a place."""
+"""The HIT that was found, locked; its track, its interfaces, and the track's rate of gold."""
+SEEN = Prepared("UPDATE annotation_worker SET last_seen_at = %(now)s WHERE id = %(worker)s")
+"""The lock too: two windows of one worker get one lease."""
+TAKE = Prepared(f"""
+    INSERT INTO annotation_assignment AS a (
+        hit_id, worker_id, token, status, status_since, next_try_at, accepted_at, leased_until,
+        attempts, reason, external_id, platform_status, extra, returned_by)
+    SELECT %(dealt)s, %(worker)s, %(token)s, 'leased', %(now)s, %(now)s, %(now)s, %(until)s,
+        0, '', '', '', 0, ''
+    FROM annotation_hit h
+    WHERE h.id = %(hit)s AND h.status = 'open' AND h.max_assignments > (
+        SELECT count(*) FROM annotation_assignment o
+        WHERE o.hit_id = h.id AND o.status = ANY(%(counted)s))
+    RETURNING {ASSIGNMENT.sql}
+""")
+"""The HIT that was found was locked after its answers were counted, so they are counted again now
+that nobody else can take a place."""
 HOW_MANY = f"""
     SELECT greatest(0, (
         SELECT count(*) FROM (
@@ -194,8 +209,7 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
     something was begun: that is taken up in a transaction of its own, one lock of a kind in each.
     """
     now = clock.now()
-    # The lock too: two windows of one worker get one lease.
-    Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
+    SEEN.run(now=now, worker=worker.pk)
     standing = standing_of(worker.pk)
     if not standing.may_be_asked:
         return _Turn(False)
@@ -206,32 +220,33 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
     if resume and standing.begun:
         return _Turn(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
-    with connection.cursor() as cursor:
-        where = _where(standing, wanted)
-        how = "SKIP LOCKED" if skip_locked else ""
-        cursor.execute(NEXT.format(conditions=_conditions(standing), how=how), where)
-        row = cursor.fetchone()
-        if row is not None:
-            cursor.execute(RECOUNT, where | {"hit": row[0]})
-            is_open, track, interfaces, rate = cursor.fetchone()
-    if row is None:
+    how = "SKIP LOCKED" if skip_locked else ""
+    found = _asked(NEXT, _conditions(standing), how).first(**_where(standing, wanted))
+    if found is None:
         return _Turn(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
-    if not is_open:
-        return _Turn(True)
-    dealt: int = row[0]
+    hit, track, interfaces, rate = found
+    dealt: int = hit
     gold = gold_instead(worker, dealt, track, rate)
     if gold is not None and not (standing.teams and has_stake(worker.pk, gold.pk)):
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold.pk, of_gold
-    leased = Assignment.objects.create(
-        status="leased",
-        hit_id=dealt,
-        worker=worker,
-        accepted_at=now,
-        leased_until=now + lease_time(interfaces),
+    taken = TAKE.first(
+        hit=hit,
+        dealt=dealt,
+        worker=worker.pk,
+        token=token_hex(),
+        now=now,
+        until=now + lease_time(interfaces),
+        counted=list(COUNTED),
     )
-    return _Turn(False, leased)
+    return _Turn(True) if taken is None else _Turn(False, ASSIGNMENT.row(taken))
+
+
+@lru_cache
+def _asked(sql: str, conditions: str, how: str = "") -> Prepared:
+    """Return a statement with these conditions."""
+    return Prepared(sql.format(conditions=conditions, how=how))
 
 
 def _conditions(standing: WorkerStanding) -> str:
@@ -248,7 +263,7 @@ def _resumed(worker: Worker, pk: int) -> Assignment | None:
     """What this worker had begun, in their hands again, or what else they hold; None if others have
     it, or it is stopped.
     """
-    Worker.objects.filter(pk=worker.pk).update(last_seen_at=clock.now())  # the lock too
+    SEEN.run(now=clock.now(), worker=worker.pk)
     standing = standing_of(worker.pk)
     if not standing.may_be_asked:
         return None
@@ -289,20 +304,17 @@ def offer_to(worker: Worker, interface: str, most: int = 200) -> Offer:
     standing = standing_of(worker.pk)
     if standing.excluded:
         return Offer(0, Decimal("0.00"), 0)
-    with connection.cursor() as cursor:
-        sql = EARNS.format(conditions=_conditions(standing))
-        cursor.execute(sql, _where(standing, [interface]) | {"most": most})
-        n, earns, seconds = cursor.fetchone()
+    statement = _asked(EARNS, _conditions(standing))
+    [(n, earns, seconds)] = statement.rows(**_where(standing, [interface]), most=most)
     return Offer(n, earns, seconds)
 
 
 def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
     if standing.excluded:
         return 0
-    with connection.cursor() as cursor:
-        sql = HOW_MANY.format(conditions=_conditions(standing))
-        cursor.execute(sql, _where(standing, interfaces) | {"most": most})
-        return int(cursor.fetchone()[0])
+    statement = _asked(HOW_MANY, _conditions(standing))
+    [(n,)] = statement.rows(**_where(standing, interfaces), most=most)
+    return int(n)
 
 
 def to_learn(worker: Worker) -> str:
@@ -327,10 +339,18 @@ def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dic
     }
 
 
-def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
-    """Whether the lease still held and was renewed; a draft is kept with it."""
-    now = clock.now()
-    fields: dict[str, object] = {"leased_until": now + lease_time_of(assignment.hit)}
+def renew(
+    assignment: Assignment,
+    draft: dict[str, object] | None = None,
+    *,
+    questions: Iterable[Question] = (),
+) -> bool:
+    """Whether the lease still held and was renewed; a draft is kept with it. Who has its questions
+    already passes them.
+    """
+    asked = questions or assignment.hit.questions.all()
+    until = clock.now() + lease_time(question.interface for question in asked)
+    fields: dict[str, object] = {"leased_until": until}
     if draft is not None:
         fields["draft"] = draft
     held = Assignment.objects.filter(

@@ -4,10 +4,7 @@ or predicts.
 
 from __future__ import annotations
 
-from django.db import connection
-from django.db.models import Exists, OuterRef, Q
-
-from kbpo.accounts.models import Membership, Team
+from kbpo.prepared import Prepared
 from kbpo.submissions.interest import OTHER_CANDIDATE
 
 STAKE = f"""
@@ -52,32 +49,17 @@ STAKE = f"""
 anything in the document that it is, say something about a mention of which it asks what that refers
 to, or wrote one of two texts that are compared, be it in a pair of another team's private run that
 they do not predict themselves."""
-TEAMS = """
+TEAMS = Prepared("""
     SELECT m.team_id FROM accounts_team_members m JOIN annotation_worker w ON w.user_id = m.user_id
     WHERE w.id = %(worker)s
     UNION
     SELECT f.team_id FROM accounts_team_former f JOIN annotation_worker w ON w.user_id = f.user_id
     WHERE w.id = %(worker)s
-"""
-HAS_STAKE = f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s"
-
-
-def in_team() -> Q:
-    """Return the condition that an assignment's worker belongs to a team, or belonged to one: most
-    do not, and are spared a statement.
-    """
-    user = OuterRef("worker__user")
-    member = Membership.objects.filter(user=user)
-    former = Team.former.through.objects.filter(user=user)
-    return Q(Exists(member)) | Q(Exists(former))
+""")
+HAS_STAKE = Prepared(f"SELECT EXISTS ({STAKE}) FROM annotation_hit h WHERE h.id = %(hit)s")
 
 
 def has_stake(worker: int | None, hit: int) -> bool:
     """Whether a team of a worker, be it one that they left, has a stake in a HIT."""
-    with connection.cursor() as cursor:
-        cursor.execute(TEAMS, {"worker": worker})
-        teams = [team for (team,) in cursor.fetchall()]
-        if not teams:
-            return False
-        cursor.execute(HAS_STAKE, {"teams": teams, "hit": hit})
-        return bool(cursor.fetchone()[0])
+    teams = [team for (team,) in TEAMS.rows(worker=worker)]
+    return bool(teams) and HAS_STAKE.rows(teams=teams, hit=hit) == [(True,)]

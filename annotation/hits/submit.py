@@ -4,6 +4,8 @@ outcome.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -13,11 +15,37 @@ from django.db import transaction
 
 from annotation.budget.extra import extras_of
 from annotation.budget.late import pay_late
+from annotation.hits.held import OF_A_TEAM
 from annotation.hits.lease import give_back, is_free
-from annotation.hits.stake import has_stake, in_team
+from annotation.hits.stake import has_stake
 from annotation.interfaces.registry import interface_of
-from annotation.models import ANSWERED, Assignment
+from annotation.models import ANSWERED, Assignment, Question
 from kbpo import clock
+from kbpo.prepared import Prepared
+
+LOCK = Prepared(f"""
+    SELECT a.status, a.returned_by, a.accepted_at, {OF_A_TEAM}
+    FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+    JOIN annotation_worker w ON w.id = a.worker_id
+    WHERE a.id = %(assignment)s FOR UPDATE OF a, h
+""")
+"""Locked in this order."""
+STORE = Prepared("""
+    WITH sent AS (
+        UPDATE annotation_assignment
+        SET status = 'submitted', status_since = %(now)s, next_try_at = %(now)s, attempts = 0,
+            reason = '', raw = %(raw)s::jsonb, draft = NULL, submitted_at = %(now)s,
+            extra = %(extra)s, seconds = %(seconds)s
+        WHERE id = %(assignment)s RETURNING id, hit_id)
+    UPDATE annotation_hit h
+    SET status = 'closed', status_since = %(now)s, next_try_at = %(now)s, attempts = 0, reason = ''
+    FROM sent
+    WHERE h.id = sent.hit_id AND h.max_assignments <= 1 + (
+        SELECT count(*) FROM annotation_assignment o
+        WHERE o.hit_id = h.id AND o.id <> sent.id AND o.status = ANY(%(answered)s))
+""")
+"""An answer, and its HIT closed where its places have answers now: both are locked, so that nobody
+else can take or fill one meanwhile."""
 
 
 class Outcome(Enum):
@@ -29,48 +57,53 @@ class Outcome(Enum):
 
 
 @transaction.atomic
-def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
+def submit(
+    assignment: Assignment, raw: dict[str, Any], questions: Iterable[Question] = ()
+) -> Outcome:
     """What became of an answer. Raises BadAnswer, with a sentence for the worker, for one that
-    cannot be used.
+    cannot be used. Who has its questions already passes them.
 
     A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
     minute. Whoever has joined a team meanwhile that pays for the question or predicts what it asks
     does not judge it: it goes back to be asked of others. Nobody is nudged: the next tick settles
     what came since the last one together, which costs a fraction of settling answer by answer.
     """
-    row = (
-        Assignment.objects.select_for_update(of=("self", "hit"))  # locked in this order
-        .select_related("hit__track")
-        .annotate(in_team=in_team())
-        .get(pk=assignment.pk)
-    )
-    if row.status not in ("leased", "returned"):
+    [(status, returned_by, accepted_at, in_team)] = LOCK.rows(assignment=assignment.pk)
+    if status not in ("leased", "returned"):
         return Outcome.ALREADY
-    hit = row.hit
-    if row.in_team and has_stake(row.worker_id, hit.pk):
-        give_back(row)
+    if in_team and has_stake(assignment.worker_id, assignment.hit_id):
+        give_back(assignment)
         return Outcome.LOST
-    lost = row.status == "returned" and not is_free(hit, row)
-    if lost and row.returned_by != Assignment.ReturnedBy.LEASE:
+    lost = status == "returned" and not _has_place(assignment)
+    if lost and returned_by != Assignment.ReturnedBy.LEASE:
         return Outcome.LOST
     extra = extras_of(
         (question, interface_of(question.interface).parse(question, raw))
-        for question in assignment.hit.questions.all()
+        for question in questions or assignment.hit.questions.all()
     )
     now = clock.now()
     if lost:
-        return _late(row, raw, extra, now)
-    row.move(
-        "submitted",
-        raw=raw,
-        draft=None,
-        submitted_at=now,
+        return _late(_read_anew(assignment), raw, extra, now)
+    STORE.run(
+        assignment=assignment.pk,
+        raw=json.dumps(raw),
         extra=extra,
-        seconds=(now - row.accepted_at).total_seconds(),
+        seconds=(now - accepted_at).total_seconds(),
+        now=now,
+        answered=list(ANSWERED),
     )
-    if hit.assignments.filter(status__in=ANSWERED).count() >= hit.max_assignments:
-        hit.move("closed")
     return Outcome.STORED
+
+
+def _has_place(assignment: Assignment) -> bool:
+    """Return whether an assignment that came back may take its place again."""
+    row = _read_anew(assignment)
+    return is_free(row.hit, row)
+
+
+def _read_anew(assignment: Assignment) -> Assignment:
+    """Return the assignment as it is stored now."""
+    return Assignment.objects.select_related("hit__track").get(pk=assignment.pk)
 
 
 def _late(row: Assignment, raw: dict[str, Any], extra: Decimal, now: datetime) -> Outcome:

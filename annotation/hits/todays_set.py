@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Count, F, QuerySet, Sum
+from django.db.models import QuerySet
 
 from annotation.hits.lease import open_to
 from annotation.models import ANSWERED, Assignment, Worker
 from kbpo import clock
+from kbpo.prepared import Prepared
 
+TODAY = Prepared("""
+    SELECT count(*), coalesce(sum(h.reward + a.extra), 0.00)
+    FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+    WHERE a.worker_id = %(worker)s AND a.submitted_at >= %(since)s AND a.status = ANY(%(answered)s)
+""")
 LENGTH = 20  # questions that make a set: progress that one can see the end of
 
 
@@ -30,11 +36,8 @@ def todays_set(worker: Worker, holding: bool) -> TodaysSet:
     """Where a worker is in today's set, and what they earned today; `holding` says that they have a
     question now.
     """
-    today = answered(worker).filter(submitted_at__gte=midnight())
-    sums = today.aggregate(n=Count("pk"), earned=Sum(F("hit__reward") + F("extra")))
-    done = sums["n"]
+    [(done, earned)] = TODAY.rows(worker=worker.pk, since=midnight(), answered=list(ANSWERED))
     number = done + 1
-    earned = sums["earned"] or Decimal("0.00")
     return TodaysSet(number, _goal(worker, number, holding), earned)
 
 

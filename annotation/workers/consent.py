@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Worker
@@ -77,11 +77,6 @@ def version(number: int) -> Text | None:
 
 def _shipped(number: int) -> Text:
     return Text(number, Path(__file__).with_name(f"terms_{number}.txt").read_text(encoding="utf-8"))
-
-
-def agreed(worker: OuterRef) -> Exists:
-    """Return the condition that a worker agreed to the terms that hold now."""
-    return Exists(_to_current().filter(worker=worker))
 
 
 def has_consented(worker: Worker, assignment: str = "") -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import connection
-
 from annotation.models import Assignment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.consent import SHIPPED
 from annotation.workers.intake import tracks_for_volunteers
 from annotation.workers.teach import taught_by
 from kbpo import clock
+from kbpo.prepared import Prepared
 from kbpo.tracks.generation.declared import tutorials_in
 
 WAITS_FOR_THEM = timedelta(days=14)
@@ -20,7 +19,7 @@ WAITS_FOR_THEM = timedelta(days=14)
 LEFT = [Assignment.ReturnedBy.STOPPED.value, Assignment.ReturnedBy.LEASE.value]
 
 # By hand: it is asked with every question, and to compile it took longer than to run it.
-STANDING = """
+STANDING = Prepared("""
     SELECT w.excluded_at IS NOT NULL,
         EXISTS (
             SELECT FROM annotators_consent c
@@ -53,7 +52,7 @@ STANDING = """
         ARRAY (SELECT ARRAY[f.name, f.text] FROM generation_declaredform f ORDER BY f.id)
     FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
     WHERE w.id = %(worker)s
-"""
+""")
 
 
 @dataclass(frozen=True)
@@ -90,19 +89,14 @@ def standing_of(worker: int) -> WorkerStanding:
     """Return the standing of the worker with that key, in one statement but for volunteers. Raises
     Worker.DoesNotExist.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            STANDING,
-            {
-                "worker": worker,
-                "shipped": SHIPPED[-1],
-                "now": clock.now(),
-                "left": LEFT,
-                "since": clock.now() - WAITS_FOR_THEM,
-                "platforms": local_names(),
-            },
-        )
-        row = cursor.fetchone()
+    row = STANDING.first(
+        worker=worker,
+        shipped=SHIPPED[-1],
+        now=clock.now(),
+        left=LEFT,
+        since=clock.now() - WAITS_FOR_THEM,
+        platforms=local_names(),
+    )
     if row is None:
         raise Worker.DoesNotExist(f"There is no worker {worker}.")
     excluded, consented, leaving, passed, volunteer, teams, stopped, in_hand, begun, forms = row

@@ -7,18 +7,20 @@ import hmac
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q
 
 from annotation.models import UNLISTED, Assignment, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
-from annotation.workers.models import Message
 from kbpo.accounts.models import User
+from kbpo.prepared import Columns, Prepared
 
-NEWEST = Subquery(
-    Message.objects.filter(worker=OuterRef("pk"), read_at=None)
-    .order_by("-at")
-    .values("subject")[:1]
-)
+WORKER = Columns(Worker, "w")
+MET = Prepared(f"""
+    SELECT (
+        SELECT m.subject FROM annotators_message m
+        WHERE m.worker_id = w.id AND m.read_at IS NULL ORDER BY m.at DESC LIMIT 1), {WORKER.sql}
+    FROM annotation_worker w WHERE w.user_id = %(user)s
+""")
 
 
 def handle_of(platform: str, external_id: str) -> str:
@@ -40,8 +42,11 @@ def worker_of(user: User, platform: str = "pool") -> Worker:
     """The worker that a user is, made on the first visit; one who is known comes with the subject
     of the newest message that they have not read, as `unread`.
     """
-    if (met := Worker.objects.filter(user=user).annotate(unread=NEWEST).first()) is not None:
-        return met
+    if (met := MET.first(user=user.pk)) is not None:
+        unread, *of_worker = met
+        worker = WORKER.row(of_worker)
+        worker.unread = unread  # type: ignore[attr-defined]
+        return worker
     handle = handle_of(platform, str(user.pk))
     with transaction.atomic():
         worker, _ = Worker.objects.get_or_create(

@@ -22,15 +22,29 @@ def statements(ask: Any) -> tuple[Any, list[str]]:
     return answer, [text for text in texts if "SAVEPOINT" not in text]
 
 
-def test_a_question_costs_at_most_twenty_statements(published: Submission, ada: Client) -> None:
+def test_a_question_costs_at_most_sixteen_statements(published: Submission, ada: Client) -> None:
     address = ada.get("/annotate/next/").url
     ada.get(address)
     sent, of_answer = statements(lambda: ada.post(address, GOOD))
     assert sent.status_code == 302
     page, of_page = statements(lambda: ada.get(sent.url))
     assert page.status_code == 200
-    assert len(of_answer) <= 13, of_answer
-    assert len(of_page) <= 7, of_page
+    assert len(of_answer) <= 10, of_answer
+    assert len(of_page) <= 6, of_page
+
+
+def test_an_answer_of_a_script_costs_at_most_twelve_statements(
+    published: Submission, ada: Client
+) -> None:
+    """With the page of the next question, which comes with the same reply."""
+    address = ada.get("/annotate/next/").url
+    ada.post(address, GOOD, headers={"Accept": "application/json"})
+    address = ada.get("/annotate/next/").url
+    sent, of_answer = statements(
+        lambda: ada.post(address, GOOD, headers={"Accept": "application/json"})
+    )
+    assert "page" in sent.json()
+    assert len(of_answer) <= 12, of_answer
 
 
 def test_a_draft_costs_at_most_eight_statements(published: Submission, ada: Client) -> None:

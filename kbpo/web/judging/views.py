@@ -4,14 +4,13 @@ said elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
-from django.db.models import OuterRef
 from django.http import (
     Http404,
     HttpRequest,
@@ -27,7 +26,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
-from annotation.hits.stake import has_stake, in_team
+from annotation.hits.held import Held, held, questions_of
+from annotation.hits.stake import has_stake
 from annotation.hits.submit import Outcome, submit
 from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
@@ -35,7 +35,7 @@ from annotation.interfaces.registry import interface_of, names
 from annotation.labels.change import can_change, change
 from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
-from annotation.workers.consent import agreed, has_consented
+from annotation.workers.consent import has_consented
 from annotation.workers.keys import keys_of, set_keys
 from annotation.workers.teach import taught
 from annotation.workers.worker import worker_of
@@ -170,11 +170,11 @@ def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
     """The page of a question with what was chosen; None if it is not in this person's hands."""
     if not getattr(request.user, "is_annotator", False):
         return None
-    assignment = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
+    found = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
     raw = raw_of(request.POST)
-    if assignment is None or not lease.renew(assignment, raw):
+    if found is None or not _renewed(found, raw):
         return None
-    answer = _page(request, assignment, raw, error=STALE)
+    answer = _page(request, found, raw, error=STALE)
     answer.status_code = 403
     return answer
 
@@ -237,23 +237,24 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
 @for_annotators
 def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The question in a worker's hands (GET), or their answer to it (POST)."""
-    assignment = _mine(worker, token)
-    if assignment is None and _is_asked_by_script(request):
+    found = _mine(worker, token)
+    if found is None and _is_asked_by_script(request):
         return _somebody_elses(request)
-    if assignment is None:
+    if found is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    if not assignment.consented:  # type: ignore[attr-defined]
+    if not found.consented:
         # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
-            lease.renew(assignment, raw_of(request.POST))
+            _renewed(found, raw_of(request.POST))
         terms = reverse("annotate_terms") + f"?next={request.path}"
         return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
     if request.method == "POST":
-        return _answer(request, worker, assignment)
-    taken_back = assignment.in_team and lease.let_go(assignment)  # type: ignore[attr-defined]
+        return _answer(request, worker, found)
+    assignment = found.assignment
+    taken_back = found.in_team and lease.let_go(assignment)
     if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
-        lease.renew(assignment)
-        return _page(request, assignment, assignment.draft)
+        _renewed(found)
+        return _page(request, found, assignment.draft)
     is_lost = taken_back or assignment.status == "returned"
     messages.info(request, _why_lost(assignment) if is_lost else ANSWERED_ALREADY)
     return _to_next(request, worker)
@@ -268,31 +269,35 @@ def _why_lost(assignment: Assignment) -> str:
     return GIVEN_BACK if assignment.returned_by == Assignment.ReturnedBy.WORKER else LOST
 
 
-def _mine(worker: Worker, token: str) -> Assignment | None:
-    """The assignment with this token if it is this worker's; Http404 if there is none at all."""
-    assignments = Assignment.objects.select_related("hit").prefetch_related("hit__questions")
-    assignment = get_object_or_404(
-        assignments.annotate(consented=agreed(OuterRef("worker")), in_team=in_team()), token=token
-    )
-    if assignment.worker_id != worker.pk:
+def _mine(worker: Worker, token: str) -> Held | None:
+    """What has this token if it is this worker's; Http404 if there is none at all."""
+    found = held(token)
+    if found is None:
+        raise Http404
+    if found.assignment.worker_id != worker.pk:
         return None
-    assignment.worker = worker
-    return assignment
+    found.assignment.worker = worker
+    return found
 
 
-def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> HttpResponse:
+def _renewed(found: Held, draft: dict[str, Any] | None = None) -> bool:
+    """Whether a lease still held and was renewed."""
+    return lease.renew(found.assignment, draft, questions=found.questions)
+
+
+def _answer(request: HttpRequest, worker: Worker, found: Held) -> HttpResponse:
     raw = raw_of(request.POST)
     try:
-        outcome = submit(assignment, raw)
+        outcome = submit(found.assignment, raw, found.questions)
     except BadAnswer as bad:
-        lease.renew(assignment, raw)
+        _renewed(found, raw)
         if _is_asked_by_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
-        return _page(request, assignment, raw, error=str(bad))
+        return _page(request, found, raw, error=str(bad))
     if outcome is Outcome.LATE:
         messages.info(request, LATE)
     elif outcome is Outcome.LOST:
-        why = _why_lost(assignment)
+        why = _why_lost(found.assignment)
         messages.info(request, UNPAID if why == LOST else why)
     return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
 
@@ -305,8 +310,8 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
     if not isinstance(found, Assignment):
         return JsonResponse({"next": found.url})
     found.worker = worker
-    questions = Question.objects.filter(hits=found.hit_id)
-    shown = _page(request, found, found.draft, questions=questions).content.decode()
+    leased = Held(found, questions_of(found.hit_id), consented=True, in_team=False)
+    shown = _page(request, leased, found.draft).content.decode()
     return JsonResponse({"next": reverse("annotate_question", args=[found.token]), "page": shown})
 
 
@@ -322,16 +327,9 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
     return {name: [value.replace("\0", "") for value in values] for name, values in fields}
 
 
-def _page(
-    request: HttpRequest,
-    assignment: Assignment,
-    answer: Any,
-    *,
-    questions: Iterable[Question] = (),
-    error: str = "",
-) -> HttpResponse:
-    """An assignment's page. Who has its questions already passes them."""
-    asked = list(questions or assignment.hit.questions.all())
+def _page(request: HttpRequest, found: Held, answer: Any, *, error: str = "") -> HttpResponse:
+    """The page of what is in somebody's hands."""
+    assignment, asked = found.assignment, found.questions
     context = {
         "assignment": assignment,
         "standing": todays_set(assignment.worker, True),
@@ -345,11 +343,16 @@ def _page(
         },
         "held": assignment.token,
         "elapsed": int((clock.now() - assignment.accepted_at).total_seconds()),
-        "lease_seconds": int(lease.lease_time(one.interface for one in asked).total_seconds()),
+        "lease_seconds": _lease_seconds(found),
         "session_ends": _session_ends(request),
         "error": error,
     }
     return show(request, asked[0], answer, context, status=422 if error else 200)
+
+
+def _lease_seconds(found: Held) -> int:
+    """For how long a question stays in somebody's hands."""
+    return int(lease.lease_time(one.interface for one in found.questions).total_seconds())
 
 
 def _session_ends(request: HttpRequest) -> str:
@@ -433,18 +436,19 @@ def kept_keys(worker: Worker, said: str) -> HttpResponse:
 @for_annotators
 def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Keeps a draft and renews the lease; says for how long."""
-    assignment = _mine(worker, token)
-    if assignment is None:
+    found = _mine(worker, token)
+    if found is None:
         return _somebody_elses(request)
+    assignment = found.assignment
     lease.revive(assignment)
-    if not lease.renew(assignment, raw_of(request.POST)):
+    if not _renewed(found, raw_of(request.POST)):
         late = assignment.returned_by == Assignment.ReturnedBy.LEASE
         told = MAY_BE_SENT if late else _why_lost(assignment)
         return JsonResponse({"error": told, "late": late}, status=409)
     return JsonResponse(
         {
             "saved": clock.now().isoformat(),
-            "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
+            "lease_seconds": _lease_seconds(found),
             "session_ends": _session_ends(request),
         }
     )
@@ -454,10 +458,10 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @for_annotators
 def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The worker would rather not answer this one."""
-    assignment = _mine(worker, token)
-    if assignment is None:
+    found = _mine(worker, token)
+    if found is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    if lease.give_back(assignment):
+    if lease.give_back(found.assignment):
         messages.info(request, "You gave that question back. Here is another.")
     return _to_next(request, worker)
 
@@ -466,8 +470,8 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @for_annotators
 def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The worker stops for now; what they began is kept."""
-    assignment = _mine(worker, token)
-    if assignment is not None and lease.stop(assignment, raw_of(request.POST)):
+    found = _mine(worker, token)
+    if found is not None and lease.stop(found.assignment, raw_of(request.POST)):
         messages.info(request, STOPPED)
     return redirect("annotate")
 
@@ -477,9 +481,10 @@ def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """An answer that was sent, as it was left (GET), or another in its place (POST), as long as it
     does not count yet.
     """
-    assignment = _mine(worker, token)
-    if assignment is None:
+    found = _mine(worker, token)
+    if found is None:
         return refused(request, NOT_YOURS, link=reverse("annotate"), action="Your page")
+    assignment = found.assignment
     if has_stake(worker.pk, assignment.hit_id):
         messages.info(request, NOT_CHANGED)
         return redirect("annotate")
@@ -499,8 +504,7 @@ def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         "addresses": {"whole": reverse("annotate_document", args=[token])},
         "error": error,
     }
-    asked = assignment.hit.questions.all()[0]
-    return show(request, asked, raw, context, status=422 if error else 200)
+    return show(request, found.questions[0], raw, context, status=422 if error else 200)
 
 
 @require_GET
@@ -509,10 +513,10 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The whole document with the question's marks: a page of its own, from which the script takes
     the text.
     """
-    assignment = _mine(worker, token)
-    if assignment is None:
+    found = _mine(worker, token)
+    if found is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    return whole(request, assignment.hit.questions.select_related("target")[0])
+    return whole(request, found.questions[0])
 
 
 def whole(request: HttpRequest, asked: Question) -> HttpResponse:

@@ -1,0 +1,64 @@
+"""Reads an assignment by the secret of its page, with its questions: by hand, since every request of
+somebody who judges begins with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annotation.models import Assignment, Question
+from annotation.workers.consent import SHIPPED
+from kbpo.prepared import Columns, Prepared
+
+ASSIGNMENT = Columns(Assignment, "a")
+QUESTION = Columns(Question, "q")
+OF_A_TEAM = """(
+    EXISTS (SELECT FROM accounts_team_members m WHERE m.user_id = w.user_id)
+    OR EXISTS (SELECT FROM accounts_team_former f WHERE f.user_id = w.user_id))"""
+"""Whether a worker belongs to a team, or belonged to one: most do not, and are spared a
+statement."""
+HELD = Prepared(f"""
+    SELECT
+        EXISTS (
+            SELECT FROM annotators_consent c
+            WHERE c.worker_id = w.id AND c.version = coalesce(
+                (SELECT max(t.version) FROM annotators_terms t), %(shipped)s)),
+        {OF_A_TEAM}, {ASSIGNMENT.sql}, {QUESTION.sql}
+    FROM annotation_assignment a
+    JOIN annotation_worker w ON w.id = a.worker_id
+    JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id
+    JOIN annotation_question q ON q.id = hq.question_id
+    WHERE a.token = %(token)s ORDER BY hq.id
+""")
+OF_HIT = Prepared(f"""
+    SELECT {QUESTION.sql} FROM annotation_hit_questions hq
+    JOIN annotation_question q ON q.id = hq.question_id
+    WHERE hq.hit_id = %(hit)s ORDER BY hq.id
+""")
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is or was in somebody's hands."""
+
+    assignment: Assignment
+    questions: list[Question]
+    consented: bool
+    """Whether its worker agreed to the terms that hold now"""
+    in_team: bool
+    """Whether its worker belongs to a team, or belonged to one"""
+
+
+def held(token: str) -> Held | None:
+    """Return the assignment with this token, whoever has it; None if there is none."""
+    rows = HELD.rows(token=token, shipped=SHIPPED[-1])
+    if not rows:
+        return None
+    consented, in_team, *of_assignment = rows[0][: 2 + ASSIGNMENT.n]
+    questions = [QUESTION.row(row[2 + ASSIGNMENT.n :]) for row in rows]
+    return Held(ASSIGNMENT.row(of_assignment), questions, consented, in_team)
+
+
+def questions_of(hit: int) -> list[Question]:
+    """Return the questions of the HIT with this number."""
+    return [QUESTION.row(row) for row in OF_HIT.rows(hit=hit)]

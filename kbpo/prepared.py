@@ -1,0 +1,92 @@
+"""Statements by hand that are asked with every question: PostgreSQL plans each once a session.
+
+To plan what finds somebody's next question takes longer than to run it, and to have Django compile
+a query takes longer than both. A session knows a statement by the hash of its text, so that a
+statement that was changed is another one; it forgets all of them when its connection is closed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from django.db import connection, models
+
+_KNOWN: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""Connection -> the names of the statements that its session knows"""
+
+
+class Prepared:
+    """A statement with parameters as `%(name)s`. Where nothing else tells the type of one, a cast
+    does, as `%(names)s::text[]`.
+    """
+
+    def __init__(self, sql: str) -> None:
+        names = dict.fromkeys(re.findall(r"%\((\w+)\)s", sql))
+        self.sql = sql % {name: f"${number}" for number, name in enumerate(names, start=1)}
+        self.name = f"kbpo_{sha256(self.sql.encode()).hexdigest()[:24]}"
+        given = ", ".join(f"%({name})s" for name in names)
+        self._call = f"EXECUTE {self.name} ({given})" if names else f"EXECUTE {self.name}"
+
+    def rows(self, **values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows that the statement comes to with these values."""
+        connection.ensure_connection()
+        self._prepare(connection.connection)
+        with connection.cursor() as cursor:
+            cursor.execute(self._call, values)
+            return list(cursor.fetchall())
+
+    def first(self, **values: Any) -> tuple[Any, ...] | None:
+        """Return the first of these rows; None where there is none."""
+        return next(iter(self.rows(**values)), None)
+
+    def run(self, **values: Any) -> int:
+        """Return how many rows the statement wrote, which returns none."""
+        connection.ensure_connection()
+        self._prepare(connection.connection)
+        with connection.cursor() as cursor:
+            cursor.execute(self._call, values)
+            return int(cursor.rowcount)
+
+    def _prepare(self, opened: Any) -> None:
+        """Nothing; the session knows the statement, also after its transaction is undone."""
+        known = _KNOWN.setdefault(opened, set())
+        if self.name not in known:
+            # Past Django: a page's number of statements is the same whatever its session knows.
+            with connection.wrap_database_errors, opened.cursor() as cursor:
+                cursor.execute(f"PREPARE {self.name} AS {self.sql}")
+            known.add(self.name)
+
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class Columns(Generic[Row]):
+    """The columns of a model in a statement by hand, under an alias, and what they come to."""
+
+    def __init__(self, model: type[Row], alias: str) -> None:
+        self.model = model
+        fields = model._meta.concrete_fields
+        self._names = [field.attname for field in fields]
+        self.sql = ", ".join(f'{alias}."{field.column}"' for field in fields)
+        self.n = len(fields)
+
+    @cached_property
+    def _converters(self) -> list[tuple[int, Callable[..., Any]]]:
+        """Where a value is not yet what its field holds, and what makes it so."""
+        found = []
+        for at, field in enumerate(self.model._meta.concrete_fields):
+            for convert in field.get_db_converters(connection):
+                found.append((at, convert))
+        return found
+
+    def row(self, values: Sequence[Any]) -> Row:
+        """Return the row that these values are, as Django reads it."""
+        told = list(values)
+        for at, convert in self._converters:
+            told[at] = convert(told[at], None, connection)
+        return self.model.from_db(connection.alias, self._names, told)
