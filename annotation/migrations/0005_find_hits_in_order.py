@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0003_find_what_a_worker_has_in_hand"),
+        ("annotation", "0004_say_in_a_column_whether_a_judgment_counts"),
     ]
 
     operations = [
