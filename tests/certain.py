@@ -48,6 +48,13 @@ def number_from(base: int) -> None:
         )
 
 
+def next_keys() -> dict[str, int]:
+    """What the rows of each table were numbered up to."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sequencename, last_value FROM pg_sequences")
+        return {name: last for name, last in cursor.fetchall() if last is not None}
+
+
 @cache
 def _sequences(database: str) -> list[str]:
     """What numbers the rows of our tables."""

@@ -19,7 +19,7 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.money.models import Budget, Price
 from kbpo.tracks.models import Track
 
-pytest_plugins = ["browsing", "certain", "emptying", "processes", "tiers"]
+pytest_plugins = ["browsing", "certain", "emptying", "kept", "migrated", "processes", "tiers"]
 
 PASSWORD = "correct horse battery"
 
@@ -104,15 +104,20 @@ def quick_passwords(settings: Any) -> None:
 
 @pytest.fixture
 def make_user(db: None) -> Callable[..., User]:
-    def make(name: str, **flags: bool) -> User:
-        return User.objects.create_user(name, f"{name}@example.org", PASSWORD, **flags)
+    return new_user
 
-    return make
+
+def new_user(name: str, **flags: bool) -> User:
+    return User.objects.create_user(name, f"{name}@example.org", PASSWORD, **flags)
 
 
 @pytest.fixture
-def toy(make_user: Callable[..., User]) -> Toy:
+def toy(keep: Callable[..., Toy]) -> Toy:
     """Four documents, one open track (±3 %, design iid), two teams, three annotators, one admin."""
+    return keep("toy", make_toy)
+
+
+def make_toy() -> Toy:
     corpus = Corpus.objects.create(name="Toy", slug="toy", schema=SCHEMA, n_documents=len(TEXTS))
     documents = {}
     for key, text in TEXTS.items():
@@ -138,12 +143,12 @@ def toy(make_user: Callable[..., User]) -> Toy:
     Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"), seconds=20)
     Budget.objects.create(track=track, scope="track", cap=Decimal("500.00"))
     users = {
-        "Rosa": make_user("rosa", is_researcher=True),
-        "Tim": make_user("tim", is_researcher=True),
-        "Ada": make_user("ada", is_annotator=True),
-        "Bo": make_user("bo", is_annotator=True),
-        "Cy": make_user("cy", is_annotator=True),
-        "Admin": make_user("admin", is_staff=True),
+        "Rosa": new_user("rosa", is_researcher=True),
+        "Tim": new_user("tim", is_researcher=True),
+        "Ada": new_user("ada", is_annotator=True),
+        "Bo": new_user("bo", is_annotator=True),
+        "Cy": new_user("cy", is_annotator=True),
+        "Admin": new_user("admin", is_staff=True),
     }
     teams = {
         name: Team.objects.create(name=name, slug=name.lower()) for name in ("Patterns", "Neural")

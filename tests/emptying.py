@@ -39,16 +39,21 @@ def _fast_emptying() -> Any:
 def empty() -> None:
     """Empties every table but those that migrating filled. Foreign keys and triggers rest."""
     _wait_for_others()
+    if not (tables := filled()):
+        return
     with connection.cursor() as cursor:
-        cursor.execute(_filled_query(connection.settings_dict["NAME"]))
-        tables = [table for (table,) in cursor.fetchall()]
-        if not tables:
-            return
         cursor.execute(
             "BEGIN; SET LOCAL session_replication_role = replica; "
             + "".join(f'DELETE FROM "{table}"; ' for table in tables)
             + "COMMIT"
         )
+
+
+def filled() -> list[str]:
+    """The tables that hold rows, but for those that migrating filled."""
+    with connection.cursor() as cursor:
+        cursor.execute(_filled_query(connection.settings_dict["NAME"]))
+        return [table for (table,) in cursor.fetchall()]
 
 
 @cache

@@ -24,10 +24,10 @@ import psycopg2
 import pytest
 import redis
 from django.conf import settings
-from django.core.management import call_command
 from django.db import connections
+from migrated import copy_to, speaking_to
 
-DATABASE = "kbpo_processes"
+DATABASE = f"kbpo_processes{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 REDIS_NUMBER = 9
 TESTS = Path(__file__).resolve().parent
 PATIENCE = float(os.environ.get("PATIENCE", "300"))
@@ -102,18 +102,9 @@ class Service:
     @contextmanager
     def speaking(self) -> Iterator[None]:
         """This process's Django, connected to the service's database."""
-        connection = connections["default"]
-        with self.unblock():
-            connection.close()
-            where = ("HOST", "PORT", "USER", "PASSWORD")
-            before = {name: connection.settings_dict[name] for name in ("NAME", *where)}
-            own = {name: self.database[name] for name in where}
-            connection.settings_dict.update(own | {"NAME": DATABASE})
-            try:
-                yield
-            finally:
-                connection.close()
-                connection.settings_dict.update(before)
+        where = {name: self.database[name] for name in ("HOST", "PORT", "USER", "PASSWORD")}
+        with self.unblock(), speaking_to(DATABASE, **where):
+            yield
 
     def connect(self) -> Any:
         """A connection of its own to the service's database."""
@@ -198,11 +189,9 @@ def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) ->
     database = connections["default"].settings_dict
     made = Service(directory, django_db_blocker.unblock, port, database)
     with django_db_blocker.unblock():
-        _make_database()
+        copy_to(DATABASE)
     with redis.Redis.from_url(numbered(settings.REDIS, REDIS_NUMBER)) as client:
         client.flushdb()
-    with made.speaking():
-        call_command("migrate", verbosity=0)
     try:
         made.start("web", "worker")
         STARTED.append(made)
@@ -237,12 +226,6 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             return port
     raise LookupError("No port is free.")
-
-
-def _make_database() -> None:
-    with connections["default"]._nodb_cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
-        cursor.execute(f"CREATE DATABASE {DATABASE}")
 
 
 def numbered(url: str, number: int) -> str:

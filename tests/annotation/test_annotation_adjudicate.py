@@ -40,11 +40,15 @@ def rosa(db: None) -> User:
 
 
 @pytest.fixture
-def judged(published: Submission, clients: list[Client]) -> Submission:
+def judged(published: Submission, clients: list[Client], keep: Any) -> Submission:
     """Two of three say yes to everything."""
-    for client, said in zip(clients, (YES, YES, NO), strict=True):
-        answer_all(client, said)
-    settle.tick()
+
+    def play() -> None:
+        for client, said in zip(clients, (YES, YES, NO), strict=True):
+            answer_all(client, said)
+        settle.tick()
+
+    keep("two of three say yes", play)
     return published
 
 

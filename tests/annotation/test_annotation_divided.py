@@ -5,6 +5,7 @@ says.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from annotation_world import PARTS, answer_all
@@ -39,15 +40,18 @@ def at_random() -> None:
 
 
 @pytest.fixture
-def judged(published: Submission, clients: list[Client]) -> Submission:
+def judged(published: Submission, clients: list[Client], keep: Any) -> Submission:
     """Two of three say yes to everything; of two pairs all are of one mind."""
-    for client, said in zip(clients, (YES, YES, NO), strict=True):
-        answer_all(client, said)
-    settle.tick()
-    agreed = (
-        Label.objects.filter(target__kind="pair").order_by("pk").values_list("pk", flat=True)[:2]
-    )
-    Label.objects.filter(pk__in=list(agreed)).update(disagreement=0.0)
+
+    def play() -> None:
+        for client, said in zip(clients, (YES, YES, NO), strict=True):
+            answer_all(client, said)
+        settle.tick()
+        pairs = Label.objects.filter(target__kind="pair").order_by("pk")
+        agreed = list(pairs.values_list("pk", flat=True)[:2])
+        Label.objects.filter(pk__in=agreed).update(disagreement=0.0)
+
+    keep("of two pairs all are of one mind", play)
     return published
 
 

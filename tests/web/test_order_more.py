@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -28,11 +29,16 @@ N = 500
 
 
 @pytest.fixture
-def row(toy: Toy) -> Submission:
+def row(toy: Toy, keep: Callable[..., Any]) -> Submission:
     """A scored submission with what more would take."""
-    world = Replay.of(toy, N, 0.5)
-    found = world.judge(world.upload("Patterns", range(N)))
-    distribution.tick()
+
+    def play() -> Submission:
+        world = Replay.of(toy, N, 0.5)
+        found = world.judge(world.upload("Patterns", range(N)))
+        distribution.tick()
+        return found
+
+    found: Submission = keep("order more", play)
     return found
 
 
