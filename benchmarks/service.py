@@ -29,6 +29,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -192,6 +193,7 @@ def open_questions(hits: int) -> None:
     from annotation.questions import ask
     from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
+    from kbpo.evaluation.models import Rescoring
     from kbpo.instances.models import Instance
     from kbpo.money.models import Price
     from kbpo.submissions.models import Prediction, Submission
@@ -205,6 +207,10 @@ def open_questions(hits: int) -> None:
         track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2")
     )
     Policy.objects.create(track=track, timed=False)
+    # Nothing here was drawn with a chance, so that there is nothing to score.
+    Rescoring.objects.create(
+        track=track, status="watching", next_try_at=clock.now() + timedelta(days=1)
+    )
     targets = [make_target(track, number, number / MADE) for number in range(MADE)]
     submission = make_submission(track, targets, money="100000")
     Prediction.objects.bulk_create(
@@ -323,19 +329,36 @@ def worker_numbered(pk: int) -> Worker:
 
 
 def lease(site: Site, hits: int) -> None:
-    """Nothing; prints how long it takes to find the next question."""
+    """Nothing; prints how long it takes to find the next question, for people without a team and
+    for members of one, which has no stake in any.
+    """
     from annotation.hits import lease as leases
+    from kbpo.accounts.models import Team
 
-    times = []
-    for person in people([f"leaser{number}" for number in range(30)]):
-        worker = worker_numbered(person.worker)
-        began = time.perf_counter()
-        assert leases.lease(worker) is not None
-        times.append(time.perf_counter() - began)
-    worker = worker_numbered(people(["counted"])[0].worker)
-    with CaptureQueriesContext(connection) as queries:
-        leases.lease(worker)
-    told(f"lease with {hits:,} open HITs", f"{p95(times)}, {len(queries)} statements", "≤ 4 ms")
+    for who in ("without a team", "of a team"):
+        names = [f"leaser {who} {number}" for number in range(60)]
+        workers = [worker_numbered(person.worker) for person in people(names)]
+        if who == "of a team":
+            Team.objects.create(name="Others", slug="others").members.add(
+                *[worker.user_id for worker in workers]
+            )
+        for worker in workers[:10]:  # the statements are planned
+            leases.lease(worker)
+        times, workers = [], workers[10:]
+        database, python = site.processor_seconds()["database"], time.process_time()
+        for worker in workers:
+            began = time.perf_counter()
+            with CaptureQueriesContext(connection) as queries:
+                assert leases.lease(worker) is not None
+            times.append(time.perf_counter() - began)
+        python = (time.process_time() - python) / len(workers)
+        database = (site.processor_seconds()["database"] - database) / len(workers)
+        told(
+            f"lease with {hits:,} open HITs, {who}",
+            f"{p95(times)}, {len(queries)} statements; processors: {1000 * python:.1f} ms of"
+            f" Python, {1000 * database:.1f} ms of the database",
+            "≤ 4 ms",
+        )
 
 
 def answer(site: Site, n: int = 150) -> None:

@@ -4,6 +4,7 @@ database is what everybody waits for.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from annotation_world import GOOD
@@ -45,6 +46,29 @@ def test_an_answer_of_a_script_costs_at_most_twelve_statements(
     )
     assert "page" in sent.json()
     assert len(of_answer) <= 12, of_answer
+
+
+def test_a_script_is_sent_of_a_page_what_changes_with_the_question(
+    published: Submission, ada: Client
+) -> None:
+    """What stands on it takes the title, the top, the content; and whether its script is the same."""
+    address = ada.get("/annotate/next/").url
+    said = ada.post(address, GOOD, headers={"Accept": "application/json"}).json()
+    whole = ada.get(said["next"]).content.decode()
+    assert "stylesheet" in whole and "stylesheet" not in said["page"]
+    for part in (
+        "<title>.*</title>",
+        '<script type="module" src="/static/interfaces/.*?</script>',
+        '<header class="top.*</header>',
+        '<main .*id="content".*</main>',
+    ):
+        for page in (whole, said["page"]):
+            assert re.search(part, page, re.S), part
+    steps = [
+        re.findall(r'<input type="(?:radio|checkbox)" name="\w+" value=".*?"', page)
+        for page in (whole, said["page"])
+    ]
+    assert steps[0] and steps[0] == steps[1]
 
 
 def test_a_draft_costs_at_most_eight_statements(published: Submission, ada: Client) -> None:

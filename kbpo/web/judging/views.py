@@ -311,7 +311,7 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
         return JsonResponse({"next": found.url})
     found.worker = worker
     leased = Held(found, questions_of(found.hit_id), consented=True, in_team=False)
-    shown = _page(request, leased, found.draft).content.decode()
+    shown = _page(request, leased, found.draft, part=True).content.decode()
     return JsonResponse({"next": reverse("annotate_question", args=[found.token]), "page": shown})
 
 
@@ -327,8 +327,10 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
     return {name: [value.replace("\0", "") for value in values] for name, values in fields}
 
 
-def _page(request: HttpRequest, found: Held, answer: Any, *, error: str = "") -> HttpResponse:
-    """The page of what is in somebody's hands."""
+def _page(
+    request: HttpRequest, found: Held, answer: Any, *, error: str = "", part: bool = False
+) -> HttpResponse:
+    """The page of what is in somebody's hands, or the part of it that changes with the question."""
     assignment, asked = found.assignment, found.questions
     context = {
         "assignment": assignment,
@@ -346,6 +348,7 @@ def _page(request: HttpRequest, found: Held, answer: Any, *, error: str = "") ->
         "lease_seconds": _lease_seconds(found),
         "session_ends": _session_ends(request),
         "error": error,
+        "part": part,
     }
     return show(request, asked[0], answer, context, status=422 if error else 200)
 

@@ -17,7 +17,7 @@ from annotation.workers.models import Intake
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.components import drawing, figures, plots, viewer
+from kbpo.web.components import drawing, figures, phrases, plots, viewer
 from kbpo.web.components.drawing import Axis, Interval, Kind, Tone
 from kbpo.web.components.plots import Moment, Point
 from kbpo.web.components.viewer import Span
@@ -313,6 +313,18 @@ def document(
     """
     marks = [span if isinstance(span, Span) else Span(*span) for span in spans]
     return mark_safe(viewer.document_html(text, marks, window=window))
+
+
+@register.simple_tag
+def sentence(pieces: Iterable[tuple[str, str]]) -> SafeString:
+    """A sentence in pieces, each with its role."""
+    return mark_safe(phrases.sentence_html(pieces))  # which escapes every text
+
+
+@register.simple_tag
+def pills(name: str, candidates: Iterable[tuple[str, str, str, bool]]) -> SafeString:
+    """The names that a mention may stand for, one to be chosen."""
+    return mark_safe(phrases.pills_html(name, candidates))
 
 
 @register.inclusion_tag("components/chip.html")
