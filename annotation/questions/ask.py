@@ -19,7 +19,9 @@ from kbpo.money.models import Price
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO
 from kbpo.queue import nudge
+from kbpo.sampling.designs.base import agreed_price
 from kbpo.sampling.models import Sweep
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -105,9 +107,8 @@ def _ask_batch(track: Track) -> int | None:
     for owner, targets in by_submission.items():
         for draft in kind.questions(targets, [owner]):
             drafts.append(draft)
-    questions = list(
-        new_questions(track, {target: one.terms for target, one in first.items()}, drafts)
-    )
+    payers = {target: one.terms for target, one in first.items()}
+    questions = list(new_questions(track, payers, drafts, agreed=_agreed(by_submission)))
     Question.objects.bulk_create(questions)
     now = clock.now()
     Considered.objects.bulk_create(
@@ -119,6 +120,16 @@ def _ask_batch(track: Track) -> int | None:
     if questions:
         nudge("publish")
     return len(questions)
+
+
+def _agreed(submissions: Iterable[int]) -> dict[tuple[Purpose, str], Price]:
+    """What an answer costs each of these runs in the interface that its plan was priced for."""
+    agreed = {}
+    for submission in Submission.objects.filter(pk__in=list(submissions)).select_related("track"):
+        price = agreed_price(submission)
+        if price is not None:
+            agreed[submission.purpose, price.interface] = price
+    return agreed
 
 
 def holds_lock() -> bool:
@@ -157,10 +168,11 @@ def new_questions(
     drafts: Iterable[QuestionDraft],
     *,
     like: Sweep | None = None,
+    agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
     """A question for each draft that holds or offers anything which was not asked before; `payers`
-    says for each target who pays and when it goes out. At the track's price, or at that of the
-    sweep `like`.
+    says for each target who pays and when it goes out. At the price that was agreed with who pays
+    for this interface, else at the track's, or at that of the sweep `like`.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
@@ -169,7 +181,8 @@ def new_questions(
         number, shown = rounds[draft.target_id, draft.interface]
         if number > 1 and set(draft.shown) <= shown and not draft.reopens:
             continue  # all of it was asked before; that it was given up is an answer too
-        (payer, order), price = payers[draft.target_id], terms[draft.interface]
+        payer, order = payers[draft.target_id]
+        price = (agreed or {}).get((payer, draft.interface), terms[draft.interface])
         yield Question(
             status="waiting",
             track=track,

@@ -432,10 +432,22 @@ def teams(service: Service, as_json: bool) -> None:
         click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
 
 
+def _chosen(plan: dict[str, Any], half_width: str | None) -> dict[str, Any]:
+    """The option of a plan that is confirmed; an empty one where there is none of this width."""
+    widths: dict[float, dict[str, Any]] = {
+        float(width): option for width, option in plan.get("options", {}).items()
+    }
+    try:
+        return widths.get(float(half_width or plan.get("chosen", "nan")), {})
+    except ValueError:
+        return {}
+
+
 @main.command()
 @click.argument("number", type=int)
 @click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
 @click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
+@click.option("--at-most", type=str, help="Dollars; where it costs more by now, nothing is done.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @service_of
@@ -444,6 +456,7 @@ def confirm(
     number: int,
     half_width: str | None,
     good_lines_only: bool,
+    at_most: str | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -451,10 +464,17 @@ def confirm(
     choices: dict[str, Any] = {"good_lines_only": good_lines_only}
     if half_width is not None:
         choices["half_width"] = half_width
+    if at_most is not None:
+        choices["at_most"] = at_most
     with service.client() as client:
         if not yes:
-            show_submission(client.submission(number))
-            click.confirm("Begin the judging?", abort=True, err=True)
+            submission = client.submission(number)
+            show_submission(submission)
+            option = _chosen(submission["plan"], half_width)
+            price = f", at most ${option['at_most']}" if option else ""
+            click.confirm(f"Begin the judging{price}?", abort=True, err=True)
+            if option and at_most is None:
+                choices["at_most"] = option["at_most"]
         submission = client.confirm(number, **choices)
     if as_json:
         show_json(submission)

@@ -25,11 +25,12 @@ def confirm(
     *,
     half_width: str | None = None,
     good_lines_only: bool = False,
+    at_most: Decimal | None = None,
 ) -> Submission:
     """The submission, confirmed, with the price of its plan reserved.
 
-    A second call changes nothing. Raises CannotConfirm, or money's OverBudget; then nothing was
-    reserved.
+    `at_most` says which price was looked at: a higher one is refused. A second call changes
+    nothing. Raises CannotConfirm, or money's OverBudget; then nothing was reserved.
     """
     row = (
         Submission.objects.select_for_update(of=("self",), no_key=True)
@@ -64,6 +65,11 @@ def confirm(
         )
     option = row.plan["options"][width]
     price = Decimal(option["at_most"])
+    if at_most is not None and price > at_most:
+        raise CannotConfirm(
+            f"The price has changed: it is at most ${price} now, where ${at_most} was said. Look"
+            " at it, and confirm again."
+        )
     if price > ZERO:
         why = f"At most {option['new']} judgments for ±{Decimal(width) * 100:.1f} %"
         reserve(row.track, row.team, row.purpose, price, key=f"confirm:{row.pk}", who=who, why=why)

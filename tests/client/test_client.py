@@ -111,7 +111,13 @@ def test_an_upload_is_planned_confirmed_and_watched(run: Run, file: Path, toy: T
     assert "new questions, at most $" in watched.output
     assert run("confirm", submission["id"], input="n\n").exit_code == 1
     assert Submission.objects.get().status == "planned"
-    confirmed = run("confirm", submission["id"], "--yes")
+    price = Submission.objects.get().plan["options"]["0.050"]["at_most"]
+    asked = run("confirm", submission["id"], "--half-width", "0.05", input="n\n")
+    assert f"Begin the judging, at most ${price}?" in asked.output
+    dear = run("confirm", submission["id"], "--half-width", "0.05", "--yes", "--at-most", "0.01")
+    assert dear.exit_code == 1 and "$0.01 was said" in dear.output
+    assert Submission.objects.get().status == "planned"
+    confirmed = run("confirm", submission["id"], "--half-width", "0.05", input="y\n")
     assert confirmed.exit_code == 0 and "reserved" in confirmed.output
     assert Submission.objects.get().status == "confirmed"
 

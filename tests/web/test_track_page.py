@@ -22,6 +22,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from annotation.models import Question
+from annotation.questions import ask
 from formats.schema import load_schema, words_of
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Audit
@@ -29,6 +31,8 @@ from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.money.models import Price
+from kbpo.money.spend import balance
+from kbpo.sampling import draw
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.plan import plan as plan_of
 from kbpo.submissions.limits import runs_left
@@ -431,7 +435,8 @@ def test_a_price_holds_for_what_is_asked_from_then_on(
     before = row.plan["options"]
     row.refresh_from_db()
     for width, option in row.plan["options"].items():
-        told = {name: value for name, value in option.items() if name not in ("each", "at_most")}
+        dollars = ("each", "at_most", "price")
+        told = {name: value for name, value in option.items() if name not in dollars}
         assert told == {name: before[width][name] for name in told}
         for name in ("each", "at_most"):
             assert Decimal(option[name]) == 2 * Decimal(before[width][name])
@@ -439,6 +444,36 @@ def test_a_price_holds_for_what_is_asked_from_then_on(
     Track.objects.update(status="closed")
     admin.post(address, said | {field: "9.00"})
     assert Price.objects.get(pk=price.pk).reward == 2 * price.reward, "it is closed"
+
+
+@pytest.mark.parametrize("design", ["iid", "poisson"])
+def test_a_run_keeps_the_price_that_it_was_confirmed_at(
+    as_user: AsUser, toy: Toy, draft: Callable[..., Submission], design: str
+) -> None:
+    Track.objects.update(design=design)
+    toy.track.refresh_from_db()
+    row, before = draft(), Price.objects.get(track=toy.track)
+    confirm(row, toy.users["Rosa"])
+    admin, address = as_user("Admin"), reverse("desk-track-describe", args=["toy"])
+    assert "The run that is judged now keeps" in admin.get(address).content.decode()
+    said = terms_of(toy.track) | {"track-name": "Toy track"}
+    field = f"price-{before.interface}-reward"
+    assert admin.post(address, said | {field: str(3 * before.reward)}).status_code == 302
+    draw.tick()
+    ask.tick()
+    asked = Question.objects.all()
+    assert asked and {one.reward for one in asked} == {before.reward}
+    assert {one.price for one in asked} == {before.per_answer}
+    costs = sum(one.price * one.answers_wanted for one in asked)
+    assert costs <= balance(purpose=row.purpose).open, "what was set aside buys all of it"
+    others = draft([("d2", "Berg", "per:parents", "Per Berg")], by="Tim", name="later")
+    confirm(others, toy.users["Tim"])
+    draw.tick()
+    ask.tick()
+    assert set(Question.objects.values_list("reward", flat=True)) == {
+        before.reward,
+        3 * before.reward,
+    }
 
 
 def test_what_has_no_price_of_its_own_gets_one(as_user: AsUser) -> None:

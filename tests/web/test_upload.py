@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -11,8 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import Budget, Ledger, Price
 from kbpo.sampling.distribution import tick as plan
+from kbpo.sampling.reprice import reprice
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Problem, Submission
 from kbpo.tracks.models import Track
@@ -72,6 +74,30 @@ def test_a_second_press_on_confirm_reserves_nothing_more(
     address = reverse("upload-confirm", args=[row.pk])
     assert [rosa.post(address).status_code for _ in range(3)] == [302, 302, 302]
     assert Ledger.objects.count() == 1
+
+
+def test_a_price_that_rose_since_the_page_was_read_is_not_confirmed(
+    as_user: As, draft: Draft, toy: Toy
+) -> None:
+    row, rosa, price = draft(), as_user("Rosa"), Price.objects.get(track=toy.track)
+    address = reverse("upload-confirm", args=[row.pk])
+    read = dict(re.findall(r'name="(at_most)" value="([^"]*)"', rosa.get(address).content.decode()))
+    price.reward *= 2
+    reprice(price, toy.users["Admin"])
+    refused = rosa.post(address, read)
+    row.refresh_from_db()
+    now = row.plan["options"][row.plan["chosen"]]["at_most"]
+    said = refused.content.decode()
+    assert refused.status_code == 409 and row.status == "planned"
+    assert f"at most ${now} now, where ${read['at_most']} was said" in said
+    assert f"Confirm, at most ${now}" in said and not Ledger.objects.exists()
+    assert rosa.post(address, {"at_most": "nan"}).status_code == 409
+    price.reward /= 4
+    reprice(price, toy.users["Admin"])
+    assert rosa.post(address, read).status_code == 302
+    row.refresh_from_db()
+    assert Ledger.objects.get().amount == Decimal(row.plan["options"]["0.050"]["at_most"])
+    assert Ledger.objects.get().amount < Decimal(read["at_most"]), "less is at most that, too"
 
 
 def test_the_same_form_sent_twice_is_one_upload_and_another_file_is_another(

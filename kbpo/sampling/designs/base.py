@@ -17,11 +17,14 @@ from scipy.stats import norm
 from kbpo.money.models import Price
 from kbpo.sampling.models import SampleBatch, TrackKey
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 CLOSE = 1.02
 """A variance that is above its target by so little is as good as on it."""
 CENT = Decimal("0.01")
+UNDER_WAY = ("confirmed", "judging")
+"""States of a run that people judge, at the price that it was confirmed at"""
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,8 @@ def _z(submission: Submission) -> float:
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """The part of an option that every design says: counts, dollars, seconds of work."""
-    track = submission.track
-    asking = kind_of(track).asking[0]
-    stored = Price.objects.filter(track=track, interface=asking.interface).first()
-    price = stored or Price(reward=asking.reward, extra=asking.extra, seconds=asking.seconds)
-    answers = kind_of(track).answers
+    answers = kind_of(submission.track).answers
+    price = agreed_price(submission) or _price_of_today(submission.track)
     each = (price.per_answer * answers).quantize(CENT, ROUND_CEILING)
     seconds = round(price.seconds * answers)
     return {
@@ -150,7 +150,46 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
         "at_most": str(each * new),
         "seconds_each": seconds,
         "work_seconds": seconds * new,
+        "price": {
+            "interface": price.interface,
+            "reward": str(price.reward),
+            "extra": str(price.extra),
+            "fee_rate": str(price.fee_rate),
+            "seconds": price.seconds,
+        },
     }
+
+
+def agreed_price(submission: Submission) -> Price | None:
+    """What an answer costs while what was confirmed, or ordered, is judged, whatever it costs
+    others meanwhile: what was set aside buys what its plan said. None if today's price holds.
+    """
+    if submission.status not in UNDER_WAY:
+        return None
+    chosen = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
+    price = chosen.get("price")
+    if price is None:
+        return None
+    return Price(
+        track=submission.track,
+        interface=price["interface"],
+        reward=Decimal(price["reward"]),
+        extra=Decimal(price["extra"]),
+        fee_rate=Decimal(price["fee_rate"]),
+        seconds=price["seconds"],
+    )
+
+
+def _price_of_today(track: Track) -> Price:
+    asking = kind_of(track).asking[0]
+    stored = Price.objects.filter(track=track, interface=asking.interface).first()
+    return stored or Price(
+        track=track,
+        interface=asking.interface,
+        reward=asking.reward,
+        extra=asking.extra,
+        seconds=asking.seconds,
+    )
 
 
 def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:

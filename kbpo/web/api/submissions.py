@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, cast
 
 from django.db.models import QuerySet
@@ -101,6 +102,13 @@ class ConfirmForm(Said):
 
     half_width = ShareField(required=False)
     good_lines_only = serializers.BooleanField(required=False, default=False)
+    at_most = serializers.DecimalField(
+        required=False,
+        max_digits=12,
+        decimal_places=2,
+        min_value=Decimal(0),
+        help_text="The price that was looked at, in dollars: a higher one is refused",
+    )
 
 
 def named(submission: Submission) -> dict[str, Any]:
@@ -399,6 +407,7 @@ class Confirm(APIView):
                 request.user,
                 half_width=None if width is None else f"{width:.3f}",
                 good_lines_only=form.validated_data["good_lines_only"],
+                at_most=form.validated_data.get("at_most"),
             )
         except CannotConfirm as refusal:
             raise Refused(str(refusal), "cannot_confirm") from refusal

@@ -24,6 +24,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Price
+from kbpo.sampling.designs.base import UNDER_WAY
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.reprice import reprice
 from kbpo.tracks.models import Track
@@ -196,12 +197,24 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["seconds"].validators.append(MaxValueValidator(36000))
         if not why:
             self.fields["reward"].help_text = (
-                "It holds for questions asked from now on, and for plans that nobody has confirmed."
-                " A run that is confirmed has set its money aside: at a higher price that is enough"
-                " for fewer answers."
+                "It holds for what is asked from now on, and for plans that nobody has confirmed."
+                f" {_keeping(price.track)}"
             )
         if not price.extra:
             del self.fields["extra"]
+
+
+def _keeping(track: Track) -> str:
+    """What becomes of the runs that are confirmed when the price is another one, as a sentence."""
+    under_way = track.submissions.filter(status__in=UNDER_WAY).count()
+    if not under_way:
+        return "A run keeps the price that it is confirmed at until it is scored."
+    runs = (
+        "The run that is judged now keeps"
+        if under_way == 1
+        else (f"The {under_way} runs that are judged now keep")
+    )
+    return f"{runs} the price confirmed at, which the money set aside is for, until scored."
 
 
 def prices_of(track: Track) -> list[Price]:

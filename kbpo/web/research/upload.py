@@ -9,11 +9,13 @@ import secrets
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from functools import wraps
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, cast
 from urllib.parse import urlencode
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -33,7 +35,7 @@ from django.views.decorators.http import require_POST
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
-from kbpo.money.spend import OverBudget
+from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
@@ -391,6 +393,9 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
             request, f"{submission.name} is confirmed. People judge it now; this page follows them."
         )
         return redirect("submission", pk=pk)
+    if refusal:  # it may be another plan that it was refused for
+        submission.refresh_from_db()
+        chosen = quote(submission, request.GET.get("target"))
     context = {
         "submission": submission,
         "at": 4,
@@ -419,10 +424,21 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
             cast(User, request.user),
             half_width=width,
             good_lines_only="good_lines" in request.POST,
+            at_most=_dollars(request.POST.get("at_most", "")),
         )
     except (CannotConfirm, OverBudget) as refusal:
         return str(refusal)
     return ""
+
+
+def _dollars(said: str) -> Decimal | None:
+    """An amount of the page that was looked at; None without one. What is none is held to be
+    nothing.
+    """
+    try:
+        return cast("Decimal | None", forms.DecimalField(required=False).clean(said))
+    except forms.ValidationError:
+        return ZERO
 
 
 @for_researchers
