@@ -263,18 +263,16 @@ def words_of(schema: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(words, allow_unicode=True, sort_keys=False, width=10**6))
 
 
-def with_words(schema: Mapping[str, Any], text: str) -> dict[str, Any]:
+def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict[str, Any]:
     """A stored schema with other words, which stand in a text as `words_of` writes it; what is not
-    named there keeps its own. Raises FormatError with what is wrong.
+    named there, or reads as in the text that was `shown`, keeps its own. Raises FormatError with
+    what is wrong.
     """
-    said = _parse_yaml(text, "words") or {}
     parts = {part: {one["name"]: dict(one) for one in schema[part]} for part in WORDS}
-    _refuse_unknown(said, parts, "The words have")
-    for part, named in said.items():
-        _refuse_unknown(named, parts[part], f"The schema’s {part} have")
-        for name, words in named.items():
-            _refuse_unknown(words, WORDS[part], f"{name} has")
-            parts[part][name] |= {key: str(word or "") for key, word in words.items()}
+    before = _words_in(shown, parts)
+    for (part, name, key), word in _words_in(text, parts).items():
+        if word != before.get((part, name, key)):
+            parts[part][name][key] = word
     listed = {part: list(by_name.values()) for part, by_name in parts.items()}
     for predicate in listed["predicates"]:
         if any(end not in predicate["template"] for end in ("{subject}", "{object}")):
@@ -282,6 +280,19 @@ def with_words(schema: Mapping[str, Any], text: str) -> dict[str, Any]:
                 f"The template of {predicate['name']} has to name {{subject}} and {{object}}."
             )
     return load_schema({**schema, **listed}).as_dict()
+
+
+def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str, str], str]:
+    """The words of a text, by part, name and key. Raises FormatError for what the parts have not."""
+    said = _parse_yaml(text, "words") or {}
+    words: dict[tuple[str, str, str], str] = {}
+    _refuse_unknown(said, parts, "The words have")
+    for part, named in said.items():
+        _refuse_unknown(named, parts[part], f"The schema’s {part} have")
+        for name, by_key in named.items():
+            _refuse_unknown(by_key, WORDS[part], f"{name} has")
+            words |= {(part, name, key): str(word or "") for key, word in by_key.items()}
+    return words
 
 
 def _refuse_unknown(said: Any, known: Iterable[str], whose: str) -> None:

@@ -4,6 +4,7 @@ time, what draws rest on until the first run or document came.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, cast
 
@@ -19,7 +20,7 @@ from django.urls import path
 from annotation.platforms.registry import fee_rate_of
 from annotation.questions.ask import terms_of
 from formats.messages import FormatError
-from formats.schema import with_words, words_of
+from formats.schema import WORDS, with_words, words_of
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
@@ -34,6 +35,30 @@ from kbpo.web.access import for_admins
 from kbpo.web.desk.tracks import PresentationField
 
 MOST_PEOPLE = 15
+KEPT = 200
+"""Characters of what was there before that the log has in its own column; the rest stands beside"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What reads otherwise now, and how."""
+
+    name: str
+    before: str
+    after: str
+
+    def note(self, track: Track, who: User) -> None:
+        """Nothing; it stands in the log, so that what people read on a day can be found again."""
+        rest = f" It was: {self.before}" if len(self.before) > KEPT else ""
+        note(
+            "describe",
+            f"track:{track.slug}",
+            who=who,
+            before=self.before,
+            after=self.after,
+            why=f"{self.name}, written on the track’s page.{rest}",
+            track=track.slug,
+        )
 
 
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
@@ -167,10 +192,22 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
         self.initial = {"schema": words_of(self.stored).strip()}
 
     def clean_schema(self) -> dict[str, Any]:
+        shown = self.data.get(self.add_initial_prefix("schema"), "")
         try:
-            return with_words(self.stored, self.cleaned_data["schema"])
+            return with_words(self.stored, self.cleaned_data["schema"], shown=shown)
         except FormatError as problem:
             raise ValidationError(str(problem)) from problem
+
+    def changes(self) -> list[Change]:
+        """Each word that is another one now."""
+        after = {part: {one["name"]: one for one in self.instance.schema[part]} for part in WORDS}
+        return [
+            Change(f"{one['name']}, {key}", one.get(key) or "", after[part][one["name"]][key] or "")
+            for part, keys in WORDS.items()
+            for one in self.stored[part]
+            for key in keys
+            if (one.get(key) or "") != (after[part][one["name"]][key] or "")
+        ]
 
 
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -202,6 +239,12 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
             )
         if not price.extra:
             del self.fields["extra"]
+
+    def price(self) -> Price:
+        """The price as it is now, with what was changed."""
+        for name in self.fields.keys() - self.changed_data:
+            setattr(self.instance, name, self.initial[name])
+        return cast(Price, self.instance)
 
 
 def _keeping(track: Track) -> str:
@@ -244,6 +287,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         forms_.append(SchemaWords(given, instance=track.corpus, prefix="words"))
     for price in prices_of(track):
         forms_.append(PriceForm(given, instance=price, prefix=f"price-{price.interface}"))
+    for form in forms_:
+        _send_along_what_is_shown(form)
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
@@ -254,28 +299,42 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/describe.html", context, status=status)
 
 
+def _send_along_what_is_shown(form: Any) -> None:
+    """Nothing; the page has what each field was when it was opened, too: who changes one does not put
+    back what others wrote into another one meanwhile.
+    """
+    for name, field in form.fields.items():
+        is_sent = form.is_bound and form.add_initial_prefix(name) in form.data
+        field.show_hidden_initial = is_sent or not form.is_bound
+
+
 @transaction.atomic
 def _save(forms_: list[Any], track: Track, who: User) -> None:
     """Saves what was changed and no more, for the track may have been moved meanwhile; and notes
-    which fields are different now.
+    how each field read and reads now.
     """
-    changed = []
+    changes: list[Change] = []
     for form in forms_:
         if form.changed_data and isinstance(form, PriceForm):
-            reprice(form.instance, who)
+            reprice(form.price(), who)
         elif form.changed_data:
             form.instance.save(update_fields=form.changed_data)
-            changed += form.changed_data
-    if changed:
-        words = ", ".join(name.replace("_", " ") for name in changed)
-        note(
-            "describe",
-            f"track:{track.slug}",
-            who=who,
-            why="Written on the track’s page.",
-            after=words,
-            track=track.slug,
-        )
+            changes += form.changes() if isinstance(form, SchemaWords) else _changes(form)
+    for change in changes:
+        change.note(track, who)
+
+
+def _changes(form: Any) -> list[Change]:
+    return [
+        Change(form[name].label, _text(form.initial.get(name)), _text(form.cleaned_data[name]))
+        for name in form.changed_data
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 urlpatterns = [path("desk/tracks/<slug:slug>/describe/", show, name="desk-track-describe")]
