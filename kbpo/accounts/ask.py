@@ -12,7 +12,7 @@ from django.utils.text import slugify
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
-from kbpo.accounts.models import AccountRequest, Invitation, Team, User
+from kbpo.accounts.models import AccountRequest, Delivery, Invitation, Team, User
 
 MOST_WAITING = 500
 DAYS = 14
@@ -52,7 +52,9 @@ def link(invitation: Invitation, user: User) -> None:
     asked = AccountRequest.objects.filter(invitation=invitation).first()
     if asked is not None:
         same = Q(email__iexact=asked.email, user=None, decided_at__isnull=False)
-        AccountRequest.objects.filter(same | Q(pk=asked.pk)).update(user=user)
+        asked_by_them = AccountRequest.objects.filter(same | Q(pk=asked.pk))
+        Delivery.objects.filter(request__in=asked_by_them).update(user=user)
+        asked_by_them.update(user=user)
 
 
 @transaction.atomic
@@ -75,12 +77,11 @@ def accept(request: AccountRequest, who: User, *, joins: bool = False) -> Invita
         expires_at=clock.now() + timedelta(days=DAYS),
     )
     _decide(request, who, accepted=True, invitation=invitation)
-    send(
-        request.email,
-        f"Your account for {request.team}",
-        f"Hello {request.name},\n\nyou can make your account now:\n\n"
-        f"{settings.SITE_URL}/join/{invitation.code}/\n\n"
-        f"The link works for one person and {DAYS} days.\n",
+    _write(
+        request,
+        f"Your {'account for' if request.user is None else 'team'} {request.team}",
+        f"{_what_now(request)}\n\n{settings.SITE_URL}/join/{invitation.code}/\n\n"
+        f"The link works for one person and {DAYS} days.",
     )
     return invitation
 
@@ -92,11 +93,23 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
     if request.decided_at is not None:
         return
     _decide(request, who, accepted=False, why=why)
-    send(
-        request.email,
-        "Your request for an account",
-        f"Hello {request.name},\n\nwe cannot give you an account at the moment:\n\n{why}\n",
-    )
+    what = "an account" if request.user is None else "a team"
+    text = f"we cannot give you {what} at the moment:\n\n{why}"
+    _write(request, f"Your request for {what}", text)
+
+
+def _what_now(request: AccountRequest) -> str:
+    """What somebody does who is let in: who has an account keeps it."""
+    if request.user is None:
+        return "you can make your account now:"
+    name = request.user.get_username()
+    return f"you can join {request.team} now, with your account {name}; log in and open this link:"
+
+
+def _write(request: AccountRequest, subject: str, text: str) -> None:
+    """Nothing; whoever asked is answered, and the answer forgotten with what they asked."""
+    text = f"Hello {request.name},\n\n{text}\n"
+    send(request.email, subject, text, user=request.user, request=request)
 
 
 def _decide(

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail import EmailMessage
 
-from kbpo.accounts.models import Delivery, User
+from kbpo.accounts.models import AccountRequest, Delivery, User
 from kbpo.queue import nudge
 
 
@@ -27,12 +27,22 @@ def goes_out() -> bool:
     return bool(settings.MAIL_URL)
 
 
-def send(address: str, subject: str, text: str, *, user: User | None = None) -> None:
+def send(
+    address: str,
+    subject: str,
+    text: str,
+    *,
+    user: User | None = None,
+    request: AccountRequest | None = None,
+) -> None:
     """Nothing; the mail goes out soon after the transaction at hand is committed. Without an
-    address nothing is sent.
+    address nothing is sent. `user` is who is told, and `request` what is answered: with either of
+    them the mail is forgotten, sent or not.
     """
     if address:
-        letter(address, subject, text, event="mail", user=user).save()
+        row = letter(address, subject, text, event="mail", user=user)
+        row.request = request
+        row.save()
         nudge("call")
 
 

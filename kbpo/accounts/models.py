@@ -291,6 +291,13 @@ class Delivery(Moving):
         related_name="deliveries",
         help_text="Who is told, if they have an account",
     )
+    request = models.ForeignKey(
+        AccountRequest,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="mails",
+        help_text="What it answers, of somebody from outside; it is forgotten with it",
+    )
     event = models.CharField(max_length=16)
     body = models.JSONField(
         help_text="What is said, besides number, event and time; of a mail that was sent its subject"

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 
+from kbpo.accounts.mail import goes_out
 from kbpo.accounts.models import User
 
 
@@ -21,9 +22,11 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         self.fields["username"].label = "Name to log in with"
         self.fields["username"].help_text = "Letters, digits and @ . + - _ only."
-        self.fields["email"].help_text = (
-            "May stay empty, and be added later. We write only about your own work; without it"
-            " only an admin can let you back in if you forget your password."
+        self.fields["email"].help_text = "May stay empty, and be added later." + (
+            " We write only about your own work; without it only an admin can let you back in if"
+            " you forget your password."
+            if goes_out()
+            else " This site sends no mail; admins may write to you."
         )
         self.fields["password2"].label = "The password again"
         self.fields["password2"].help_text = ""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.conf import settings
 from django.http import HttpRequest
 
+from kbpo.accounts.mail import goes_out
 
-def contact(request: HttpRequest) -> dict[str, str]:
-    """The address for the footer; empty where none is set."""
-    return {"contact": settings.CONTACT}
+
+def contact(request: HttpRequest) -> dict[str, str | bool]:
+    """The address for the footer, empty where none is set; and whether mails reach anybody."""
+    return {"contact": settings.CONTACT, "sends_mail": goes_out()}

@@ -264,7 +264,7 @@ def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_
 def test_an_e_mail_address_can_be_added_later_and_only_with_the_password(
     earned: Submission, ada: Client, settings: Any
 ) -> None:
-    settings.ROOT_URLCONF = "kbpo.urls"
+    settings.ROOT_URLCONF, settings.MAIL_URL = "kbpo.urls", "smtp://mail.example.org"
     user = User.objects.get(username="ada")
     user.set_password("long enough 1")
     user.save()

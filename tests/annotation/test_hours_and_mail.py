@@ -37,8 +37,9 @@ def write_all(capture: Any) -> int:
 
 
 @pytest.fixture
-def away(published: Submission, ada: Client) -> Worker:
+def away(published: Submission, ada: Client, settings: Any) -> Worker:
     """Ada asked for mail when she found nothing; there is work now, and she is not here."""
+    settings.MAIL_URL = "smtp://mail.example.org"
     User.objects.filter(username="ada").update(email="ada@example.org")
     HIT.objects.update(status="closed")
     told = ada.get(HOME).content.decode()

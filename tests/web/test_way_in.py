@@ -17,6 +17,7 @@ from annotation.workers.models import Intake
 from kbpo import clock, environment
 from kbpo.accounts import deliver
 from kbpo.accounts.models import AccountRequest, Audit, Delivery, Invitation, Team, Token, User
+from kbpo.accounts.notices import tell
 from kbpo.web.public import ask
 from tests.conftest import PASSWORD, Toy
 
@@ -182,14 +183,16 @@ def test_what_is_wrong_stands_at_its_field(wrong: dict[str, str], client: Client
 
 
 def test_one_address_cannot_fill_the_queue(client: Client, toy: Toy) -> None:
-    for number in range(ask.AN_HOUR):
+    for number in range(ask.ASKED.most):
         client.post(reverse("ask"), NEW | {"email": f"n{number}@example.org"})
-    assert client.post(reverse("ask"), NEW).status_code == 429
+    refused = client.post(reverse("ask"), NEW)
+    assert refused.status_code == 429 and refused["Retry-After"] == "3600"
 
 
 def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None:
     answer = client.post(reverse("forgotten"), {"email": "rosa@example.org"}, follow=True)
     assert "on its way" in answer.content.decode()
+    deliver.tick()
     link = address_in(mail.outbox[0].body)
     form = client.get(link, follow=True)
     address = form.request["PATH_INFO"]
@@ -215,6 +218,7 @@ def test_a_password_set_by_a_link_ends_every_token_and_session(
     assert stranger.get(reverse("account")).status_code == 200
     if made_by == "mail":
         client.post(reverse("forgotten"), {"email": "rosa@example.org"})
+        deliver.tick()
         link = address_in(mail.outbox[0].body)
     else:
         made = as_user("Admin").post(reverse("desk-reset-link"), {"username": "Rosa"}, follow=True)
@@ -231,7 +235,82 @@ def test_a_password_set_by_a_link_ends_every_token_and_session(
 
 def test_it_is_not_told_who_has_an_account(client: Client, toy: Toy) -> None:
     answer = client.post(reverse("forgotten"), {"email": "nobody@example.org"}, follow=True)
-    assert "on its way" in answer.content.decode() and mail.outbox == []
+    assert "on its way" in answer.content.decode() and not Delivery.objects.exists()
+
+
+def test_a_link_to_a_new_password_outlasts_a_mail_server_that_is_away(
+    client: Client, as_user: As, toy: Toy, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    client.post(reverse("forgotten"), {"email": "rosa@example.org"})
+    assert deliver.tick() == 1
+    row = Delivery.objects.get()
+    assert (row.status, row.user) == ("waiting", toy.users["Rosa"])
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    Delivery.objects.update(next_try_at=clock.now())
+    assert deliver.tick() == 1
+    assert client.get(address_in(mail.outbox[0].body), follow=True).status_code == 200
+    row.refresh_from_db()
+    assert row.body == {"subject": mail.outbox[0].subject}, "the link is kept no longer"
+
+
+@pytest.mark.parametrize("mailed", [True, False])
+def test_who_has_an_account_and_no_team_asks_for_one_and_joins_it(
+    mailed: bool, as_user: As, toy: Toy, settings: Any
+) -> None:
+    settings.MAIL_URL = settings.MAIL_URL if mailed else ""
+    ro = User.objects.create_user("ro", "ro@example.org", PASSWORD, is_researcher=True)
+    client = Client()
+    client.force_login(ro)
+    doors = [reverse("runs"), reverse("submit"), reverse("account"), reverse("track", args=["toy"])]
+    for door in doors:
+        assert f'href="{reverse("ask")}"' in client.get(door).content.decode(), door
+    form = client.get(reverse("ask")).content.decode()
+    assert "<h1>Ask for a team</h1>" in form and 'value="ro@example.org"' in form
+    asked = client.post(reverse("ask"), NEW | {"email": "ro@example.org"}).content.decode()
+    assert "on your account" in " ".join(re.sub("<[^>]*>", "", asked).split())
+    assert ("in a mail to ro@example.org" in asked) == mailed
+    assert "You asked for Harbor" in client.get(reverse("account")).content.decode()
+    desk = as_user("Admin")
+    assert "as ro, who has an account" in desk.get(reverse("desk-people")).content.decode()
+    row = AccountRequest.objects.get()
+    desk.post(reverse("desk-answer-request", args=[row.pk]), {"verdict": "accept"})
+    deliver.tick()
+    written = mail.outbox[0].body
+    assert "you can join Harbor now, with your account ro" in written
+    page = client.get(reverse("account")).content.decode()
+    assert "You are let into Harbor" in page and address_in(written) in page
+    client.post(address_in(written))
+    assert ro.teams.get().name == "Harbor" and User.objects.filter(username="ro").count() == 1
+    page = client.get(reverse("account")).content.decode()
+    assert "You are let into" not in page and "Ask for another team" in page
+
+
+def test_who_judges_is_told_how_runs_are_submitted(as_user: As, toy: Toy) -> None:
+    for name in ("Ada", "Admin"):
+        page = as_user(name).get(reverse("submit"))
+        assert page.status_code == 403 and f'href="{reverse("ask")}"' in page.content.decode()
+
+
+def test_no_page_says_that_mail_goes_out_where_none_does(
+    as_user: As, toy: Toy, settings: Any
+) -> None:
+    rosa, ada = as_user("Rosa"), as_user("Ada")
+    tell([toy.users["Rosa"]], "scored", "Run 1 is scored", "It is.")
+    deliver.tick()
+
+    def said() -> str:
+        page = rosa.get(reverse("notices")).content + ada.get(reverse("annotate_payee")).content
+        return (page + rosa.get(reverse("ask")).content).decode()
+
+    promises = ("Mail goes to", "and a link if you forget", "E-mail me when", "is sent here")
+    assert all(promise in said() for promise in promises)
+    assert 'class="tag good">sent' in said()
+    settings.MAIL_URL = ""
+    assert not any(promise in said() for promise in promises)
+    assert "written to the log" in said() and 'class="tag good">sent' not in said()
+    assert said().count("This site sends no mail") == 4
 
 
 def test_without_mail_an_admin_makes_the_link(

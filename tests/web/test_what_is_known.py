@@ -25,7 +25,16 @@ from kbpo.accounts import close, teams
 from kbpo.accounts.ask import accept, ask, decline
 from kbpo.accounts.audit import ERASED, note
 from kbpo.accounts.belongings import label, relations, rows_of
-from kbpo.accounts.models import AccountRequest, Audit, Preference, Team, Token, User, Webhook
+from kbpo.accounts.models import (
+    AccountRequest,
+    Audit,
+    Delivery,
+    Preference,
+    Team,
+    Token,
+    User,
+    Webhook,
+)
 from kbpo.accounts.notices import tell
 from kbpo.instances.models import Label
 from kbpo.scores.models import Scorer
@@ -202,11 +211,15 @@ def test_what_was_asked_for_under_a_former_address_is_forgotten(
     assert client.post(reverse("notices"), said).status_code == 302
     told = json.loads(client.get(reverse("own-data")).content)["requests"]
     assert [one["system"] for one in told] == (["Mine", "Mine"] if accepted else [])
+    written = json.loads(client.get(reverse("own-data")).content)["told"]
+    assert [one["address"] for one in written] == ["nils@old.example.org"] * len(told)
+    assert Delivery.objects.count() == 1 + len(told), "the other answer went with what it answers"
     if accepted:
         Team.objects.get(name="Fjord").owners.add(toy.users["Admin"])
         Team.objects.get(name="Fjord").members.add(toy.users["Admin"])
     close.close(nils)
     assert list(AccountRequest.objects.all()) == [others]
+    assert [one.address for one in Delivery.objects.all()] == ["tim@example.org"]
     about = Audit.objects.filter(about=f"request:{earlier.pk}")
     assert [(row.what, row.why) for row in about] == [("decline request", ERASED)]
 

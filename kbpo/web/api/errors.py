@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.urls import reverse
 from rest_framework.exceptions import APIException, ParseError, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -22,6 +24,12 @@ class Refused(APIException):
         super().__init__(detail, code)
         self.status_code = status
         self.more = more
+
+
+def no_team() -> Refused:
+    """What somebody is told who belongs to no team that could submit."""
+    ask = settings.SITE_URL.rstrip("/") + reverse("ask")
+    return Refused(f"You belong to no team that submits. Ask for one at {ask}.", "no_team", 403)
 
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response | None:

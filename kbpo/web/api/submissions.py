@@ -34,7 +34,7 @@ from kbpo.submissions.receive import CannotChange, CannotReceive, describe, rece
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.downloads import public_track
-from kbpo.web.api.errors import Refused
+from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.said import Said, ShareField
 from kbpo.web.public.judges import as_json as told_of
@@ -291,9 +291,7 @@ class SubmissionList(APIView):
         assert isinstance(user, User)
         team = user.team()
         if team is None or not user.is_researcher:  # before a byte of the file is read
-            raise Refused(
-                "You belong to no team yet. Ask an admin for an invitation.", "no_team", 403
-            )
+            raise no_team()
         form = UploadForm(data=request.data)
         form.is_valid(raise_exception=True)
         said = dict(form.validated_data)

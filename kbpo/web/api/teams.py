@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.web.api.answers import Json, declined
-from kbpo.web.api.errors import Refused
+from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.said import Said
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.teams import money_of
@@ -117,7 +117,7 @@ def _team_of(request: Request, slug: str) -> Team:
         return team
     if slug:
         raise Http404("There is no such team, or it is not yours to see.")
-    raise Refused("You belong to no team yet. Ask an admin for an invitation.", "no_team", 403)
+    raise no_team()
 
 
 def _news(request: Request, team: Team) -> Response:

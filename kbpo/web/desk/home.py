@@ -419,7 +419,9 @@ def people(request: HttpRequest) -> HttpResponse:
 
 def _requests() -> list[dict[str, Any]]:
     """Who asks for an account, with the team of that name if there is one already."""
-    rows = list(AccountRequest.objects.filter(decided_at=None).order_by("pk"))
+    rows = list(
+        AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
+    )
     teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
     there = {team.lower: team for team in teams if team.n} if rows else {}
     return [{"row": row, "team": there.get(row.team.lower())} for row in rows]

@@ -99,7 +99,9 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     next.
     """
     if _is_one_name_too_many(request, go):
-        return no(request, BUSY, 429)
+        answer = no(request, BUSY, 429)
+        answer["Retry-After"] = str(NEW_NAMES.seconds)
+        return answer
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface
     worker = Worker.objects.filter(handle=go.handle).first()

@@ -10,18 +10,21 @@ from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import path, reverse_lazy
 from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.ask import CannotAsk, ask
 from kbpo.accounts.limits import Limit
-from kbpo.accounts.mail import goes_out
+from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
 from kbpo.web.address import address_of
 from kbpo.web.public import throttle
 
-AN_HOUR = 20
-"""Requests and resets that one address may ask for in an hour"""
+ASKED = Limit("ask.ask", 20, 3600)
+"""Requests for an account or a team that one address may make in an hour"""
+RESETS = Limit("ask.reset", 20, 3600)
+"""Resets of passwords that one address may ask for in an hour"""
 MAILS = Limit("ask.reset.mail", 3, 3600)
 """Mails with a link that one mailbox is sent in an hour, whoever asks for them: the page says the
 same of the next one"""
@@ -29,10 +32,10 @@ TOO_MANY = "Many requests came from your network in the last hour. Try again lat
 
 
 class AskForm(forms.Form):
-    """What an admin needs to know of somebody who asks for an account."""
+    """What an admin needs to know of somebody who asks for an account, or for a team."""
 
     name = forms.CharField(max_length=120, label="Your name")
-    email = forms.EmailField(help_text="The link to your account is sent here.")
+    email = forms.EmailField()
     affiliation = forms.CharField(max_length=200, required=False)
     team = forms.CharField(
         max_length=80,
@@ -48,6 +51,14 @@ class AskForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
+    def __init__(self, *args: Any, user: User | None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if user is not None:
+            self.initial = {"name": user.get_full_name(), "email": user.email}
+        if goes_out():
+            to = "your account" if user is None else "your team"
+            self.fields["email"].help_text = f"The link to {to} is sent here."
+
     def clean_team(self) -> str:
         team = " ".join(str(self.cleaned_data["team"]).split())
         if not any(letter.isalnum() for letter in team):
@@ -57,33 +68,59 @@ class AskForm(forms.Form):
 
 @never_cache
 def show(request: HttpRequest) -> HttpResponse:
-    """The form for an account; afterwards it says what happens next."""
-    form = AskForm(request.POST or None)
+    """The form for an account, or for a team where one is logged in; afterwards it says what happens
+    next.
+    """
+    user = request.user if isinstance(request.user, User) else None
+    form = AskForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
-        status = 422 if request.method == "POST" else 200
-        return render(request, "people/ask.html", {"form": form}, status=status)
-    if too_often(request, "ask"):
-        return render(request, "people/ask.html", {"form": form, "refusal": TOO_MANY}, status=429)
+        return _form(request, form, 422 if request.method == "POST" else 200)
+    if not ASKED.count(address_of(request)):
+        answer = _form(request, form, 429, TOO_MANY)
+        answer["Retry-After"] = str(ASKED.seconds)
+        return answer
     try:
-        ask(**form.cleaned_data, user=request.user if isinstance(request.user, User) else None)
+        ask(**form.cleaned_data, user=user)
     except CannotAsk as refusal:
-        context = {"form": form, "refusal": str(refusal)}
-        return render(request, "people/ask.html", context, status=503)
-    context = {"email": form.cleaned_data["email"], "by_mail": goes_out()}
-    return render(request, "people/asked.html", context)
+        return _form(request, form, 503, str(refusal))
+    return render(request, "people/asked.html", {"email": form.cleaned_data["email"]})
+
+
+def _form(request: HttpRequest, form: AskForm, status: int, refusal: str = "") -> HttpResponse:
+    context = {"form": form, "refusal": refusal}
+    return render(request, "people/ask.html", context, status=status)
+
+
+class LinkForm(PasswordResetForm):
+    """An address; the mail with the link waits like any other, and is tried again like them."""
+
+    def send_mail(
+        self,
+        subject_template_name: str,
+        email_template_name: str,
+        context: dict[str, Any],
+        from_email: str | None,
+        to_email: str,
+        html_email_template_name: str | None = None,
+    ) -> None:
+        """Nothing; the mail goes out after this request, which tells nobody how long it took."""
+        subject = render_to_string(subject_template_name, context)
+        text = render_to_string(email_template_name, context)
+        send(to_email, subject, text, user=context["user"])
 
 
 @never_cache
 def forgotten(request: HttpRequest) -> HttpResponse:
     """Asks for a mail with a link that sets a new password. It never tells who has an account."""
-    form = PasswordResetForm(request.POST or None)
+    form = LinkForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         status = 422 if request.method == "POST" else 200
-        context = {"form": form, "by_mail": goes_out()}
-        return render(request, "people/forgotten.html", context, status=status)
-    if too_often(request, "reset"):
-        context = {"form": form, "by_mail": True, "refusal": TOO_MANY}
-        return render(request, "people/forgotten.html", context, status=429)
+        return render(request, "people/forgotten.html", {"form": form}, status=status)
+    if not RESETS.count(address_of(request)):
+        context = {"form": form, "refusal": TOO_MANY}
+        answer = render(request, "people/forgotten.html", context, status=429)
+        answer["Retry-After"] = str(RESETS.seconds)
+        return answer
     if MAILS.count(form.cleaned_data["email"]):
         form.save(
             request=request,
@@ -117,11 +154,6 @@ class Reset(PasswordResetConfirmView):
         response = super().form_invalid(form)
         response.status_code = 422
         return response
-
-
-def too_often(request: HttpRequest, what: str) -> bool:
-    """Whether this address asked for more than a person would in the last hour."""
-    return not Limit(f"ask.{what}", AN_HOUR, 3600).count(address_of(request))
 
 
 urlpatterns = [

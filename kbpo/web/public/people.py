@@ -129,8 +129,11 @@ def account(request: HttpRequest) -> HttpResponse:
 
 def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> HttpResponse:
     user = cast(User, request.user)
+    asked = user.requests.select_related("invitation").order_by("asked_at")
     context = {
         "teams": user.teams.order_by("name"),
+        "waiting": asked.filter(decided_at=None),
+        "open": asked.filter(invitation__in=teams.usable()),
         "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
         "scopes": Token.Scope.choices,
         "days": TOKEN_DAYS,

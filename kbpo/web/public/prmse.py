@@ -176,7 +176,10 @@ def show(request: HttpRequest) -> HttpResponse:
             except (BadTable, csv.Error) as error:
                 refusal, status = str(error), 422
     context = {"text": text, "refusal": refusal, "result": result, "random": random_subset}
-    return render(request, "prmse.html", context, status=status)
+    answer = render(request, "prmse.html", context, status=status)
+    if status == 429:
+        answer["Retry-After"] = str(TABLES.seconds)
+    return answer
 
 
 class Ratings(Said):

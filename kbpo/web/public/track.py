@@ -263,7 +263,9 @@ def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | 
         raise Http404("There is no baseline to be downloaded here.")
     if not OUTPUTS.count(address_of(request)):
         said = "Your network had this file made for it often in the last hour. Try again later."
-        return HttpResponse(said, status=429, content_type="text/plain; charset=utf-8")
+        answer = HttpResponse(said, status=429, content_type="text/plain; charset=utf-8")
+        answer["Retry-After"] = str(OUTPUTS.seconds)
+        return answer
     return StreamingHttpResponse(
         gzipped(kind.baseline_output()),
         content_type="application/gzip",
