@@ -248,7 +248,7 @@ def test_another_team_cannot_act_on_a_draft(page: str, as_user: As, draft: Draft
 
 
 def test_people_without_a_team_are_told_what_to_do(toy: Toy, as_user: As) -> None:
-    for name, says in (("Ada", "invitation link"), ("Rosa", "belongs to no team")):
+    for name, says in (("Ada", "Ask for a team"), ("Rosa", "belongs to no team")):
         toy.teams["Patterns"].members.clear()
         page = as_user(name).get(reverse("submit"))
         assert page.status_code == 403 and says in page.content.decode()
