@@ -270,10 +270,10 @@ DEBOUNCE_SECONDS = environment.decimal(
     minimum=Decimal("0"),
 )
 
-BOARD_KEPT_SECONDS = environment.integer(
-    "BOARD_KEPT_SECONDS",
+PAGES_KEPT_SECONDS = environment.integer(
+    "PAGES_KEPT_SECONDS",
     60,
-    "Seconds that readers without an account share a board before it is drawn anew; 0: never",
+    "Seconds that a page is kept for its next readers before it is drawn anew; 0: never",
     minimum=0,
 )
 

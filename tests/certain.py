@@ -71,7 +71,7 @@ def _no_nudges(settings: Any) -> None:
     """No step asks for the next one: a test runs the steps itself. Nor is a board kept for others."""
     settings.NUDGES = False
     settings.ARRAYS_ROOT = None  # rows of one test have the numbers of another's
-    settings.BOARD_KEPT_SECONDS = 0
+    settings.PAGES_KEPT_SECONDS = 0
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.models import Instance
 from kbpo.queue import Moving, nudge
 from kbpo.submissions.models import Submission
+from kbpo.tracks import stamps
 from kbpo.tracks.models import Track
 
 
@@ -56,6 +57,11 @@ class Evaluation(models.Model):
 
     def __str__(self) -> str:
         return f"Evaluation {self.number}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Saves the row; the board is another one."""
+        super().save(*args, **kwargs)
+        stamps.changed(self.track_id)
 
     @property
     def standing(self) -> set[int]:

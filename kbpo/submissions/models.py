@@ -19,6 +19,7 @@ from kbpo.instances.models import Instance
 from kbpo.money.purpose import Purpose
 from kbpo.queue import Moving, MovingQuerySet
 from kbpo.submissions.progress import progress_of
+from kbpo.tracks import stamps
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -38,6 +39,13 @@ DISCARD = models.Q(status__in=["refused", "expired"]) | models.Q(
 
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
+    def update(self, **fields: Any) -> int:
+        """How many rows were changed; boards may tell of them."""
+        n = super().update(**fields)
+        if n:
+            stamps.changed()
+        return n
+
     def confirmed(self) -> SubmissionQuerySet:
         """Submissions that take part: confirmed by their owner and not withdrawn."""
         return self.filter(confirmed_at__isnull=False).exclude(
@@ -214,6 +222,11 @@ class Submission(Moving):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Saves the row; the board may tell of it."""
+        super().save(*args, **kwargs)
+        stamps.changed(self.track_id)
 
     @property
     def is_reference(self) -> bool:

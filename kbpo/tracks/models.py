@@ -12,6 +12,7 @@ from django.db import models
 
 from kbpo import clock
 from kbpo.corpus.models import Corpus
+from kbpo.tracks import stamps
 from kbpo.tracks.registry import class_of
 
 
@@ -107,6 +108,7 @@ class Track(models.Model):
         if self._state.adding:
             self.take_defaults()
         super().save(*args, **kwargs)
+        stamps.changed()
 
     @property
     def is_overdue(self) -> bool:

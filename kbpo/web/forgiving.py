@@ -39,6 +39,10 @@ class ForgivingCache(RedisCache):
         """Return what is kept, the default where that is nothing, or where nobody answers."""
         return self._ask(super().get, key, default, version, instead=default)
 
+    def get_many(self, keys: Any, version: int | None = None) -> dict[str, Any]:
+        """Return what is kept of these: nothing where nobody answers."""
+        return dict(self._ask(super().get_many, keys, version, instead={}))
+
     def set(self, key: str, value: Any, *args: Any, **kwargs: Any) -> None:
         """Nothing; the value is kept if Redis answers."""
         self._ask(super().set, key, value, *args, **kwargs)

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
-from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.cache import patch_vary_headers
 from django.utils.html import escape
 from django.views.decorators.cache import cache_control
 from django.views.decorators.clickjacking import xframe_options_exempt
@@ -26,7 +26,6 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
 
-from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import (
@@ -40,7 +39,6 @@ from kbpo.evaluation.leaderboard import (
     evaluation_on,
     sorts,
 )
-from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
@@ -51,6 +49,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
+from kbpo.tracks.stamps import stamps_of
 from kbpo.web.api.tracks import JUDGES, as_json, judges_as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
@@ -63,6 +62,8 @@ from scoring.saved import UNAIDED
 
 ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 LEVELS = {"80": "80 %", "95": "95 %"}
+SWITCHES = ("distribution", "criterion", "level", "sort", "helped", "all", "on", "evaluation")
+"""What an address of a board may say"""
 EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
@@ -105,53 +106,89 @@ class View:
         return f"{address}?{urlencode(said)}"
 
 
-def home(request: HttpRequest) -> HttpResponse:
-    """The board of the newest track that takes submissions; a welcome if there is none."""
-    tracks = Track.objects.exclude(status="draft").order_by("status", "-pk")
-    track = next((one for one in tracks if one.status == "open"), tracks.first())
-    return (
-        show(request, track.slug) if track else render(request, "leaderboard.html", {"track": None})
-    )
-
-
 @gzip_page
 @cache_control(no_cache=True)
 @vary_on_cookie
 @conditional_page
-@at_one_moment
-def show(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
-    """A track's board; with a number, as that evaluation left it. It carries an ETag, so that a
-    reader who comes back is answered without a page; and who is nobody in particular shares one
-    with everybody else.
+def show(request: HttpRequest, slug: str = "", number: int | None = None) -> HttpResponse:
+    """A track's board; with a number, as that evaluation left it; without a slug that of the newest
+    track that takes submissions. It carries an ETag, so that a reader who comes back is answered
+    without a page; and who is nobody in particular shares one with everybody else.
     """
-    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    somebody = request.COOKIES.get(settings.SESSION_COOKIE_NAME) or get_messages(request)
+    if somebody or not settings.PAGES_KEPT_SECONDS:
+        return _page(request, slug, number)
+    key = _key(request)
+    page: _Shared | None = cache.get(key)
+    if page is None or page.stamps != stamps_of(page.track):
+        track = _track(slug)
+        if track is None:
+            return _page(request, slug, number)
+        stamps = stamps_of(track.pk)  # before anything of it is read
+        page = _Shared.of(_page(request, track.slug, number), track.pk, stamps)
+        cache.set(key, page, timeout=settings.PAGES_KEPT_SECONDS)
+    return page.answer(request)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A board's page for readers who are nobody in particular, compressed once. It holds as long as
+    the stamps of its track are those that it was drawn under; what else it tells (labels that wait,
+    names of teams, money) is PAGES_KEPT_SECONDS old at most.
+    """
+
+    track: int
+    stamps: tuple[str, ...]
+    etag: str
+    packed: bytes
+
+    @classmethod
+    def of(cls, drawn: HttpResponse, track: int, stamps: tuple[str, ...]) -> _Shared:
+        """The page that was drawn under these stamps."""
+        etag = f'W/"{sha256(drawn.content).hexdigest()[:32]}"'
+        return cls(track, stamps, etag, gzip.compress(drawn.content, 6))
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """The page; whole for the rare reader who cannot unpack it."""
+        headers = {"ETag": self.etag}
+        if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            headers["Content-Encoding"] = "gzip"
+            answer = HttpResponse(self.packed, headers=headers)
+        else:
+            answer = HttpResponse(gzip.decompress(self.packed), headers=headers)
+        patch_vary_headers(answer, ["Accept-Encoding"])
+        return answer
+
+
+def _key(request: HttpRequest) -> str:
+    """Return what a shared page is kept under: its address, with the switches alone, so that nobody
+    fills the cache by asking.
+    """
+    asked = [(name, request.GET[name][:20]) for name in SWITCHES if name in request.GET]
+    told = [settings.VERSION, request.build_absolute_uri(request.path), asked]
+    return f"board:{sha256(repr(told).encode()).hexdigest()}"
+
+
+def _track(slug: str) -> Track | None:
+    """The track of that name; without one, the newest that takes submissions. None where there is
+    no track at all. Raises Http404 for a name that none has.
+    """
+    tracks = Track.objects.exclude(status="draft")
+    if slug:
+        return get_object_or_404(tracks, slug=slug)
+    newest = list(tracks.order_by("status", "-pk"))
+    return next((one for one in newest if one.status == "open"), next(iter(newest), None))
+
+
+@at_one_moment
+def _page(request: HttpRequest, slug: str, number: int | None) -> HttpResponse:
+    """The page as it is drawn for whoever asks."""
+    track = _track(slug)
+    if track is None:
+        return render(request, "leaderboard.html", {"track": None})
     view = read(request, track)
     if number is not None:
         view = replace(view, number=number)
-    somebody = settings.SESSION_COOKIE_NAME in request.COOKIES or get_messages(request)
-    if somebody or not settings.BOARD_KEPT_SECONDS:
-        return _drawn_for(request, track, view)
-    etag = _etag(request, track, view)
-    if (unchanged := get_conditional_response(request, etag=etag)) is not None:
-        return unchanged
-    packed: bytes | None = cache.get(f"board:{etag}")
-    if packed is None:
-        packed = gzip.compress(_drawn_for(request, track, view).content, 6)
-        cache.set(f"board:{etag}", packed, timeout=settings.BOARD_KEPT_SECONDS)
-    return _unpacked(request, packed, etag)
-
-
-def _unpacked(request: HttpRequest, packed: bytes, etag: str) -> HttpResponse:
-    """The shared page as it was compressed once; whole for the rare reader who cannot unpack it."""
-    if ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
-        answer = HttpResponse(packed, headers={"ETag": etag, "Content-Encoding": "gzip"})
-    else:
-        answer = HttpResponse(gzip.decompress(packed), headers={"ETag": etag})
-    patch_vary_headers(answer, ["Accept-Encoding"])
-    return answer
-
-
-def _drawn_for(request: HttpRequest, track: Track, view: View) -> HttpResponse:
     shown = of_view(track, view)
     view = replace(view, helped=_told_one(shown, view.helped))
     return render(request, "leaderboard.html", context(request, track, view, shown))
@@ -174,23 +211,6 @@ def of_view(track: Track, view: View) -> Board:
         sort=view.sort,
         evaluation=evaluation,
     )
-
-
-def _etag(request: HttpRequest, track: Track, view: View) -> str:
-    """Return what a shared page depends on: its address, the scores, who takes part, the time.
-    What else it tells (labels that wait, names, money) is BOARD_KEPT_SECONDS old at most.
-    """
-    scored = Evaluation.objects.filter(track=track).order_by("-number").values("pk", "made_at")[:1]
-    parts = Submission.objects.filter(track=track).aggregate(
-        n=Count("pk"),
-        at=Max("status_since"),
-        private=Count("pk", filter=Q(is_private=True)),
-        anonymous=Count("pk", filter=Q(is_anonymous=True)),
-    )
-    turn = int(clock.now().timestamp() // settings.BOARD_KEPT_SECONDS)
-    address = request.build_absolute_uri(request.path)  # no more: nobody fills the cache by asking
-    told = [settings.VERSION, address, view, list(scored), parts, turn, track.status]
-    return f'W/"{sha256(repr(told).encode()).hexdigest()[:32]}"'
 
 
 def read(request: HttpRequest, track: Track) -> View:
@@ -750,7 +770,7 @@ def embed(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 urlpatterns = [
-    path("", home, name="home"),
+    path("", show, name="home"),
     path("tracks/<slug:slug>/", show, name="board"),
     path("tracks/<slug:slug>/board.csv", as_csv, name="board-csv"),
     path("tracks/<slug:slug>/board.json", json, name="board-json"),

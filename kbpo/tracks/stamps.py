@@ -1,0 +1,42 @@
+"""Tells whether anything changed that everybody is told of a track: its stamp, a word in the cache
+that is another one after every change. Who keeps a page with the stamps that it was drawn under asks
+no database whether it still holds.
+
+A stamp is replaced once what changed is committed. Where Redis does not answer then, or a process is
+killed in between, the old one stays: whoever keeps a page keeps it for a while only.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from django.core.cache import cache
+from django.db import transaction
+
+EVERY = 0
+"""In the place of a track: all of them"""
+DAY = 86_400
+
+
+def changed(track: int = EVERY) -> None:
+    """Nothing; as soon as this is committed, what is told of a track (of every one) is another."""
+    transaction.on_commit(lambda: cache.set(_name(track), _new(), DAY))
+
+
+def stamps_of(track: int) -> tuple[str, ...]:
+    """Return the stamps that a track has now, to be read before anything that is kept under them."""
+    names = [_name(EVERY), _name(track)]
+    found = cache.get_many(names)
+    for name in names:
+        if name not in found:
+            found[name] = _new()
+            cache.set(name, found[name], DAY)
+    return tuple(found[name] for name in names)
+
+
+def _name(track: int) -> str:
+    return f"stamp.{track}"
+
+
+def _new() -> str:
+    return secrets.token_hex(8)
