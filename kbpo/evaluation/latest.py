@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kbpo.corpus.remembered import each
 from kbpo.evaluation.leaderboard import TOO_FEW_YET, Figure
 from kbpo.evaluation.models import Estimate, Evaluation, InterimInterval
 from kbpo.pool.visibility import is_answered
@@ -75,12 +76,24 @@ class Latest:
         return self.figures().get((mean, track.criterion, track.distribution, method))
 
 
+def watched(submission: int) -> list[InterimInterval]:
+    """Return what may be watched of a submission's guaranteed number, in the order of judging."""
+
+    def read(missing: list[int]) -> dict[int, list[InterimInterval]]:
+        shown = InterimInterval.objects.filter(submission__in=missing).telling()
+        found: dict[int, list[InterimInterval]] = {one: [] for one in missing}
+        for interval in shown.order_by("order", "n"):
+            found[interval.submission_id].append(interval)
+        return found
+
+    return each("watched", [submission], read)[submission]
+
+
 def _interim(one: Estimate) -> Estimate:
     """The estimate of a guaranteed number, not to be stored, with what its last interim interval
     says in the place of its own, as fine as it is printed.
     """
-    shown = InterimInterval.objects.filter(submission=one.submission_id).telling()
-    looked = shown.order_by("order", "n").last()
+    looked = next(reversed(watched(one.submission_id)), None)
     for name in ("value", "low80", "high80", "low95", "high95"):
         setattr(one, name, None if looked is None else round(getattr(looked, name), PRINTED))
     one.variance = None

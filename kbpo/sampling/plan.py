@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from kbpo import clock
 from kbpo.money.spend import allowance
@@ -128,19 +128,23 @@ def refresh(submission: Submission) -> Further:
     if that had failed.
     """
     now = clock.now()
-    further, new = Further.objects.get_or_create(
-        submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
-    )
-    if new:
-        nudge("plan")
-    if further.status_since >= now - AGAIN:
-        return further
-    old = Further.objects.filter(submission=submission, status_since__lt=now - AGAIN)
     since = SampleBatch.objects.filter(
-        submission__track=submission.track, settled_at__gt=OuterRef("made_at")
+        submission__track=submission.track_id, settled_at__gt=OuterRef("made_at")
     )
     stale = Q(status="failed") | Q(Exists(since), status="made")
-    if old.filter(stale).update(status="wanted", status_since=now, next_try_at=now, attempts=0):
+    stale &= Q(status_since__lt=now - AGAIN)
+    rows = Further.objects.filter(submission=submission)
+    further = rows.annotate(is_stale=Case(When(stale, then=True), default=False)).first()
+    if further is None:
+        further, new = Further.objects.get_or_create(
+            submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
+        )
+        if new:
+            nudge("plan")
+        return further
+    if further.is_stale and rows.filter(stale).update(
+        status="wanted", status_since=now, next_try_at=now, attempts=0
+    ):
         nudge("plan")
         further.refresh_from_db()
     return further

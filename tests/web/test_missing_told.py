@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from kbpo import clock
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
+from kbpo.money.spend import balance, spend
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
+from kbpo.web.components.figures import money_text
+from kbpo.web.kept import TOKEN
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -89,6 +97,17 @@ def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) 
     assert "drawn for a run that has ended" in page
 
 
+TOKENS = 'name="csrfmiddlewaretoken" value="([^"]+)"'
+
+
+def asked(client: Client, page: str) -> tuple[int, str]:
+    """How many statements a page takes, and what it says."""
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(page)
+    assert answer.status_code == 200
+    return len(queries), re.sub(TOKENS, "", answer.content.decode())
+
+
 def test_the_page_of_a_judged_run_reads_what_it_tells_in_few_statements(
     half: tuple[Replay, Submission],
 ) -> None:
@@ -97,6 +116,67 @@ def test_the_page_of_a_judged_run_reads_what_it_tells_in_few_statements(
     client.force_login(row.team.members.get())
     page = reverse("submission", args=[row.pk])
     client.get(page)
-    with CaptureQueriesContext(connection) as asked:
-        assert client.get(page).status_code == 200
-    assert len(asked) <= 31, [query["sql"] for query in asked]
+    assert asked(client, page)[0] <= 31
+
+
+def test_a_page_that_somebody_has_read_is_not_made_again_until_something_changes(
+    half: tuple[Replay, Submission], settings: Any
+) -> None:
+    settings.PAGES_KEPT_SECONDS = 100_000_000
+    world, row = half
+    own, other = Client(), Client()
+    own.force_login(row.team.members.get())
+    page = reverse("submission", args=[row.pk])
+    for address in (page, reverse("submission-live", args=[row.pk])):
+        _, first = asked(own, address)
+        n, again = asked(own, address)
+        assert n <= 12 and again == first
+    other.force_login(world.toy.users["Admin"])
+    asked(other, page)
+    n, seen = asked(other, page)
+    assert n <= 12 and "Cost" in seen  # an admin is told the same
+    drawn = Sample.objects.filter(batch__submission=row).count()
+    assert f"{drawn - 20} wait for one" in again
+    assert world.answer(1) == 1
+    n, later = asked(own, page)
+    assert f"{drawn - 21} wait for one" in later and n > 12
+    assert asked(own, page)[0] <= 12
+    row.name = "Called otherwise"
+    row.save()
+    assert "Called otherwise" in asked(own, page)[1]
+    spend(row.track, row.purpose, Decimal("0.0123"), key="a test")
+    spent = balance(row.purpose).spent
+    assert money_text(spent) in asked(own, page)[1]
+    withdraw(row, world.toy.users["Admin"])
+    assert "Withdrawn" in asked(own, page)[1]
+
+
+def test_a_form_in_a_kept_page_has_its_own_readers_token(toy: Toy, settings: Any) -> None:
+    settings.PAGES_KEPT_SECONDS = 100_000_000
+    row = Submission.objects.create(
+        track=toy.track,
+        team=toy.teams["Neural"],
+        name="Broken",
+        status="failed",
+        file="x",
+        file_name="x",
+        file_size=1,
+        file_digest="x",
+        read_at=clock.now(),
+        planned_at=clock.now(),
+        confirmed_at=clock.now(),
+    )
+    row.team.members.add(toy.users["Rosa"])
+    page = reverse("submission", args=[row.pk])
+    for name in ("Tim", "Rosa", "Tim"):
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(toy.users[name])
+        told = client.get(page).content.decode()
+        tokens = re.findall(TOKENS, told)
+        assert len(tokens) == 2 and TOKEN not in told
+        retry = reverse("submission-retry", args=[row.pk])
+        assert client.post(retry, {"csrfmiddlewaretoken": "x" * 64}).status_code == 403
+        assert client.post(retry, {"csrfmiddlewaretoken": tokens[-1]}).status_code == 302
+        row.refresh_from_db()
+        assert row.status != "failed"
+        row.move("failed")

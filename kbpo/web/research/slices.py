@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kbpo.evaluation import latest
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import FEW, Figure
-from kbpo.evaluation.models import Estimate, InterimInterval
+from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.slices.estimate import would_do
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
@@ -138,8 +139,7 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     """What may be watched of a submission's guaranteed number as judgments arrive; None before the
     first.
     """
-    shown = InterimInterval.objects.filter(submission=submission).telling()
-    intervals = list(shown.order_by("order", "n"))
+    intervals = latest.watched(submission.pk)
     if not intervals:
         return None
     now = intervals[-1]

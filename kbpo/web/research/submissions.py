@@ -14,9 +14,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from rest_framework.request import Request
 
@@ -27,7 +30,9 @@ from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
-from kbpo.money.spend import balance
+from kbpo.evaluation.models import Evaluation
+from kbpo.instances.models import Label
+from kbpo.money.spend import Balance, balance
 from kbpo.pool.visibility import is_answered
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import in_words
@@ -38,6 +43,7 @@ from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream
 from kbpo.web.desk.reason import why_of
+from kbpo.web.kept import part, values
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.judges import of_submission
 from kbpo.web.research.follow import reached, stages
@@ -47,6 +53,7 @@ from kbpo.web.research.order import more, renewed
 from kbpo.web.research.sampled import sampled
 from kbpo.web.research.score_tables import checked, not_corrected, tables
 from kbpo.web.research.slices import by_slice, watched
+from scoring.slices import OWN
 
 ENDED = {
     "target": (
@@ -69,6 +76,24 @@ ENDED = {
 """Why judging ended, in a sentence."""
 
 
+MOVING = ("confirmed", "judging")
+"""Statuses in which a page follows what is judged"""
+KEPT_WHILE_JUDGED = 5
+"""Seconds that its parts are kept meanwhile: they tell how long it still takes"""
+NEWEST: dict[str, Any] = {
+    "newest_evaluation": Subquery(
+        Evaluation.objects.filter(track=OuterRef("track")).order_by("-number").values("pk")[:1]
+    ),
+    "newest_label": Subquery(Label.objects.order_by("-pk").values("pk")[:1]),
+    "newest_move": Subquery(
+        Submission.objects.filter(track=OuterRef("track"))
+        .order_by("-status_since")
+        .values("status_since")[:1]
+    ),
+}
+"""Of a submission: what is otherwise as soon as its track is scored again, anything is judged, or a run
+beside it is drawn, ends or is withdrawn"""
+
 Asking = HttpRequest | Request
 
 
@@ -78,9 +103,12 @@ def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
 
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
-    row = get_object_or_404(
-        Submission.objects.select_related("track__corpus", "team", "user"), pk=pk, deleted_at=None
-    )
+    rows = Submission.objects.select_related("track__corpus", "team", "user")
+    return _shown(request, get_object_or_404(rows, pk=pk, deleted_at=None), own=own)
+
+
+def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission:
+    """The same, if it may be seen. Raises Http404."""
     if is_own(request, row) or (row.is_on_board and not own):
         return row
     raise Http404("There is no such submission, or it is not yours to see.")
@@ -108,37 +136,102 @@ def _further(request: HttpRequest, pk: int) -> Further | None:
     """
     if not request.user.is_authenticated:
         return None
-    row = Submission.objects.select_related("track").filter(pk=pk, deleted_at=None).first()
+    rows = Submission.objects.select_related("track").only(
+        *("status", "scored_at", "sampled_at", "orders", "team"), "track__status"
+    )
+    row = rows.filter(pk=pk, deleted_at=None).first()
     return renewed(row) if row is not None and is_own(request, row) else None
 
 
 @at_one_moment
 def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
-    submission = find(request, pk)
-    own = is_own(request, submission)
-    if own and submission.status in ("received", "read", "planned", "refused", "expired"):
+    page = _Page.of(request, pk, further)
+    submission = page.submission
+    if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    latest, address = Latest.of(submission), reverse("submission", args=[pk])
-    slices = by_slice(latest, request.GET.get("by", ""), own=own, address=address)
-    told = context(request, latest, own, further) | about(request, latest) | {"slices": slices}
-    return render(request, "submission.html", told)
+    context = {"submission": submission, "name": name_for(submission, page.own), "own": page.own}
+    parts = {"live": page.live(), "rest": page.rest(request.GET.get("by", ""))}
+    return render(request, "submission.html", context | parts)
 
 
 @at_one_moment
 def _moving(request: HttpRequest, pk: int, further: Further | None) -> HttpResponse:
-    submission = find(request, pk)
-    told = context(request, Latest.of(submission), is_own(request, submission), further)
-    return render(request, "submission_live.html", told)
+    return HttpResponse(_Page.of(request, pk, further).live())
+
+
+class _Page:
+    """A submission's page for one reader: its parts, and what is read at every request to know
+    whether those that were drawn before are still true.
+    """
+
+    def __init__(
+        self, request: HttpRequest, submission: Submission, further: Further | None
+    ) -> None:
+        self.request, self.submission, self.further = request, submission, further
+        self.own = is_own(request, submission)
+        self.seen = may_see(request.user, submission)
+        self.sums = balance(purpose=submission.purpose) if self.own else None
+        self.seen_samples = samples_seen(submission) if self.own else []
+
+    @classmethod
+    def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
+        """Return the page of a submission that the reader may see. Raises Http404."""
+        rows = Submission.objects.select_related("track", "team").annotate(**NEWEST)
+        return cls(
+            request, _shown(request, get_object_or_404(rows, pk=pk, deleted_at=None)), further
+        )
+
+    @cached_property
+    def latest(self) -> Latest:
+        """What the latest evaluation says of it."""
+        return Latest.of(self.submission)
+
+    @cached_property
+    def _told(self) -> list[Any]:
+        """What its parts follow from; what moves by itself, as the time that is left and prices of
+        others, does for as long as a part is kept.
+        """
+        row = self.submission
+        newest = [getattr(row, name) for name in NEWEST]
+        known = [self.own, self.seen, self.sums, self.seen_samples, *newest]
+        further = values(self.further) if self.further else None
+        return [known, values(row, row.track, row.team), further]
+
+    @property
+    def _seconds(self) -> int | None:
+        return KEPT_WHILE_JUDGED if self.submission.status in MOVING else None
+
+    def live(self) -> SafeString:
+        """The part that changes."""
+
+        def told() -> dict[str, Any]:
+            found = context(self.latest, self.seen, self.further, self.sums)
+            return found | {"seen_samples": self.seen_samples}
+
+        return part(self.request, "submission_live.html", told, self._told, self._seconds)
+
+    def rest(self, by: str) -> SafeString:
+        """The part that changes with evaluations alone: its past, and its slices by a group."""
+        by = by if by in {**kind_of(self.submission.track).groups, OWN: ""} else ""
+
+        def told() -> dict[str, Any]:
+            address = reverse("submission", args=[self.submission.pk])
+            slices = by_slice(self.latest, by, own=self.own, address=address)
+            own = {"submission": self.submission, "own": self.own, "slices": slices}
+            return own | about(self.request, self.latest)
+
+        return part(self.request, "submission_rest.html", told, [by, self._told], self._seconds)
 
 
 def context(
-    request: HttpRequest, latest: Latest, own: bool, further: Further | None
+    latest: Latest, seen: bool, further: Further | None, sums: Balance | None
 ) -> dict[str, Any]:
-    """What the part of the page that changes tells; more to its own team."""
-    submission = latest.submission
-    seen = may_see(request.user, submission)
+    """What the part of the page that changes tells; more to its own team, which alone is told the
+    sums of what it cost.
+    """
+    submission, own = latest.submission, sums is not None
     sample, looked = extent_of(submission, latest), watched(submission)
-    moving = submission.status in ("confirmed", "judging")
+    moving = submission.status in MOVING
     found: dict[str, Any] = {
         "submission": submission,
         "name": name_for(submission, own),
@@ -161,14 +254,13 @@ def context(
         "not_corrected": not_corrected(latest),
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
-    if own:
+    if sums is not None:
         found |= {
-            "cost": cost(submission, sample),
+            "cost": cost(submission, sample, sums),
             "noticed": noticed(submission),
             "sampled": sampled(latest),
         }
         found["n_turned"] = len(flips_of(submission))
-        found["seen_samples"] = samples_seen(submission)
         found["more"] = more(submission, sample, further)
     if seen:
         said = verdicts(submission, public=not own)
@@ -231,9 +323,8 @@ def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
     return (targets, float(chosen)) if targets > n else None
 
 
-def cost(submission: Submission, sample: Extent) -> dict[str, Any]:
+def cost(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any]:
     """What it cost so far and what is set aside; and who asked about its sample."""
-    sums = balance(purpose=submission.purpose)
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     asked = share.shared(submission)
     return {
