@@ -443,6 +443,45 @@ def test_no_module_asks_the_machine_for_the_time() -> None:
     assert [m for m, path in rooms if m not in own and asked.search(path.read_text())] == []
 
 
+def test_no_decision_reads_why_a_row_waits_or_was_given_up() -> None:
+    """State is a column; a reason is a sentence for people, which pages look for and show."""
+
+    def reads(node: ast.AST) -> bool:
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            return any(isinstance(one, ast.Attribute) and one.attr == "reason" for one in sides)
+        if not isinstance(node, ast.Call):
+            return False
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        return called in ("filter", "get", "get_or_create") and any(
+            (word.arg or "").partition("__")[0] == "reason" for word in node.keywords
+        )
+
+    def decisions(text: str) -> list[str]:
+        return [ast.unparse(node) for node in ast.walk(ast.parse(text)) if reads(node)]
+
+    rooms = [(module, path) for module, path in modules() if module.startswith(("kbpo", "annot"))]
+    found = {module: told for module, path in rooms if (told := decisions(path.read_text()))}
+    of_python = ["'surrogates' in error.reason"]
+    assert found == {"kbpo.web.errors": of_python}
+    assert len(decisions("rows.filter(reason=WAITS)\nif row.reason == WAITS: pass")) == 2
+
+
+def test_nothing_that_is_held_in_the_database_outlives_its_transaction() -> None:
+    """Behind a pooler of transactions the next one of a session may be somebody else's. What
+    `kbpo.clock.patience` asks for once more is the same for everybody.
+    """
+    kept = re.compile(
+        r"pg_(?:try_)?advisory_(?:un)?lock|\bSET SESSION\b|(?i:\bLISTEN \w+;?\")|WITH HOLD"
+        r"|set_config\([^)]*, ?false\)"
+    )
+    rooms = [(module, path) for module, path in modules() if module.startswith(("kbpo", "annot"))]
+    found = [module for module, path in rooms if kept.search(path.read_text())]
+    assert found == ["kbpo.clock.patience"]
+    assert kept.search("SELECT pg_advisory_lock(1)") and kept.search("pg_try_advisory_lock(%s)")
+    assert not kept.search("SELECT pg_try_advisory_xact_lock(1), set_config('a', 'b', true)")
+
+
 def test_the_names_of_no_module_say_nothing() -> None:
     empty = {"utils", "helpers", "services", "managers", "misc", "common"}
     assert [m for m, _ in modules() if m.rsplit(".", 1)[-1] in empty] == []

@@ -134,17 +134,17 @@ def refresh(submission: Submission) -> Further:
     stale = Q(status="failed") | Q(Exists(since), status="made")
     stale &= Q(status_since__lt=now - AGAIN)
     rows = Further.objects.filter(submission=submission)
-    further = rows.annotate(is_stale=Case(When(stale, then=True), default=False)).first()
-    if further is None:
+    known = rows.annotate(is_stale=Case(When(stale, then=True), default=False)).first()
+    if known is None:
         further, new = Further.objects.get_or_create(
             submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
         )
         if new:
             nudge("plan")
         return further
-    if further.is_stale and rows.filter(stale).update(
+    if known.is_stale and rows.filter(stale).update(
         status="wanted", status_since=now, next_try_at=now, attempts=0
     ):
         nudge("plan")
-        further.refresh_from_db()
-    return further
+        known.refresh_from_db()
+    return known

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
+from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from formats.forms import Form, Lesson, Question, read_form, said_of
@@ -302,7 +303,8 @@ class PreferenceTrack(DeclaredTrack):
             self.target_kind,
             self._pairs(submission_id, self._opponents(submission_id), with_references=True),
         )
-        waiting = submissions.filter(status="received", reason=WAITS)
+        outputs = Written.objects.filter(submission=OuterRef("pk"))
+        waiting = submissions.filter(Exists(outputs), status="received")
         if waiting.update(next_try_at=clock.now()):
             nudge("ingest")
         if not stored:
