@@ -28,6 +28,7 @@ from estimators.sums import by_code
 HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² = z²
 WIDEST = 0.25  # the most that ratings between 0 and 1 can vary
 LENT = 5.0  # ratings for which what holds of all systems counts in each
+SUPPOSED = 4.0  # degrees of freedom for which all that ratings differ by counts in σ_a²
 TELLING = 1.1  # a width that grows by more than a tenth is worth printing
 
 
@@ -184,6 +185,59 @@ def with_rating_noise(
         influence=influence[:, 0],
         degrees_of_freedom=float(np.minimum(estimate.degrees_of_freedom, degrees)),
     )
+
+
+def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
+    """Return σ_a², what people differ by about one output, such that few second opinions cannot hide it.
+
+    ``v = (Σ_i Σ_k (y_ik − ȳ_i)² + 4 T)/(Σ_i (c_i − 1) + 4)``, ``T = (Σ (y − ȳ)² + ¼)/n`` and at most ¼:
+    pooled within the outputs that several people rated, as in ``components.variance_components``, and
+    drawn to what all n ratings differ by, which can only be too much. Pooled alone it is exactly
+    unbiased, but two people who agree on the only output that two rated make it 0, and an interval a
+    point. Four degrees of freedom are what Agresti and Coull lend a share in the same need. The
+    difference is ``4 (T − σ_a²)/(d + 4)`` on average: nothing where many were asked twice.
+
+    Parameters
+    ----------
+    rating : (n,) array
+        Single ratings in [0, 1]; NaN is left out.
+    item : (n,) integer array
+        Which output each is of.
+
+    Returns
+    -------
+    float
+        In (0, ¼].
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range.
+
+    References
+    ----------
+    Agresti and Coull 1998, *Approximate is better than "exact" for interval estimation of binomial
+    proportions*.
+
+    Examples
+    --------
+    >>> judgment_variance([], []), judgment_variance([1.0, 0.0], [0, 1])  # nobody was asked twice
+    (0.25, 0.25)
+    >>> round(judgment_variance([0.5, 0.5, *[1.0, 0.5] * 4], [0, *range(9)]), 4)  # two agree
+    0.068
+    """
+    said = checks.labels("rating", rating)
+    code = checks.codes("item", item, said.size)
+    known = ~np.isnan(said)
+    said, code = said[known], np.unique(code[known], return_inverse=True)[1]
+    if not said.size:
+        return WIDEST
+    count = np.bincount(code)
+    centre = by_code(said, code, count.size) / count
+    within = float(((said - centre[code]) ** 2).sum())
+    whole = min((float(((said - said.mean()) ** 2).sum()) + WIDEST) / said.size, WIDEST)
+    freedom = said.size - count.size
+    return min((within + SUPPOSED * whole) / (freedom + SUPPOSED), WIDEST)
 
 
 def rating_error(

@@ -13,6 +13,7 @@ from estimators.ratings import (
     JudgeEffect,
     anticipated_rating_variance,
     judge_effect,
+    judgment_variance,
     rating_design,
     rating_error,
     with_judges,
@@ -348,3 +349,73 @@ def test_what_can_never_be_asked_has_no_bound_and_what_weighs_nothing_no_part():
         anticipated_rating_variance([[1.0]], [0.5], [-0.1])
     with pytest.raises(ValueError, match="rating"):
         rating_error([[1.0]], [[0.5]], [0])
+
+
+def said_of_each(second):
+    """Yield all equally likely ratings, one of each output and another one of the first `second`."""
+    items = np.array([*range(3), *range(second)])
+    for picks in itertools.product(range(2), repeat=items.size):
+        yield RATINGS[items, list(picks)], items
+
+
+def census(rating, item, v):
+    """Return the 80 % interval of the mean of outputs that were all rated, given what people differ by."""
+    count = np.bincount(item)
+    mean = np.bincount(item, rating) / count
+    p, sure = np.full(count.size, 1 / count.size), np.ones(count.size)
+    alone = centred(p, sure, mean, np.full(count.size, 0.5), 0.5)
+    return with_rating_noise(alone, p, sure, count, v).confidence_interval(0.8, method="t")
+
+
+@pytest.mark.parametrize("second", [1, 2])
+def test_second_opinions_that_agree_by_luck_do_not_make_an_interval_a_point(second):
+    held, expected = {"pooled": 0.0, "drawn to all": 0.0}, 0.0
+    outcomes = list(said_of_each(second))
+    for rating, item in outcomes:
+        mean = np.bincount(item, rating) / np.bincount(item)
+        pooled = ((rating - mean[item]) ** 2).sum() / second
+        v = judgment_variance(rating, item)
+        expected += v / len(outcomes)
+        for name, what in (("pooled", pooled), ("drawn to all", v)):
+            low, high = census(rating, item, what)
+            held[name] += (low - 1e-12 <= F.mean() <= high + 1e-12) / len(outcomes)
+        assert v > 0
+    assert held["pooled"] < held["drawn to all"]
+    assert held["drawn to all"] >= 0.8
+    assert SPREAD.mean() < expected < RATINGS.var(ddof=1)
+
+
+def test_what_people_differ_by_is_pooled_alone_where_many_were_asked_twice():
+    rng = np.random.default_rng(5)
+    rating = rng.choice([0.0, 0.5, 1.0], size=(2000, 2), p=[0.2, 0.3, 0.5])
+    pooled = float(((rating[:, 0] - rating[:, 1]) ** 2).sum() / 2 / 2000)
+    v = judgment_variance(rating.ravel(), np.repeat(np.arange(2000), 2))
+    whole = (((rating - rating.mean()) ** 2).sum() + 0.25) / rating.size
+    assert v == pytest.approx((2000 * pooled + 4 * whole) / 2004, rel=1e-12)
+    assert v == pytest.approx(pooled, rel=0.01)
+
+
+def test_what_people_differ_by_is_never_more_than_ratings_can_vary():
+    assert judgment_variance([1.0, 0.0, 0.0, 1.0], [0, 0, 1, 1]) == 0.25
+    assert judgment_variance([1.0, np.nan], [0, 0]) == judgment_variance([1.0], [7]) == 0.25
+    with pytest.raises(ValueError, match="rating must be in"):
+        judgment_variance([1.5], [0])
+    with pytest.raises(ValueError, match="item must have shape"):
+        judgment_variance([0.5], [0, 1])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("second", [0, 1, 3, 10])
+@pytest.mark.parametrize("alike", [0.5, 2.0, 20.0], ids=["texts part", "both", "people part"])
+def test_intervals_of_a_census_hold_however_few_were_asked_twice(second, alike):
+    rng = np.random.default_rng([second, int(2 * alike)])
+    n, repeats, held = 40, 600, 0
+    levels = np.array([0.0, 0.5, 1.0])
+    for _ in range(repeats):
+        chance = rng.dirichlet(np.array([0.2, 0.3, 0.5]) * alike, n)
+        item = np.array([*range(n), *range(second)])
+        at = (rng.random((item.size, 1)) > chance.cumsum(axis=1)[item]).sum(axis=1)
+        rating = levels[np.minimum(at, 2)]
+        low, high = census(rating, item, judgment_variance(rating, item))
+        held += low <= float((chance @ levels).mean()) <= high
+    assert held / repeats > 0.8 - 3 * np.sqrt(0.8 * 0.2 / repeats)

@@ -13,7 +13,7 @@ from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Threshold
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.ratings import LARGEST, Rated, noise_of
+from kbpo.tracks.content.ratings import Rated, noise_of
 from kbpo.tracks.content.store import Claim, store
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS
@@ -28,7 +28,8 @@ def test_what_people_differ_by_is_told_by_what_two_of_them_rated() -> None:
     }
     noise = noise_of(np.array([3, 1, 1, 4]), known, "fluency")
     assert noise.count.tolist() == [1, 2, 2, 0]
-    assert noise.variance == pytest.approx(0.5 / 3), "sums of squares 0.5 and 0, 1 + 2 freedoms"
+    whole = (1 + 3 * 0.25 + 1 - 3.5**2 / 6 + 0.25) / 6
+    assert noise.variance == pytest.approx((0.5 + 4 * whole) / (3 + 4)), "1 + 2 freedoms, and 4"
 
 
 def test_ratings_by_people_who_are_known_go_with_them() -> None:
@@ -46,13 +47,26 @@ def test_ratings_by_people_who_are_known_go_with_them() -> None:
 
 def test_without_a_second_opinion_all_that_ratings_differ_by_is_taken_for_it() -> None:
     known = {1: Rated({"fluency": [1.0]}), 2: Rated({"fluency": [0.0]})}
-    assert noise_of(np.array([1, 2]), known, "fluency").variance == pytest.approx(0.5)
-    assert noise_of(np.array([1]), {}, "fluency").variance == LARGEST
+    assert noise_of(np.array([1, 2]), known, "fluency").variance == 0.25, "the most there can be"
+    assert noise_of(np.array([1]), {}, "fluency").variance == 0.25
+
+
+AGREED = [[0.5, 0.5], *([at % 3 / 2] for at in range(9))]
+DISPUTED = [[1.0, 0.0], [1.0, 1.0], *([1.0] for _ in range(8))]
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("ratings", "value", "within", "freedom"),
+    [(DISPUTED, 0.95, 0.5, 2), (AGREED, 0.5, 0.0, 1)],
+    ids=["two of four part", "the only two agree"],
+)
 def test_where_every_text_is_rated_what_people_differ_by_is_left(
     monkeypatch: pytest.MonkeyPatch,
+    ratings: list[list[float]],
+    value: float,
+    within: float,
+    freedom: int,
 ) -> None:
     monkeypatch.setitem(KINDS, "questions", "tests.tracks.test_toy_kind.QuestionsTrack")
     corpus = Corpus.objects.create(name="Nothing", slug="nothing", schema={})
@@ -81,15 +95,17 @@ def test_where_every_text_is_rated_what_people_differ_by_is_left(
     targets = list(Target.objects.filter(kind="text"))
     Threshold.objects.bulk_create(Threshold(batch=batch, target=one, pi=1.0) for one in targets)
     Sample.objects.bulk_create(Sample(batch=batch, target=one, probability=1.0) for one in targets)
-    ratings = [[1.0, 0.0], [1.0, 1.0], *([1.0] for _ in targets[2:])]
     record(
         NewLabel(one.pk, {"ratings": {"question": said}}, "crowd", "ratings", len(said), "q:1")
         for one, said in zip(targets, ratings, strict=True)
     )
     data = read(track)
     estimate, design = default_estimates(data, ("question",), ())["mean", "question", "instance"]
-    variance = 0.5 / 2  # of two texts that two people rated, one was disputed
-    expected = variance * (2 * 0.1**2 / 2 + 8 * 0.1**2)
-    assert estimate.value == pytest.approx([0.95])
+    every = np.array([one for said in ratings for one in said])
+    whole = (((every - every.mean()) ** 2).sum() + 0.25) / every.size
+    variance = (within + 4 * whole) / (freedom + 4)
+    expected = variance * sum(0.1**2 / len(said) for said in ratings)
+    assert expected > 0 and estimate.value == pytest.approx([value])
     assert estimate.variance == pytest.approx([expected])
     assert design.covariance(estimate.influence)[0, 0] == pytest.approx(expected)
+    assert estimate.anticipated > 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.ratings import judgment_variance
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.merge import PEOPLE, RATINGS, values_of
 from kbpo.tracks.base import Criterion
@@ -37,8 +38,6 @@ class Rated:
 
 
 NOTHING = Rated()
-LARGEST = 0.25
-"""The most that ratings between 0 and 1 can vary"""
 
 
 def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:
@@ -52,23 +51,16 @@ def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]
 def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: str) -> Noise:
     """What people differ by under a criterion, and how many ratings each of these targets has.
 
-    σ_a² is pooled over the targets that two people rated. As long as there is none, all that
-    ratings differ by is taken for it, which can only be too much.
+    σ_a² is pooled over the targets that two people rated; as long as these are few, all that
+    ratings differ by counts, too, which can only be too much.
     """
     ratings = {target: one.ratings.get(criterion, ()) for target, one in known.items()}
     sizes = (len(ratings.get(target, ())) for target in targets.tolist())
     count = np.fromiter(sizes, dtype=np.int64, count=targets.size)
-    every: list[float] = []
-    within, freedom = 0.0, 0
-    for rating in ratings.values():
-        every += rating
-        if len(rating) > 1:
-            within += float(np.var(rating)) * len(rating)
-            freedom += len(rating) - 1
-    single = _single(targets, known, criterion)
-    if freedom:
-        return Noise(count, within / freedom, single)
-    return Noise(count, float(np.var(every, ddof=1)) if len(every) > 1 else LARGEST, single)
+    every = [value for rating in ratings.values() for value in rating]
+    item = np.repeat(np.arange(len(ratings)), [len(rating) for rating in ratings.values()])
+    variance = judgment_variance(every, item)
+    return Noise(count, variance, _single(targets, known, criterion))
 
 
 def _single(
