@@ -34,6 +34,7 @@ _BRACKETS = {
 }  # fmt: skip
 _BRACKET = re.compile(r"(?<!\S)-[lr][rsc]b-(?!\S)", re.IGNORECASE)
 _CONTRACTION = re.compile(r"(?<=\w) ?(n't|'(?:s|re|ve|ll|d|m))(?!\w)", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t]{2,}")
 _BEFORE = re.compile(r"[ \t]+([.,;:!?%)\]}…”’])")
 _AFTER = re.compile(r"([(\[{“‘$£€#])[ \t]+")
 _QUOTES = re.compile(r'(?<!\S)"(?!\S)|``|\'\'')
@@ -158,9 +159,11 @@ def _detokenised(text: str) -> str:
     shown = _paired_quotes(shown)
     shown = re.sub(r"(?<!\S)` ?(?=\w)", "‘", shown)
     shown = _CONTRACTION.sub(r"\1", shown)
+    # A long run of blanks is one before it is looked at from each of them.
+    shown = _BLANKS.sub(" ", shown)
     for _ in range(3):  # blanks before a mark may stand before another one
         shown = _AFTER.sub(r"\1", _BEFORE.sub(r"\1", shown))
-    return re.sub(r"[ \t]{2,}", " ", shown).strip()
+    return _BLANKS.sub(" ", shown).strip()
 
 
 def _paired_quotes(text: str) -> str:

@@ -715,7 +715,7 @@ def import_scores(
         show_json(told)
         return
     for scorer, taken in told.items():
-        click.echo(f"{scorer}: {taken['stored']:,} scores, {taken['already']:,} were known.")
+        click.echo(f"{scorer}: {taken['sentence']}")
 
 
 @main.command()

@@ -388,12 +388,10 @@ def _references(track: Track) -> set[int]:
     return set(rows.values_list("pk", flat=True))
 
 
-def _means(
-    track: Track, data: Data, found: dict[Key, tuple[Found, Design]]
-) -> dict[str, np.ndarray]:
+def _means(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Found]:
     """Criterion -> the weighted mean of every system, as the track weighs."""
     return {
-        criterion: np.asarray(estimate.value)
+        criterion: estimate
         for (quantity, criterion, kind), (estimate, _) in found.items()
         if quantity == data.mean and kind == track.distribution
     }

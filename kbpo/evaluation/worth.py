@@ -9,14 +9,15 @@ were rated are taken for a random part of each system's.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import pearsonr
 
+from estimators.bootstrap import bootstrap
 from estimators.components import (
     WORTH,
     MetricWorth,
@@ -24,23 +25,28 @@ from estimators.components import (
     metric_worth,
     variance_components,
 )
+from estimators.estimate import Estimate
 from estimators.prmse import prmse
 from kbpo.scores.bring import scorers
 from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
 from scoring.arrays import Floats, Ids
 from scoring.data import Data
 
 FEWEST = 50
 """Rated things below which nothing is told"""
-RESAMPLES, SEED = 200, 20_180_715
+RESAMPLES, BETWEEN, SEED = 200, 1000, 20_180_715
 FEWEST_OF_ONE = 10
 """Rated things of one system that say how a metric goes with people there"""
 EXAMPLES = 20
 """Things that are kept of each quadrant: the first that everybody may see is shown"""
 UNKNOWN = 0.2
 """Share of resamples without a ρ from which on its interval is not known either"""
+UNSCORED = 0.05
+"""Share of a system's things that may have no score, as where one has no reference: beyond it a metric
+says nothing of the system"""
 TOGETHER = "All together"
 """The model that learns from all of them"""
 
@@ -69,7 +75,18 @@ class Rated:
         return matrix
 
 
-def worth(kind: Kind, data: Data, means: dict[str, Floats]) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What every metric is held against under one criterion."""
+
+    data: Data
+    rated: Rated
+    means: Estimate
+    """Of every system"""
+    criterion: Criterion
+
+
+def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Any]:
     """Of each criterion what its question and each metric and judge is worth. `means` has the
     estimate of every system under each criterion.
     """
@@ -85,14 +102,14 @@ def worth(kind: Kind, data: Data, means: dict[str, Floats]) -> dict[str, Any]:
         told[criterion] = {"rated": int(rated.rows.size), "judgments": int(rated.values.size)}
         if rated.rows.size < FEWEST:
             continue
+        asked = Asked(data, rated, means[criterion], kind.criterion(criterion))
         told[criterion] |= {
             "components": _components(rated),
             "scorers": [
-                told_of | _of_scorer(data, rated, scores[:, place], means[criterion])
+                told_of | _of_scorer(asked, scores[:, place])
                 for place, told_of in enumerate(map(_named, everything))
             ],
-            "together": {"name": TOGETHER}
-            | _of_scorer(data, rated, data.g[criterion], means[criterion]),
+            "together": {"name": TOGETHER} | _of_scorer(asked, data.g[criterion]),
         }
     return told
 
@@ -143,7 +160,7 @@ def _components(rated: Rated) -> dict[str, Any]:
     for name in ("sigma_f2", "sigma_a2", "gamma"):
         told[name] = _number(getattr(found, name))
         ends = found.confidence_interval(name)
-        told[f"{name}_80"] = [_number(float(end)) for end in ends]
+        told[f"{name}_80"] = _ends(ends)
     told["most"] = _most(found)
     return told
 
@@ -153,8 +170,9 @@ def _most(found: VarianceComponents) -> float | None:
     return (1 + found.gamma) / found.gamma if found.gamma > 0 else None
 
 
-def _of_scorer(data: Data, rated: Rated, score: Floats, means: Floats) -> dict[str, Any]:
+def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
     """How one goes with people, thing by thing and system by system, and what it is worth."""
+    rated = asked.rated
     here = score[rated.rows]
     known = ~np.isnan(here)
     if known.sum() < FEWEST or not np.ptp(here[known]) or not np.ptp(rated.mean[known]):
@@ -169,16 +187,53 @@ def _of_scorer(data: Data, rated: Rated, score: Floats, means: Floats) -> dict[s
     )
     told: dict[str, Any] = {
         "n": int(known.sum()),
-        "pearson": _number(float(pearsonr(here[known], rated.mean[known])[0])),
-        "spearman": _number(float(spearmanr(here[known], rated.mean[known])[0])),
+        **_goes_with(here[known], rated.mean[known]),
         **_without_noise(found),
         "r": _number(found.r),
         "worth": _number(found.data_efficiency),
     }
     for level in (80, 95):
         ends = found.confidence_interval("data_efficiency", level / 100)
-        told[f"worth_{level}"] = [_number(float(end)) for end in ends]
-    return told | _by_system(data, rated, score, known, means)
+        told[f"worth_{level}"] = _ends(ends)
+    return told | _by_system(asked, score, known)
+
+
+def _goes_with(here: Floats, people: Floats) -> dict[str, Any]:
+    """Pearson's and Spearman's correlation, with 80 % intervals over resampled things."""
+
+    def both(weights: Floats) -> Floats:
+        ranks = [_ranks(weights, values) for values in (here, people)]
+        return np.column_stack([_correlation(weights, here, people), _correlation(weights, *ranks)])
+
+    rng = np.random.default_rng(SEED)
+    found = bootstrap(both, here.size, n_resamples=RESAMPLES, rng=rng)
+    low, high = found.confidence_interval(0.8, method="percentile")
+    told: dict[str, Any] = {}
+    for at, name in enumerate(("pearson", "spearman")):
+        told[name] = _number(float(np.asarray(found.value)[at]))
+        told[f"{name}_80"] = _ends((np.asarray(low)[at], np.asarray(high)[at]))
+    return told
+
+
+def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """(B,) the correlation under each row of weights; x and y are (n,) or (B, n)."""
+    size = weights.sum(axis=1, keepdims=True)
+    apart = [one - (weights * one).sum(axis=1, keepdims=True) / size for one in (x, y)]
+    squares = [(weights * one**2).sum(axis=1) for one in apart]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r: Floats = (weights * apart[0] * apart[1]).sum(axis=1) / np.sqrt(squares[0] * squares[1])
+    return r
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """(B, n) the mean rank of each value where it stands there as often as each row of weights says."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first, last = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))
+    up_to = np.concatenate([np.zeros((len(weights), 1)), weights[:, order].cumsum(axis=1)], axis=1)
+    ranks = np.empty_like(weights)
+    ranks[:, order] = (up_to[:, first] + up_to[:, last] + 1) / 2
+    return ranks
 
 
 def _without_noise(found: MetricWorth) -> dict[str, Any]:
@@ -199,39 +254,37 @@ def _without_noise(found: MetricWorth) -> dict[str, Any]:
     return told
 
 
-def _by_system(
-    data: Data, rated: Rated, score: Floats, known: NDArray[np.bool_], means: Floats
-) -> dict[str, Any]:
+def _by_system(asked: Asked, score: Floats, known: NDArray[np.bool_]) -> dict[str, Any]:
     """What it alone says of each system, brought to the mean and the spread of what people say, and
     how far it is off.
     """
+    data, rated = asked.data, asked.rated
     here, people = score[rated.rows][known], rated.mean[known]
     slope = float(people.std()) / float(here.std())
     slope *= -1.0 if np.corrcoef(here, people)[0, 1] < 0 else 1.0
     scaled = float(people.mean()) + slope * (score - float(here.mean()))
+    means = np.asarray(asked.means.value)
     alone: dict[str, float] = {}
-    bias: dict[str, float] = {}
-    for column in np.flatnonzero(data.shown & ~np.isnan(means)).tolist():
-        mine = np.flatnonzero(np.asarray(data.pool.member[:, [column]].toarray()).ravel())
-        if np.isnan(scaled[mine]).any():
-            continue  # half of a system says nothing of it
+    left_out = []
+    columns = np.flatnonzero(data.shown & ~np.isnan(means)).tolist()
+    for column in columns:
+        mine = scaled[np.flatnonzero(np.asarray(data.pool.member[:, [column]].toarray()).ravel())]
         number = str(data.systems[column])
-        alone[number] = float(scaled[mine].mean())
-        bias[number] = alone[number] - float(means[column])
-    numbers = list(alone)
-    ours = [float(means[data.systems.index(int(one))]) for one in numbers]
-    theirs = [alone[one] for one in numbers]
-    between = None
-    if len(numbers) > 2 and np.ptp(ours) > 0 and np.ptp(theirs) > 0:
-        between = _number(float(pearsonr(ours, theirs)[0]))
+        if np.isnan(mine).mean() > UNSCORED:
+            left_out.append(number)  # half of a system says nothing of it
+        else:
+            alone[number] = float(np.nanmean(mine))
+    kept = [column for column in columns if str(data.systems[column]) in alone]
     there = scaled[rated.rows][known]
-    told = _quadrants(here, people, slope, there, data.pool.instance[rated.rows][known])
     owner = rated.owner[known]
-    of_rated = prmse(rated.matrix()[known], there)
     return {
-        "between": between,
+        **_between(asked.means, kept, np.array(list(alone.values()))),
         "alone": alone,
-        "bias": bias,
+        "bias": {
+            number: alone[number] - float(means[column])
+            for number, column in zip(alone, kept, strict=True)
+        },
+        "left_out": left_out,
         "within": {
             str(data.systems[column]): float(np.corrcoef(here[mine], people[mine])[0, 1])
             for column in np.flatnonzero(data.shown).tolist()
@@ -239,20 +292,61 @@ def _by_system(
             and np.ptp(here[mine])
             and np.ptp(people[mine])
         },
-        "prmse": _number(of_rated.value),
-    } | told
+        **_prmse(rated.matrix()[known], there),
+        **_quadrants(asked.criterion, people, there, data.pool.instance[rated.rows][known]),
+    }
+
+
+def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str, Any]:
+    """How the metric alone goes with people, system by system, and its 80 % interval: what sampling
+    leaves open of the people's means, on the scale of Fisher's z.
+    """
+    told: dict[str, Any] = {"between": None, "between_80": [None, None]}
+    people = np.asarray(means.value)[list(columns)]
+    if people.size < 3 or not np.ptp(people) or not np.ptp(alone):
+        return told
+    told["between"] = r = _number(float(pearsonr(people, alone)[0]))
+    error = np.sqrt(np.maximum(np.asarray(means.variance)[list(columns)], 0.0))
+    if r is None or not np.isfinite(error).all():
+        return told
+    rng = np.random.default_rng(SEED)
+    drawn = people + error * rng.standard_normal((BETWEEN, people.size))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.arctanh(_correlation(np.ones_like(drawn), drawn, alone))
+        ends = np.tanh(2 * np.arctanh(r) - np.nanquantile(z, (0.9, 0.1)))
+    told["between_80"] = _ends(ends)
+    return told
+
+
+def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
+    """PRMSE with its 80 % interval over resampled things, how many were rated twice, and what the
+    guidelines say of so few.
+    """
+    found = prmse(ratings, score, n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
+    ends: Sequence[float] = (math.nan, math.nan)
+    if found.replicates is not None and math.isfinite(found.value):
+        low, high = found.replicates.confidence_interval(0.8, method="percentile")
+        ends = (np.asarray(low)[0], np.asarray(high)[0])
+    return {
+        "prmse": _number(found.value),
+        "prmse_80": _ends(ends),
+        "prmse_warnings": list(found.warnings[1:]),  # it stands beside other measures here
+        "n_multiple": found.n_multiple,
+    }
 
 
 def _quadrants(
-    here: Floats, people: Floats, slope: float, scaled: Floats, instance: Ids
+    criterion: Criterion, people: Floats, scaled: Floats, instance: Ids
 ) -> dict[str, Any]:
-    """How often both like a thing, the metric alone, people alone, neither: people at the middle of
-    their scale, the metric so that it likes as many as people do. And some of each: where the two
-    agree those that they agree most on, else those that they part most on.
+    """How often both like a thing, the metric alone, people alone, neither: people from where the
+    criterion says on, the metric so that it likes as many as people do. And some of each: where the
+    two agree those that they agree most on, else those that they part most on.
     """
-    liked = people > 0.5
-    cut = np.quantile(here * np.sign(slope), 1 - liked.mean()) if liked.any() else math.inf
-    likes = here * np.sign(slope) >= cut
+    better = 1.0 if criterion.higher_is_better else -1.0
+    liked = better * (people - criterion.liked_from) > 0
+    good = better * scaled
+    cut = np.quantile(good, 1 - liked.mean()) if liked.any() else math.inf
+    likes = good >= cut
     shares = [likes & liked, likes & ~liked, ~likes & liked, ~likes & ~liked]
     gap = np.abs(scaled - people)
     orders = [np.argsort(sign * gap, kind="stable") for sign in (1, -1, -1, 1)]
@@ -261,6 +355,11 @@ def _quadrants(
         for one, order in zip(shares, orders, strict=True)
     ]
     return {"quadrants": [float(share.mean()) for share in shares], "examples": examples}
+
+
+def _ends(ends: Iterable[Any]) -> list[float | None]:
+    """The ends of an interval as JSON has them."""
+    return [_number(float(end)) for end in ends]
 
 
 def _number(value: float) -> float | None:

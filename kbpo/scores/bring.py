@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
+from statistics import fmean
 from typing import Any
 
 from django.db import transaction
@@ -66,6 +67,24 @@ class Taken:
     stored: int
     already: int
     """Those of things that the judge had scored before: the first score stays"""
+    averaged: int = 0
+    """Texts that several systems wrote, of which a file had several scores: their mean counts"""
+
+    @property
+    def sentence(self) -> str:
+        """What became of them, for who brought them."""
+        parts = [f"{self.stored:,} scores are stored"]
+        if self.already:
+            parts.append(f"{self.already:,} were known")
+        told = ", ".join(parts) + "."
+        if self.averaged == 1:
+            told += " One text that several systems wrote had several scores: their mean counts."
+        elif self.averaged:
+            told += (
+                f" {self.averaged:,} texts that several systems wrote had several scores each:"
+                " their mean counts."
+            )
+        return told
 
 
 @dataclass(frozen=True)
@@ -147,37 +166,33 @@ def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: Us
 @transaction.atomic
 def take_file(track: Track, source: Source, named: Name | None, who: User) -> dict[str, Taken]:
     """Stores a file of scores, whole or not at all; scorer -> what was stored. `named` stands in
-    for columns that the file does not have.
+    for columns that the file does not have. A text that several systems wrote is one: where a judge
+    scored it anew for each, or by what else was in its batch, the mean of that counts.
 
     Raises BadFile with a report of all that is wrong, or CannotTake.
     """
     _refuse_pairs(track)
     report = Report()
-    scores: dict[Name, dict[int, float]] = {}
-    line_of: dict[tuple[Name, int], int] = {}
-    for instance, scorer, value, line in _read(track, source, report, named):
-        first = scores.setdefault(scorer, {}).setdefault(instance, value)
-        before = line_of.setdefault((scorer, instance), line)
-        if value != first:
-            text = (
-                f"Line {before} gives {first} and line {line} gives {value}, but several systems"
-                " wrote this very text: it has one score."
-            )
-            report.add("consistency.score_twice", line, text)
-    if report.errors or report.fatal or not scores:
+    said: dict[Name, dict[int, list[float]]] = {}
+    for instance, scorer, value in _read(track, source, report, named):
+        said.setdefault(scorer, {}).setdefault(instance, []).append(value)
+    if report.errors or report.fatal or not said:
         if report.only_unknown and (waiting := still_read(track)):
             raise CannotTake(waiting)
         raise BadFile(report)
-    return {
-        str(scorer): _store(scorer, list(values.items()))
-        for scorer, values in ((_scorer(track, one, who), some) for one, some in scores.items())
-    }
+    taken = {}
+    for named_so, values_of in said.items():
+        row = _scorer(track, named_so, who)
+        means = [(instance, fmean(values)) for instance, values in values_of.items()]
+        averaged = sum(len(set(values)) > 1 for values in values_of.values())
+        taken[str(row)] = replace(_store(row, means), averaged=averaged)
+    return taken
 
 
 def _read(
     track: Track, source: Source, report: Report, named: Name | None
-) -> Iterator[tuple[int, Name, float, int]]:
-    """The scores of a file that can be used: of what, by whom, the value, on which line."""
+) -> Iterator[tuple[int, Name, float]]:
+    """The scores of a file that can be used: of what, by whom, the value."""
     lines = open_text(source, Limits(), report)
     first = next((line for line in lines if line[1].strip()), None)
     rest = chain([first], lines) if first else lines
@@ -187,7 +202,7 @@ def _read(
         for instance, record in read_scores_by_id(rest, predicted(track), report, metric=metric):
             scorer = _name(record.metric, record.version, record.prompt, named)
             seen.setdefault(scorer, set()).add(instance)
-            yield instance, scorer, record.value, record.line
+            yield instance, scorer, record.value
         for scorer, scored in seen.items():
             _whole(track, scorer, scored, report)
         return
@@ -218,7 +233,7 @@ def _read(
     )
     for said in read:
         scorer = _name(said.metric, said.version, said.prompt, named)
-        yield outputs[said.system][said.input_id], scorer, said.value, said.line
+        yield outputs[said.system][said.input_id], scorer, said.value
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:

@@ -21,6 +21,7 @@ from kbpo.tracks.registry import class_of, kind_of, kinds
 AT_ONCE = 200
 """Predictions whose metrics are computed in one transaction: what a killed worker does again"""
 RETIRED = "Another version of it has scored everything."
+RESTORED = "It has scored everything, in the place of another version."
 LONGEST = 20.0
 """Seconds of a tick"""
 STORED = ("planned", "confirmed", "judging", "scored")
@@ -72,8 +73,11 @@ def _some(row: Computing) -> None:
     row.versions = [[metric.name, metric.version] for metric in kind.metrics]
     row.save(update_fields=["done", "total", "versions"])
     row.move("wanted" if len(missing) > AT_ONCE else "made")
-    submissions = Submission.objects.filter(track__corpus=submission.track.corpus_id)
-    if not Computing.objects.filter(submission__in=submissions, status="wanted").exists():
+    submissions = Submission.objects.filter(
+        track__corpus=submission.track.corpus_id, status__in=STORED
+    )
+    # One that was given up has not been scored, and may be asked for again.
+    if not Computing.objects.filter(submission__in=submissions).exclude(status="made").exists():
         _retire(submission.track.corpus, scorers)
 
 
@@ -94,13 +98,22 @@ def _scorer(corpus: Corpus, metric: Metric) -> Scorer:
 
 
 def _retire(corpus: Corpus, scorers: Mapping[str, Scorer]) -> None:
-    """Nothing; the model learns no longer from versions that others, complete now, stand in for."""
+    """Nothing; the model learns no longer from versions that others, complete now, stand in for:
+    these are used instead, also where they had been retired themselves, as when an upgrade is taken
+    back.
+    """
     computed = Scorer.objects.filter(corpus=corpus, source=Scorer.Source.COMPUTED, is_used=True)
     old = computed.filter(name__in=scorers).exclude(pk__in=[row.pk for row in scorers.values()])
     for row in old:
-        row.is_used = False
-        row.save(update_fields=["is_used"])
-        note("switch judge off", f"scorer:{row.pk}", why=RETIRED, after=str(row))
+        successor = scorers[row.name]
+        for one, used, what, why in (
+            (row, False, "switch judge off", RETIRED),
+            (successor, True, "switch judge on", RESTORED),
+        ):
+            if one.is_used != used:
+                one.is_used = used
+                one.save(update_fields=["is_used"])
+                note(what, f"scorer:{one.pk}", why=why, after=str(one))
         nudge("estimate")
 
 

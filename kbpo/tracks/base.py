@@ -67,6 +67,9 @@ class Criterion:
     single: Literal["majority", "mean"] = "majority"
     """How the judgments of several people about one target become a value: what most say, taken as
     true; or their mean, whose own noise then counts in every variance"""
+    liked_from: float = 0.5
+    """The verdict at which people begin to like what they judge: more of it, or less where less is
+    better"""
 
     def on_scale(self, value: float) -> float:
         """A verdict in [0, 1] on the scale that people read."""

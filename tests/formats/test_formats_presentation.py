@@ -140,3 +140,10 @@ def test_the_key_is_by_content_and_its_parts_cannot_run_into_each_other() -> Non
     }
     assert key not in others and len(others) == 3
     assert content_key("n", "g", "1", "e\u0301") == content_key("n", "g", "1", "é")
+
+
+def test_long_runs_of_blanks_are_presented_in_linear_time() -> None:
+    for blank in (" ", "\t", " \t"):
+        run = blank * (200_000 // len(blank))
+        assert present(f"a{run}b", PRESENTED) == "A b"
+        assert present(f"A{run}.{run}“{run}b", PRESENTED) == "A. “b"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from django.test import Client
+from scipy.stats import pearsonr, spearmanr
 from scores.conftest import MANY, World
 
 from estimators.crossfit import folds
+from estimators.estimate import Estimate as Estimated
 from kbpo import clock
 from kbpo.accounts.models import User
 from kbpo.evaluation.data import read
@@ -20,6 +23,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.evaluation.run import evaluate, signs_of
 from kbpo.evaluation.study import study_of
+from kbpo.evaluation.worth import _between, _correlation, _ranks
 from kbpo.instances.models import Instance, Label
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import FOLDS, guess_ratings
@@ -113,6 +117,94 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     assert Client().get("/tracks/answers/metrics/z.csv").status_code == 404
 
 
+def test_of_edits_the_best_texts_are_those_that_need_few(studied: World) -> None:
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    Label.objects.update(public_at=clock.now())
+    told = studied.track.evaluations.latest("number").settings["worth"]["edit"]
+    [judge] = told["scorers"]
+    assert judge["pearson"] < 0, "it likes what people mend little"
+    edits = {
+        one.pk: float(np.mean(one.target.labels.get().value["ratings"]["edit"]))
+        for one in Instance.objects.filter(target__labels__isnull=False)
+    }
+    both, alone, people, neither = ([edits[pk] for pk in some] for some in judge["examples"])
+    assert both and max(both) < 0.3 <= min(neither), "the quadrants of the source, cut at 0.3"
+    assert all(one >= 0.3 for one in alone) and all(one < 0.3 for one in people)
+    share = sum(one < 0.3 for one in edits.values()) / len(edits)
+    assert judge["quadrants"][0] + judge["quadrants"][2] == pytest.approx(share)
+    page = Client().get("/tracks/answers/metrics/?criterion=edit").content.decode()
+    assert "People: below 30 %." in page and "so that + underrates it" in page
+    other = Client().get("/tracks/answers/metrics/?criterion=overall").content.decode()
+    assert "People: above the middle of their scale." in other and "over- or underrates" in other
+    for criterion, side in (("edit", "Above"), ("overall", "Below")):
+        board_page = Client().get(f"/tracks/answers/?criterion={criterion}").content.decode()
+        assert f"{side} the dashed line: it likes the system more" in board_page
+
+
+def test_every_figure_of_a_metric_has_its_interval_and_what_must_be_known_of_it(
+    studied: World,
+) -> None:
+    evaluate(studied.track)
+    told = studied.track.evaluations.latest("number").settings["worth"]["overall"]
+    [judge] = told["scorers"]
+    for name in ("pearson", "spearman", "prmse"):
+        low, high = judge[f"{name}_80"]
+        assert low < judge[name] < high, name
+    means = Estimated(
+        np.array([0.2, 0.4, 0.5, 0.9]), np.full(4, 0.02**2), np.full(4, 50), np.zeros((4, 4))
+    )
+    alone = np.array([0.3, 0.35, 0.6, 0.8])
+    between = _between(means, range(4), alone)
+    assert between["between_80"][0] < between["between"] < between["between_80"][1] < 1
+    wider = _between(replace(means, variance=np.full(4, 0.2**2)), range(4), alone)
+    assert wider["between_80"][0] < between["between_80"][0]
+    two = _between(means, range(2), alone[:2])
+    assert two == {"between": None, "between_80": [None, None]}
+    few = f"Only {judge['n_multiple']} responses have two ratings"
+    assert few in judge["prmse_warnings"][0]
+    page = Client().get("/tracks/answers/metrics/").content.decode()
+    assert page.count(few) == 1, "said once, beneath the table"
+    [row] = [
+        one
+        for one in csv.DictReader(
+            io.StringIO(Client().get("/tracks/answers/metrics/worth.csv").content.decode())
+        )
+        if one["metric"] == "judge"
+    ]
+    assert float(row["pearson_low80"]) < float(row["pearson"]) < float(row["pearson_high80"])
+    assert row["rated_twice"] == str(judge["n_multiple"]) and row["prmse_low80"]
+
+
+def test_correlations_of_resamples_are_those_of_the_things_taken() -> None:
+    rng = np.random.default_rng(8)
+    x, y = rng.integers(0, 4, 30).astype(float), rng.normal(size=30)
+    weights = rng.multinomial(30, np.full(30, 1 / 30), size=5).astype(float)
+    ranked = _correlation(weights, _ranks(weights, x), _ranks(weights, y))
+    for row, pearson, spearman in zip(weights, _correlation(weights, x, y), ranked, strict=True):
+        taken = np.repeat(np.arange(30), row.astype(int))
+        assert pearson == pytest.approx(pearsonr(x[taken], y[taken])[0])
+        assert spearman == pytest.approx(spearmanr(x[taken], y[taken])[0])
+
+
+def test_a_metric_without_a_score_for_some_outputs_says_what_it_can(studied: World) -> None:
+    judge = Scorer.objects.get(name="judge")
+    a, b = (studied.numbers(name) for name in "AB")
+    Score.objects.filter(scorer=judge, instance__in=[*a[:5], *b[:7]]).update(value=None)
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    [told] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
+    number = {name: str(row.pk) for name, row in studied.runs.items()}
+    assert list(told["alone"]) == [number["A"]], "5 of 120 are few"
+    assert told["left_out"] == [number["B"]], "7 are more than one in twenty"
+    page = Client().get("/tracks/answers/metrics/").content.decode()
+    assert f"judge of {studied.runs['B'].full_name}." in page
+    Score.objects.filter(scorer=judge, instance__in=a[:7]).update(value=None)
+    evaluate(studied.track)
+    page = Client().get("/tracks/answers/metrics/").content.decode()
+    assert f"judge of {studied.runs['A'].full_name}, {studied.runs['B'].full_name}." in page
+
+
 def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
     evaluate(studied.track)
     [judge] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
@@ -120,7 +212,7 @@ def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
     labels = list(Label.objects.filter(value__ratings__overall__1__isnull=False))
     apart = 0.165
     for label in labels:  # the few who were asked twice now differ by as much as the outputs do
-        middle = sum(label.value["ratings"]["overall"]) / 2
+        middle = float(np.clip(sum(label.value["ratings"]["overall"]) / 2, apart, 1 - apart))
         label.value["ratings"]["overall"] = [middle - apart, middle + apart]
     Label.objects.bulk_update(labels, ["value"])
     evaluate(studied.track)

@@ -6,6 +6,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,7 +23,17 @@ from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Instance, Target
 from kbpo.pool.pool import read_pool
 from kbpo.scores import compute
-from kbpo.scores.bring import BadFile, CannotTake, Name, left, scorer_of, take, take_file, unscored
+from kbpo.scores.bring import (
+    BadFile,
+    CannotTake,
+    Name,
+    Taken,
+    left,
+    scorer_of,
+    take,
+    take_file,
+    unscored,
+)
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
 from kbpo.scores.read import read_scores
@@ -97,11 +108,6 @@ def test_an_old_version_of_a_metric_is_used_until_the_new_one_has_scored_everyth
             raise RuntimeError("no disk")
         return measure(kind, instances)
 
-    def used(name: str) -> list[bool]:
-        return list(
-            Scorer.objects.filter(name=name).order_by("pk").values_list("is_used", flat=True)
-        )
-
     monkeypatch.setattr(GenerationTrack, "measure", breaks)
     tick()
     assert set(Computing.objects.values_list("status", flat=True)) == {"made", "wanted"}
@@ -113,6 +119,50 @@ def test_an_old_version_of_a_metric_is_used_until_the_new_one_has_scored_everyth
     assert used("length") == [False, True] and used("bleu") == [False, False]
     off = Audit.objects.get(what="switch judge off")
     assert "length" in off.after and "has scored everything" in off.why
+
+
+def used(name: str) -> list[bool]:
+    """Whether the model learns from each version of a metric, in the order of their making."""
+    return list(Scorer.objects.filter(name=name).order_by("pk").values_list("is_used", flat=True))
+
+
+def test_an_upgrade_that_is_taken_back_leaves_one_version_in_use(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    length = METRICS["length"]
+
+    def upgrade(to: str) -> None:
+        metrics = [
+            replace(length, version=to) if one is length else one for one in METRICS.values()
+        ]
+        monkeypatch.setattr(GenerationTrack, "metrics", metrics)
+        tick()
+
+    tick()
+    upgrade("next")
+    assert used("length") == [False, True]
+    upgrade(length.version)
+    assert used("length") == [True, False] and used("bleu") == [True]
+    upgrade("next")
+    assert used("length") == [False, True]
+    told = list(Audit.objects.filter(what__startswith="switch").order_by("pk"))
+    assert [one.what for one in told][-2:] == ["switch judge off", "switch judge on"]
+    Scorer.objects.filter(name="length", version="next").update(is_used=False)
+    upgrade(length.version)
+    assert used("length") == [False, False], "what an admin switched off comes back by no version"
+
+
+def test_an_old_version_is_used_where_the_new_one_was_given_up_half_way(world: World) -> None:
+    tick()
+    Scorer.objects.filter(name="length").update(version="of last year")
+    Computing.objects.update(versions=[["length", "of last year"]])
+    Computing.objects.filter(submission=world.runs["B"]).update(status="failed")
+    tick()
+    assert used("length") == [True, True]
+    Submission.objects.filter(pk=world.runs["B"].pk).update(status="withdrawn")
+    Computing.objects.update(versions=[["length", "of last year"]])
+    tick()
+    assert used("length") == [False, True], "of a run that has left nothing is waited for"
 
 
 def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:
@@ -332,17 +382,27 @@ def test_what_left_while_a_judge_was_thinking_costs_no_other_score(world: World)
     assert left(world.track, scorer_of(world.track, JUDGE)) == 0
 
 
-def test_a_text_of_two_runs_has_one_score(world: World, written: Write) -> None:
+def test_a_text_of_two_runs_that_was_scored_twice_has_the_mean(
+    world: World, written: Write
+) -> None:
     rows = rows_for(world)
-    rows[4]["value"] = 0.9  # both wrote the same for the first input
-    with pytest.raises(
-        BadFile, match=r"Line 1 gives .*5 and line 5 gives .*9, but several systems"
-    ):
-        take_file(world.track, written(rows), JUDGE, world.admin)
-    assert not Scorer.objects.exists()
-    rows[4]["value"] = rows[0]["value"]
-    [taken] = take_file(world.track, written(rows), JUDGE, world.admin).values()
-    assert taken.stored == 7
+    rows[4]["value"] = 0.9  # both wrote the same for the first input, and a judge was asked twice
+    out = io.StringIO()
+    named = ("--name", "judge", "--judge-version", "1", "--prompt", "p3", "--user", "admin")
+    call_command("import_scores", "answers", written(rows), *named, stdout=out)
+    assert out.getvalue() == (
+        "judge 1 p3: 7 scores are stored. One text that several systems wrote had several scores:"
+        " their mean counts.\n"
+    )
+    [both] = set(world.numbers("A")) & set(world.numbers("B"))
+    assert Score.objects.get(instance=both).value == pytest.approx(0.7)
+    twice = [*rows, {"input_id": "input 0", "system": "A", "value": 0.4}]
+    with pytest.raises(BadFile, match="has scored this output on line 1 already"):
+        take_file(world.track, written(twice), Name("another"), world.admin)
+    assert Taken(10, 2, 74).sentence == (
+        "10 scores are stored, 2 were known. 74 texts that several systems wrote had several"
+        " scores each: their mean counts."
+    )
 
 
 def test_a_score_beyond_all_bounds_is_refused_with_a_sentence(

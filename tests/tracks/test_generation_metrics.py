@@ -63,9 +63,14 @@ def test_what_is_not_defined_is_nan() -> None:
     assert all(math.isnan(row[name]) for name in OF_REFERENCES)
     assert math.isnan(row["copy_rate"]) and row["length"] == 2
     assert math.isnan(values("A text.", "  ")["bleu"])
-    assert math.isnan(values("word", source="word and word")["copy_rate"])
+    assert math.isnan(values("…", source="word and word")["copy_rate"])
     chinese = values("猫坐在垫子上", "猫坐在垫子上")
     assert chinese["chrf"] == pytest.approx(1.0) and math.isnan(chinese["rouge_1_f"])
+
+
+def test_a_single_word_is_copied_where_it_stands_in_the_source() -> None:
+    assert values("Paris", source="It is Paris.")["copy_rate"] == 1.0
+    assert values("Rome", source="It is Paris.")["copy_rate"] == 0.0
 
 
 def test_enormous_outputs_take_no_longer_than_long_ones() -> None:

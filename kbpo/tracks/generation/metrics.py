@@ -138,10 +138,12 @@ def _n_words(scored: Scored) -> float:
 
 
 def _copied(scored: Scored) -> float:
-    """The share of the output's pairs of neighbouring words that stand in the source, too."""
+    """The share of the output's pairs of neighbouring words that stand in the source, too; of a single
+    word whether it does.
+    """
     words, source = (_WORD.findall(text.lower()) for text in (scored.text, scored.source))
     if len(words) < 2:
-        return math.nan
+        return float(words[0] in source) if words else math.nan
     there = set(pairwise(source))
     pairs = list(pairwise(words))
     return sum(pair in there for pair in pairs) / len(pairs)
@@ -193,7 +195,7 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             "copy_rate",
             "Copied from the source",
-            f"pairs of words 1, {TREATMENT}",
+            f"pairs of words 2, {TREATMENT}",
             "source",
             1.0,
             _copied,

@@ -80,7 +80,7 @@ class GenerationTrack(ContentTrack):
     target_kind: ClassVar[str] = "output"
     criteria: ClassVar = (
         *(_criterion(name) for name in ("overall", "fluency")),
-        Criterion("edit", "Edit", higher_is_better=False, single="mean"),
+        Criterion("edit", "Edit", higher_is_better=False, single="mean", liked_from=0.3),
         _criterion("redundancy"),
     )
     distributions: ClassVar = {"instance": Distribution("Every output", "1.0::float8")}

@@ -123,7 +123,8 @@ class Judges(APIView):
             ) from refusal
         except CannotTake as refusal:
             raise Refused(str(refusal), "cannot_take") from refusal
-        return Response({name: vars(one) for name, one in taken.items()}, status=201)
+        told = {name: {**vars(one), "sentence": one.sentence} for name, one in taken.items()}
+        return Response(told, status=201)
 
 
 def problems(refusal: BadFile) -> list[dict[str, Any]]:
@@ -208,7 +209,8 @@ class Scores(APIView):
         except CannotTake as refusal:
             raise Refused(str(refusal), "cannot_take", 422) from refusal
         count = left(track, scorer_of(track, form.named()))
-        return Response({**vars(taken), "left": count}, status=201)
+        told = {"stored": taken.stored, "already": taken.already, "left": count}
+        return Response(told, status=201)
 
 
 def _track(slug: str) -> Track:

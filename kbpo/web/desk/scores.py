@@ -86,8 +86,7 @@ def _bring(track: Track, request: HttpRequest) -> None:
     for scorer, taken in take_file(
         track, cast(BinaryIO, file.file), named, admin_of(request)
     ).items():
-        already = f", {taken.already:,} were known" if taken.already else ""
-        messages.success(request, f"{scorer}: {taken.stored:,} scores are stored{already}.")
+        messages.success(request, f"{scorer}: {taken.sentence}")
 
 
 urlpatterns = [path("desk/tracks/<slug:slug>/scores/", show, name="desk-scores")]

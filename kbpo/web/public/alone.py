@@ -26,6 +26,7 @@ class Alone:
     label: str
     between: float | None
     """How it goes with people, system by system"""
+    lower_is_better: bool
     scatter: SafeString
     orders: SafeString
     finding: str
@@ -66,6 +67,7 @@ def _drawn(shown: Board, scorer: dict[str, Any], rows: Sequence[Row]) -> Alone:
     return Alone(
         scorer["label"],
         scorer.get("between"),
+        sign < 0,
         _scatter(scorer["label"], rows, alone, kind.criterion_label(shown.criterion)),
         mark_safe(
             plots.draw_orders(

@@ -18,6 +18,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
 from kbpo.evaluation.worth import FEWEST
 from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
 from kbpo.tracks.content.track import ContentTrack
@@ -71,12 +72,15 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "contours": _contours(told),
         "systems": names,
         "bias": _bias(told, names),
+        "left_out": _left_out(told, names),
+        "lower_is_better": not kind.criterion(criterion).higher_is_better,
+        "prmse_warnings": _prmse_warnings(told),
         "within": _within(told, names),
         "points": draw_points(points_of(kind, criterion, single), single["label"], label)
         if single
         else "",
         "single": single,
-        "quadrants": _quadrants(kind, told),
+        "quadrants": _quadrants(kind, kind.criterion(criterion), told),
         "widths": _widths(study),
         "curve": _curve(study, told),
         "study": study,
@@ -184,6 +188,22 @@ def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
+def _left_out(told: dict[str, Any], names: dict[str, str]) -> list[str]:
+    """Of which systems which metrics say nothing, in words."""
+    said = []
+    for scorer in _scorers(told):
+        systems = [names[number] for number in scorer.get("left_out", ()) if number in names]
+        if systems:
+            said.append(f"{scorer['label']} of {', '.join(systems)}")
+    return said
+
+
+def _prmse_warnings(told: dict[str, Any]) -> list[str]:
+    """What must be known of the column PRMSE, each sentence once."""
+    rows = _scorers(told)
+    return list(dict.fromkeys(one for row in rows for one in row.get("prmse_warnings", ())))
+
+
 def _within(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     """How each metric goes with people among the outputs of each system on the board."""
     return [
@@ -207,7 +227,7 @@ def _shade(value: float | None, some: float = SOME, strong: float = STRONG) -> d
     return {"value": value, "shade": "strong" if size >= strong else "some" if size >= some else ""}
 
 
-def _quadrants(kind: Kind, told: dict[str, Any]) -> dict[str, Any] | None:
+def _quadrants(kind: Kind, criterion: Criterion, told: dict[str, Any]) -> dict[str, Any] | None:
     """Where the best single metric and people part, with a text of each kind that everybody may
     see.
     """
@@ -217,7 +237,21 @@ def _quadrants(kind: Kind, told: dict[str, Any]) -> dict[str, Any] | None:
     words = ("Both like it", "The metric alone", "People alone", "Neither")
     examples = [_example(kind, one) for one in single[0].get("examples", [[]] * len(words))]
     shares = zip(words, single[0]["quadrants"], examples, strict=True)
-    return {"label": single[0]["label"], "shares": list(shares), "any": any(examples)}
+    return {
+        "label": single[0]["label"],
+        "shares": list(shares),
+        "any": any(examples),
+        "liked": _liked(criterion),
+    }
+
+
+def _liked(criterion: Criterion) -> str:
+    """What people like, in words."""
+    side = "above" if criterion.higher_is_better else "below"
+    if criterion.liked_from == 0.5:
+        return f"{side} the middle of their scale"
+    end = number_text(criterion.on_scale(criterion.liked_from), decimals=0)
+    return f"{side} {end}{' %' if criterion.unit == '%' else ''}"
 
 
 def _example(kind: Kind, instances: Sequence[int]) -> str:
@@ -351,15 +385,18 @@ Rows = tuple[list[str], Sequence[Sequence[Any]]]
 
 def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
     keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
-    ends_of = ("low80", "high80", "low95", "high95", "saves", "rho_low80", "rho_high80")
-    header = ["metric", "version", "prompt", *keys, *ends_of]
+    ends_of = ["low80", "high80", "low95", "high95", "saves"]
+    between = ("rho", "pearson", "spearman", "between", "prmse")
+    ends_of += [f"{name}_{end}80" for name in between for end in ("low", "high")]
+    header = ["metric", "version", "prompt", *keys, *ends_of, "rated_twice"]
     rows = []
     for scorer in _scorers(told):
         ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
         told_of = [scorer.get(key) for key in keys]
         named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
-        rho = scorer.get("rho_80", (None, None))
-        rows.append([*named, *told_of, *ends, scorer["saves"], *rho])
+        others = [end for name in between for end in scorer.get(f"{name}_80", (None, None))]
+        twice = scorer.get("n_multiple")
+        rows.append([*named, *told_of, *ends, scorer["saves"], *others, twice])
     return header, rows
 
 

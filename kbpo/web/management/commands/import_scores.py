@@ -42,4 +42,4 @@ class Command(BaseCommand):
         except (CannotTake, OSError) as refusal:
             raise CommandError(str(refusal)) from refusal
         for name, one in taken.items():
-            self.stdout.write(f"{name}: {one.stored:,} scores, {one.already:,} were known.")
+            self.stdout.write(f"{name}: {one.sentence}")
