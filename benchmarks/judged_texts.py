@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import django
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -16,6 +17,10 @@ from scipy import sparse
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 DATA = Path(os.environ.get("KBPO_SHARED_DATA", ROOT.parent / "shared" / "data")) / "nlg"
+
+# The metrics are the service's own, whose models want to be known; no database is asked.
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+django.setup()
 
 from formats.judgments import read_judgments  # noqa: E402
 from formats.limits import Limits  # noqa: E402
