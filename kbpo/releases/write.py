@@ -215,6 +215,7 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "distribution": track.distribution,
             "criterion": track.criterion,
             "scope": track.scope,
+            "presented": list(kind.presented()),
             "closed_at": track.closed_at.isoformat() if track.closed_at else None,
         },
         "corpus": {

@@ -206,6 +206,8 @@ def _check(track: Track) -> None:
         )
     if sentence := kind.wrong_presentation():
         wrong["presentation"] = sentence
+    if sentence := kind.wrong_inputs():
+        wrong["corpus"] = sentence
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

@@ -676,6 +676,12 @@ class Track(ABC):
         is_as_said = self.presents or not self.track.presentation
         return "" if is_as_said else f"The {self.words.items} of this kind are shown as they are."
 
+    def wrong_inputs(self) -> str:
+        """Why people cannot be asked about what systems make of the track's inputs, as a sentence;
+        empty if they can.
+        """
+        return ""
+
     def presented(self) -> Sequence[str]:
         """What is done to what systems write before anybody or any metric sees it, in words."""
         return ()

@@ -94,6 +94,8 @@ def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studi
     page = Client().get("/tracks/answers/metrics/").content.decode()
     assert "judge alone saves " in page and "What limits the worth" in page
     assert "Texts stand here once judgments of them are public" in page
+    assert "<tbody data-rows>" in page and "js/rows.js" in page
+    assert 'data-key="c" data-key-verb="next criterion">Fluency</a>' in page
     assert 'aria-label="Worth ' in page and 'aria-label="γ ' in page, "drawn with intervals"
     assert "system by system" in page and all(r > 0.5 for r in judge["within"].values())
     points = "/tracks/answers/metrics/points.csv"
@@ -410,6 +412,7 @@ def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World
         shares = [row.by_each[number].saved or 0.0 for number in numbers]
         assert list(row.by_each) == numbers and shares == sorted(shares, reverse=True)
     by_one = Client().get(f"{address}&helped={numbers[1]}").content.decode()
+    assert f'helped={numbers[2]}" data-key="m" data-key-verb="next metric">worst</a>' in by_one
     assert "worse alone makes unnecessary" in by_one and "judge goes best" not in by_one
     beside, own = (
         Client().get(f"/tracks/answers/?criterion={criterion}&helped={numbers[1]}").context

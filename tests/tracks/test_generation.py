@@ -252,6 +252,39 @@ def test_answers_are_shown_as_they_are(tmp_path: Path, client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_answers_are_not_asked_about_without_question_and_passage(tmp_path: Path) -> None:
+    path = tmp_path / "inputs.jsonl"
+    lines = (
+        {"input_id": "whole", "question": "Who?", "passages": ["Mara."]},
+        {"input_id": "long", "question": "Who?", "source": "It was Mara."},
+        {"input_id": "none", "question": "Who?"},
+        {"input_id": "mute", "passages": ["Mara."]},
+    )
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    corpus = load_inputs("Questions", path)
+    with pytest.raises(ValidationError) as refused:
+        create_track(corpus, "Asked", kind="answers")
+    assert refused.value.message_dict["corpus"] == [
+        "1 of 4 inputs of Questions have no question; 1 of 4 inputs of Questions have no passage and"
+        " no source: nobody could check an answer to them."
+    ]
+    assert create_track(corpus, "Rated", kind="generation").pk, "a text is rated by itself"
+    Input.objects.filter(key__in=["none", "mute"]).delete()
+    assert create_track(corpus, "Asked", kind="answers").pk
+
+
+@pytest.mark.django_db
+def test_the_api_tells_how_outputs_are_shown(tmp_path: Path, client: Client) -> None:
+    path = tmp_path / "inputs.jsonl"
+    path.write_text('{"input_id": "a"}\n')
+    corpus = load_inputs("Articles", path)
+    for name, record in (("As they are", {}), ("Printed", PRESENTED.as_record())):
+        track = open_track(create_track(corpus, name, kind="generation", presentation=record))
+        told = client.get(f"/api/tracks/{track.slug}/").json()["presented"]
+        assert told == list(kind_of(track).presented()) and bool(told) == bool(record)
+
+
+@pytest.mark.django_db
 def test_inputs_of_all_tracks_are_counted_at_once(tmp_path: Path, client: Client) -> None:
     researcher("writers")
     client.force_login(User.objects.get(username="of writers"))

@@ -61,6 +61,20 @@ class AnswersTrack(GenerationTrack):
             )
         ]
 
+    def wrong_inputs(self) -> str:
+        inputs = Input.objects.filter(corpus=self.corpus)
+        lacking = {
+            "question": inputs.filter(question=""),
+            "passage and no source": inputs.filter(source="", passages=[]),
+        }
+        total = inputs.count()
+        said = [
+            f"{rows.count():,} of {total:,} inputs of {self.corpus.name} have no {what}"
+            for what, rows in lacking.items()
+            if rows.exists()
+        ]
+        return f"{'; '.join(said)}: nobody could check an answer to them." if said else ""
+
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents = {target.pk: target.content or {} for target in targets}
         keys = {content["input"] for content in contents.values()}

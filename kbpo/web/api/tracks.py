@@ -193,7 +193,8 @@ def as_track(row: Track) -> dict[str, Any]:
     """A track as JSON, for everybody. Under a criterion whose `single` is “mean” people rate: nothing
     is right or wrong.
     """
-    criteria = kind_of(row).criteria
+    kind = kind_of(row)
+    criteria = kind.criteria
     of_criterion = ("name", "label", "single", "higher_is_better")
     keys = (
         "slug",
@@ -210,5 +211,6 @@ def as_track(row: Track) -> dict[str, Any]:
     return {key: getattr(row, key) for key in keys} | {
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),
+        "presented": list(kind.presented()),
         "criteria": [{key: getattr(one, key) for key in of_criterion} for one in criteria],
     }

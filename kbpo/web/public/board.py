@@ -349,7 +349,7 @@ def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
         }
         for value, text in words.items()
     ]
-    return [{"name": "Helped by", "options": options}]
+    return [{"name": "Helped by", "options": options, "key": "m", "verb": "next metric"}]
 
 
 def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:

@@ -365,9 +365,16 @@ def problem_list(problems: Iterable[object]) -> dict[str, object]:
 
 
 @register.inclusion_tag("components/switch.html")
-def switch(label: str, options: Iterable[Mapping[str, object]]) -> dict[str, object]:
-    """A segmented switch of links; each option has url, text and current."""
-    return {"label": label, "options": options}
+def switch(
+    label: str, options: Iterable[Mapping[str, object]], key: str = "", verb: str = ""
+) -> dict[str, object]:
+    """A segmented switch of links; each option has url, text and current. A key goes to the option
+    after the current one, and from the last to the first.
+    """
+    shown = list(options)
+    at = next((place for place, one in enumerate(shown) if one.get("current")), -1)
+    following = shown[(at + 1) % len(shown)] if key and shown else None
+    return {"label": label, "options": shown, "following": following, "key": key, "verb": verb}
 
 
 @register.inclusion_tag("components/slider.html")
