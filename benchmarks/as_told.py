@@ -183,7 +183,7 @@ class Newspaper:
         for span, some in votes.items():
             best, n = some.most_common(1)[0]
             if span not in values and 2 * n > some.total():
-                linked[span] = {"canonical": list(best)}
+                linked[span] = {"elsewhere": True} if best == "other" else {"canonical": list(best)}
         marks = {
             (key, a, part[:-1], b) if part.endswith(">") else (key, b, part[:-1], a)
             for (a, b), chosen in known.items()
@@ -224,7 +224,7 @@ class Newspaper:
             if one.criterion == "linking":
                 span = (pair.a, pair.b)[one.target_id - 1]
                 choice = one.value["choice"]
-                name = span if choice == "other" else tuple(int(end) for end in choice.split("-"))
+                name = choice if choice == "other" else tuple(int(end) for end in choice.split("-"))
                 votes[span][name] += 1
         return set(label.value["holds"]) if label.value else None
 

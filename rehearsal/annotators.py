@@ -332,10 +332,13 @@ class Worker:
         holds = [option for option in options if true.intersection(option.split())]
         if self.crowd.as_told and true and not holds:
             return astray(form, self.rng)
-        links = {"a": truth.subject_canonical, "b": truth.object_canonical}
+        links = {
+            "a": (truth.subject_canonical, getattr(truth, "subject_name", "")),
+            "b": (truth.object_canonical, getattr(truth, "object_name", "")),
+        }
         answer = {
-            side: [self._link(form, side, span)]
-            for side, span in links.items()
+            side: [self._link(form, side, span, words or form.data.get(f"{side}-words", ""))]
+            for side, (span, words) in links.items()
             if form.options(side)
         }
         if self.crowd.as_told and self.crowd.finds is not None:
@@ -348,9 +351,16 @@ class Worker:
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
 
     @staticmethod
-    def _link(form: Form, side: str, span: Span) -> str:
-        value = f"{span[0]}-{span[1]}"
-        return value if value in form.options(side) else "other"
+    def _link(form: Form, side: str, span: Span, name: str) -> str:
+        """The canonical mention, or what is offered in its words; else that it is not listed."""
+        value, options = f"{span[0]}-{span[1]}", form.options(side)
+        if value in options:
+            return value
+        for one in options:
+            words = form.labels.get((side, one), "").partition(" not ")[0]
+            if name and words.casefold() == name.casefold():
+                return one
+        return "other"
 
     def _wrong(
         self, form: Form, answer: dict[str, list[str]], holds: list[str], options: list[str]

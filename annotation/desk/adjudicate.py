@@ -48,7 +48,7 @@ from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
 from kbpo.experts import queue
-from kbpo.instances.merge import RATINGS, merged
+from kbpo.instances.merge import ELSEWHERE, RATINGS, is_named, merged
 from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -481,7 +481,7 @@ def agrees(
         both = set(value.get("shown", ())) & set(now.get("shown", ()))
         if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:
             return False
-        if "canonical" in value and "canonical" in now and not same_name(question, value, now):
+        if is_named(value) and is_named(now) and not same_name(question, value, now):
             return False
     return True
 
@@ -498,8 +498,10 @@ def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[f
 
 def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two values of a mention name the same canonical one, or two that read alike, in
-    whichever capitals: each wording is offered once.
+    whichever capitals: each wording is offered once; or both say that it is none of the names.
     """
+    if ELSEWHERE in one or ELSEWHERE in other:
+        return ELSEWHERE in one and ELSEWHERE in other
     text = question.target.its_document.text
     (a, b), (c, d) = one["canonical"], other["canonical"]
     return bool((a, b) == (c, d) or wording(text, (a, b)) == wording(text, (c, d)))

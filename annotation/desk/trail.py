@@ -22,7 +22,7 @@ from annotation.interfaces.relation.interface import Relation
 from annotation.models import Response
 from annotation.quality.describe import title_of
 from annotation.quality.judged import READ, votes_in
-from kbpo.instances.merge import RATINGS, Value, merged
+from kbpo.instances.merge import RATINGS, Value, is_named, merged
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.base import Criterion
@@ -195,12 +195,9 @@ def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     for side in sides:
         value = merged(Label.objects.filter(target=side["target"]))
         answer = (row.value or {}).get(str(side["target"]), {})
-        now, says = value.get("canonical"), answer.get("canonical")
-        if now and says:
+        if is_named(value) and is_named(answer):
             same = same_name(question_of(row), value, answer)
-            words = [
-                text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
-                for span in (now, says)
-            ]
-            links.append((side["gloss"], words[0], words[1], same))
+            spans = value.get("canonical"), answer.get("canonical")
+            now, says = (text[span[0] : span[1]] if span else NEW for span in spans)
+            links.append((side["gloss"], now, says, same))
     return links

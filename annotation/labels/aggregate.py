@@ -17,7 +17,7 @@ from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from kbpo.instances import merge
-from kbpo.instances.merge import UNDECIDED, Said, standing, standing_said
+from kbpo.instances.merge import ELSEWHERE, UNDECIDED, Said, standing, standing_said
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel
 from kbpo.pool.visibility import seen_by_everybody
@@ -28,6 +28,7 @@ MEANING = (
     "holds",
     "canonical",
     UNDECIDED,
+    ELSEWHERE,
     "type",
     "link",
     "value",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, TypeVar
@@ -29,11 +29,15 @@ PEOPLE = "people"
 """
 UNDECIDED = "undecided"
 """In a mention's value: people were asked what it refers to, and no more than half agree"""
-UNASKED = "unasked"
-"""In a mention's value: it is its own canonical one, since no other name was known to ask for"""
+ELSEWHERE = "elsewhere"
+"""In a mention's value: more than half say that it refers to none of the names that they saw"""
+OFFERED = "offered"
+"""In a mention's value: the names that people saw"""
+OTHER = "other"
+"""The vote for none of these"""
 AGGREGATED = (
     *("shown", "holds", "votes", "asked", "canonical", "titles", "link"),
-    *(UNDECIDED, UNASKED),
+    *(UNDECIDED, ELSEWHERE, OFFERED),
 )
 """What of a value follows from all answers about its target"""
 UNTIL = " AND l.id <= %s"
@@ -189,12 +193,8 @@ def _merged(said: Sequence[Said]) -> Value:
     stronger = [one for one in said if RANK[one.source] < RANK[Label.Source.CROWD]]
     weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
     together = [one.value for one in weaker] + [aggregated(crowd)] + [one.value for one in stronger]
-    for part_of_it in together:
-        if part_of_it.get(UNASKED) and value.get("canonical"):
-            said_nothing = ("canonical", UNASKED)
-            part_of_it = {key: one for key, one in part_of_it.items() if key not in said_nothing}
-        elif "canonical" in part_of_it:
-            value.pop(UNASKED, None)
+    for part_of_it in map(dict, together):
+        _name(value, part_of_it)
         holds = set(part_of_it.get("holds", ()))
         shown.update({part: part in holds for part in part_of_it.get("shown", ())})
         value.update(part_of_it)
@@ -210,13 +210,41 @@ def _merged(said: Sequence[Said]) -> Value:
     return value
 
 
+def _name(weaker: Value, stronger: Value) -> None:
+    """Nothing; what a weaker source says of a mention and what a stronger one does are left so that
+    they may be joined. Who saw no other name, or found none of them right, contradicts nobody who
+    knows one that they did not see.
+    """
+    before, seen = weaker.get("canonical"), stronger.get(OFFERED, ())
+    picked, elsewhere = "canonical" in stronger, ELSEWHERE in stronger
+    if before and ((picked and len(seen) == 1) or (elsewhere and before not in seen)):
+        for part in ("canonical", "votes", ELSEWHERE, OFFERED):
+            stronger.pop(part, None)
+    elif picked or elsewhere:
+        for part in ("canonical", ELSEWHERE, OFFERED):
+            weaker.pop(part, None)
+
+
+def is_open(value: Mapping[str, Any]) -> bool:
+    """Whether a mention may yet refer to a name that people did not see: they saw its own alone, or
+    say that it is none of them.
+    """
+    return len(value.get(OFFERED, ())) == 1 or (OFFERED in value and ELSEWHERE in value)
+
+
+def is_named(value: Mapping[str, Any]) -> bool:
+    """Whether more than half agree on what a mention refers to, or that it is none of the names."""
+    return bool(value.get("canonical") or value.get(ELSEWHERE))
+
+
 def aggregated(said: Sequence[Said]) -> Value:
     """The value of a target by all answers to all questions about it: a later question never
     overrides an earlier one, it joins it.
 
     A predicate holds, a mention is canonical, a title is the link, if more than half of all who
     were asked for it say so. Where people are divided about the canonical mention there is none,
-    and the value says that it is `UNDECIDED`. Of one question counts its newest label.
+    and the value says that it is `UNDECIDED`; where more than half found none of the names right,
+    `ELSEWHERE`. Of one question counts its newest label.
     """
     of_question: dict[tuple[str, int], Said] = {}
     for place, label in enumerate(said):
@@ -264,50 +292,54 @@ def _votes_for(part: str, label: Said) -> int:
 
 
 def _mention(labels: Sequence[Said]) -> Value:
-    """The canonical mention and the title that most gave, with the votes; nothing of other
-    targets. Who was not asked for a canonical mention has no vote for one.
+    """The canonical mention and the title that most gave, with the votes; nothing of other targets.
+    Who found none of the names right, or saw one alone, has no vote once others saw more names.
     """
-    of_mention = [
-        label for label in labels if "canonical" in label.value or UNDECIDED in label.value
-    ]
+    of_mention = [label for label in labels if is_named(label.value) or UNDECIDED in label.value]
     if not of_mention:
         return {}
     titles: Counter[str] = Counter()
+    votes: Counter[str] = Counter()
+    offered = {tuple(span) for one in of_mention for span in one.value.get(OFFERED, ())}
+    n = asked = sum(max(1, one.n) for one in of_mention)
     for one in of_mention:
         titles.update(_of_titles(one))
-    n = sum(max(1, one.n) for one in of_mention)
-    were_asked = [one for one in of_mention if not one.value.get(UNASKED)]
-    if not were_asked:
-        return unasked_value(of_mention[0].value["canonical"], titles, n)
-    votes: Counter[str] = Counter()
-    for one in were_asked:
-        votes.update(_of_canonicals(one))
-    asked = sum(max(1, one.n) for one in were_asked)
-    return mention_value(votes, titles, asked, n)
+        given = Counter(_of_canonicals(one))
+        if OFFERED in one.value and any(_saw_more(other, one) for other in of_mention):
+            void = set(given) if len(one.value[OFFERED]) == 1 else {OTHER}
+            asked -= sum(given.pop(choice, 0) for choice in void)
+        votes.update(given)
+    return mention_value(votes, titles, asked, sorted(map(list, offered)), n)
+
+
+def _saw_more(one: Said, other: Said) -> bool:
+    """Whether people saw names in one question which in another they did not, and all of its."""
+    seen, less = ({tuple(span) for span in of.value.get(OFFERED, ())} for of in (one, other))
+    return seen > less
 
 
 def mention_value(
-    votes: Counter[str], titles: Counter[str], n: int, of_title: int | None = None
+    votes: Counter[str],
+    titles: Counter[str],
+    n: int,
+    offered: Sequence[Sequence[int]] = (),
+    of_title: int | None = None,
 ) -> Value:
-    """What n people say of a mention, given the votes by canonical mention (“begin-end”) and by
-    title (“” for none), for which more may have been asked: without a canonical one where no more
-    than half agree.
+    """What n people say of a mention who saw the names `offered`, given the votes by canonical
+    mention (“begin-end”, or `OTHER`) and by title (“” for none), for which more may have been
+    asked: without a canonical one where no more than half agree, or most found none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
     best, most = max(votes.items(), key=lambda one: one[1], default=("", 0))
-    if 2 * most > n:
-        value["canonical"] = [int(end) for end in best.split("-")]
-    else:
+    if 2 * most <= n:
         value[UNDECIDED] = True
+    elif best == OTHER:
+        value[ELSEWHERE] = True
+    else:
+        value["canonical"] = [int(end) for end in best.split("-")]
+    if offered:
+        value[OFFERED] = [list(span) for span in offered]
     return value | _link_of(titles, n if of_title is None else of_title)
-
-
-def unasked_value(canonical: Sequence[int], titles: Counter[str], n: int) -> Value:
-    """What n people say of a mention for which no other name was known: its title. That it is its
-    own canonical mention nobody was asked, so that there is no vote for it.
-    """
-    value = {"titles": dict(titles), "canonical": list(canonical), UNASKED: True}
-    return value | _link_of(titles, n)
 
 
 def _link_of(titles: Counter[str], n: int) -> Value:
@@ -320,8 +352,9 @@ def _of_canonicals(label: Said) -> dict[str, int]:
     """Votes by canonical mention; those of a label without votes all for what it says."""
     votes = label.value.get("votes")
     if votes is None:
-        begin, end = label.value["canonical"]
-        return {f"{begin}-{end}": max(1, label.n)}
+        canonical = label.value.get("canonical")
+        choice = f"{canonical[0]}-{canonical[1]}" if canonical else OTHER
+        return {choice: max(1, label.n)}
     return dict(votes)
 
 

@@ -29,6 +29,9 @@ class Answer:
     object_canonical: Span
     object_link: str
     holds: frozenset[tuple[str, str]]
+    subject_name: str = ""
+    """The words of its canonical mention; empty where the file has none"""
+    object_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Known:
     cluster: int
     canonical: Span
     link: str
+    gloss: str = ""
 
 
 class Knowledge:
@@ -51,7 +55,13 @@ class Knowledge:
         for row in rows(mentions):
             span = int(row["begin"]), int(row["end"])
             canonical = int(row["canonical_begin"]), int(row["canonical_end"])
-            known = Known(row["type"], int(row["entity"]), canonical, row.get("link", ""))
+            known = Known(
+                row["type"],
+                int(row["entity"]),
+                canonical,
+                row.get("link", ""),
+                row.get("gloss", ""),
+            )
             self.mentions[row["doc_id"], span] = known
         self._by_document: dict[str, dict[Span, Known]] = defaultdict(dict)
         self.relations: dict[tuple[str, Span, Span], set[str]] = defaultdict(set)
@@ -68,7 +78,8 @@ class Knowledge:
         backward = self.relations.get((document_id, object_, subject), set())
         one, two = self.mention(document_id, subject), self.mention(document_id, object_)
         holds = frozenset({(name, ">") for name in forward} | {(name, "<") for name in backward})
-        return Answer(one.canonical, one.link, two.canonical, two.link, holds)
+        names = (self.mention(document_id, of.canonical).gloss for of in (one, two))
+        return Answer(one.canonical, one.link, two.canonical, two.link, holds, *names)
 
     def mentions_of(self, document_id: str) -> dict[Span, Known]:
         """All mentions of a document."""

@@ -70,17 +70,16 @@ def test_a_tie_does_not_hold() -> None:
     assert labels_of(answer("0-7", "per:p1>"), answer())[1].value["holds"] == []
 
 
-def test_none_of_the_candidates_makes_a_mention_stand_for_itself() -> None:
-    assert labels_of(answer("other"), answer("other"), answer("19-30"))[7].value["canonical"] == [
-        0,
-        7,
-    ]
+def test_none_of_the_candidates_is_no_name() -> None:
+    value = labels_of(answer("other"), answer("other"), answer("19-30"))[7].value
+    assert value["elsewhere"] and "canonical" not in value and value["votes"]["other"] == 2
+    assert value["offered"] == [[0, 7], [19, 30]]
 
 
 def test_where_no_more_than_half_agree_nothing_is_settled() -> None:
     label = labels_of(answer("19-30"), answer("19-30"), answer("0-7"), answer("other"))[7]
     assert "canonical" not in label.value and label.value["undecided"]
-    assert label.value["votes"] == {"19-30": 2, "0-7": 2}, "somebody else: it stands for itself"
+    assert label.value["votes"] == {"19-30": 2, "0-7": 1, "other": 1}
     assert label.disagreement == 0.5
     two = labels_of(answer("19-30"), answer("19-30"), answer("0-7"))[7]
     assert two.value["canonical"] == [19, 30] and "undecided" not in two.value
@@ -96,10 +95,14 @@ def alone(*span: int) -> Question:
     return question(a=PAYLOAD["a"] | only)  # type: ignore[operator]
 
 
-def test_nobody_is_asked_what_a_mention_stands_for_whose_only_choice_is_itself() -> None:
+def test_a_name_that_is_the_only_one_stands_picked_and_people_may_say_that_it_is_another() -> None:
     asked = alone(0, 7)
-    side = page_of(asked.payload, {})["sides"][0]
-    assert not side["asked"] and side["may_have_title"]
+    for answer_so_far, picked in (({}, [True, False]), ({"a": ["other"]}, [False, True])):
+        side = page_of(asked.payload, answer_so_far)["sides"][0]
+        assert [one[3] for one in side["candidates"]] == picked and side["may_have_title"]
+    _, elsewhere, _ = Relation().parse(asked, {"none": ["1"], "a": ["other"]})
+    rows = [Response(target_id=7, criterion="linking", value=elsewhere.value)]
+    assert "none of the names" in Relation().statements(asked, rows)[0].words
     _, linked, _ = Relation().parse(asked, {"none": ["1"], "a_title": ["Ann_Lee"]})
     assert linked.value == {"choice": "0-7", "title": "Ann Lee"}
     rows = [Response(target_id=7, criterion="linking", value=linked.value)]

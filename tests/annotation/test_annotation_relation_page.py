@@ -34,7 +34,7 @@ def test_three_questions_by_mouse(browser: Browser, live_server: Any, published:
     for number in range(1, 4):
         assert page.locator(".progress-line").inner_text().startswith(f"Question {number} of 6")
         page.locator(".pill", has_text="Ann").first.click()
-        page.locator(".pill.b", has_text="Something else").click()
+        page.locator(".pill.b", has_text="Another name").click()
         page.locator(".choice", has_text="studied at").click()
         with page.expect_navigation():
             page.locator(".submit-bar .primary").click()

@@ -43,7 +43,7 @@ def test_from_preview_to_disposal(
         frame.get_by_text(f"Question {number} of 2").wait_for()
         expect(frame.locator(".top-end")).to_contain_text("$0.10 for all 2")
         frame.locator(".pill", has_text="Ann").first.click()
-        frame.locator(".pill.b", has_text="Something else").click()
+        frame.locator(".pill.b", has_text="Another name").click()
         frame.locator(".choice", has_text="studied at").click()
         frame.locator(".submit-bar .primary").click()
     if not script:

@@ -188,7 +188,7 @@ def test_half_a_relation_is_still_there_after_a_reload(
     for number in (1, 2):
         frame.get_by_text(f"Question {number} of 2").wait_for()
         frame.locator(".pill", has_text="Ann").first.click()
-        frame.locator(".pill.b", has_text="Something else").click()
+        frame.locator(".pill.b", has_text="Another name").click()
         frame.locator("html[data-ready]").wait_for()
         with page.expect_response(draft_with('name="holds"')):
             frame.locator(".choice", has_text="studied at").click()

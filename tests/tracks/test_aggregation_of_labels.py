@@ -97,28 +97,66 @@ def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_di
     assert merge.merged(labels)["canonical"] == [20, 24]
 
 
-def test_those_who_were_not_asked_have_no_vote() -> None:
-    """Three of whom nobody asked it are no votes for itself against the two of three who were."""
-    alone = {"type": "PER", "canonical": [9, 14], "titles": {"Anna": 2}, "unasked": True}
-    nobody = Said(alone, "crowd", 3, 1)
-    value = {"type": "PER", "canonical": [0, 4], "votes": {"0-4": 2, "9-14": 1}, "titles": {}}
-    asked = Said(value, "crowd", 3, 2)
-    for labels in ([nobody, asked], [asked, nobody]):
+ALONE = {"canonical": [9, 14], "votes": {"9-14": 3}, "titles": {"Anna": 2}, "offered": [[9, 14]]}
+"""What three say who see a mention's own name alone"""
+NONE = {
+    "elsewhere": True,
+    "votes": {"other": 2, "0-4": 1},
+    "titles": {},
+    "offered": [[0, 4], [9, 14]],
+}
+"""What three say who find none of two names right"""
+
+
+def test_those_who_saw_one_name_have_no_vote_once_others_saw_more() -> None:
+    """Three who saw no other are no votes for it against the two of three who did."""
+    value = {"canonical": [0, 4], "votes": {"0-4": 2, "9-14": 1}, "titles": {}}
+    both = [[0, 4], [9, 14]]
+    few, more = Said(ALONE, "crowd", 3, 1), Said(value | {"offered": both}, "crowd", 3, 2)
+    for labels in ([few, more], [more, few]):
         told = aggregated(labels)
         assert told["canonical"] == [0, 4] and told["votes"] == {"0-4": 2, "9-14": 1}
-        assert "unasked" not in told and told["titles"] == {"Anna": 2} and "link" not in told
-    both = aggregated([nobody, Said(alone, "crowd", 1, 3)])
-    assert both["canonical"] == [9, 14] and both["unasked"] and "votes" not in both
-    assert both["link"] == "Anna", "four of four were asked for that"
+        assert told["offered"] == both and not merge.is_open(told)
+        assert told["titles"] == {"Anna": 2} and "link" not in told
+    six = aggregated([few, Said(ALONE, "crowd", 3, 3)])
+    assert six["canonical"] == [9, 14] and six["votes"] == {"9-14": 6} and merge.is_open(six)
+    assert six["link"] == "Anna", "four of six were asked for that"
+
+
+def test_who_found_no_name_right_has_no_vote_against_one_that_others_saw() -> None:
+    three = [[0, 4], [9, 14], [20, 24]]
+    wider = {
+        "canonical": [20, 24],
+        "votes": {"20-24": 3},
+        "titles": {},
+        "offered": three,
+    }
+    none, more = Said(NONE, "crowd", 3, 1), Said(wider, "crowd", 3, 2)
+    assert merge.is_open(NONE)
+    for labels in ([none, more], [more, none]):
+        told = aggregated(labels)
+        assert told["canonical"] == [20, 24] and told["votes"] == {"0-4": 1, "20-24": 3}
+        assert told["offered"] == three and not merge.is_open(told)
+    again = aggregated([none, Said(NONE, "crowd", 3, 3)])
+    assert again["elsewhere"] and "canonical" not in again and again["votes"]["other"] == 4
 
 
 @pytest.mark.django_db
-def test_those_who_were_not_asked_hide_nothing_that_others_said() -> None:
-    alone = {"type": "PER", "canonical": [9, 14], "titles": {}, "unasked": True}
+def test_those_who_saw_too_few_names_hide_nothing_that_others_said() -> None:
+    alone = {"type": "PER", **ALONE}
     told = {"type": "PER", "canonical": [0, 4]}
     crowd = Label(pk=2, value=alone, source="crowd", origin="question:1", n=3)
-    assert merge.merged([crowd])["unasked"]
+    assert merge.is_open(merge.merged([crowd]))
     for source in ("document", "expert"):
         other = Label(pk=1, value=told, source=source, origin="question:9", n=3)
         value = merge.merged([other, crowd])
-        assert value["canonical"] == [0, 4] and "unasked" not in value, source
+        assert value["canonical"] == [0, 4] and "offered" not in value, source
+    none = Label(pk=3, value=NONE, source="crowd", origin="question:2", n=3)
+    for canonical, left in (([30, 34], True), ([0, 4], False)):
+        read = Label(pk=1, value={"canonical": canonical}, source="document", origin="9", n=3)
+        value = merge.merged([read, none])
+        assert (value.get("canonical") == canonical) is left is not ("elsewhere" in value), (
+            canonical
+        )
+    knows = Label(pk=4, value=told, source="expert", origin="adjudication:1", n=1)
+    assert "elsewhere" not in merge.merged([none, knows])

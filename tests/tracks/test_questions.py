@@ -23,8 +23,8 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.candidates import MOST, candidates
-from kbpo.tracks.kbp.judge import Clusters
+from kbpo.tracks.kbp.candidates import candidates
+from kbpo.tracks.kbp.judge import MOST, Clusters
 from kbpo.tracks.kbp.pairs import Claim, Pair
 from kbpo.tracks.kbp.questions import what_to_show
 from kbpo.tracks.registry import kind_of
@@ -363,7 +363,7 @@ def answered(draft: QuestionDraft, **sides: str) -> list[tuple[int, dict[str, An
     return [(one.target_id, one.value) for one in relation.aggregate(question, responses)]
 
 
-def test_nobody_is_taken_to_have_been_asked_where_no_other_name_was_known(world: World) -> None:
+def test_who_saw_one_name_alone_says_nothing_of_others(world: World) -> None:
     """A run that links nothing leaves “Lindt” by itself; a later one that links it is right, if
     people say so, and wrong by no rule before they do.
     """
@@ -376,7 +376,8 @@ def test_nobody_is_taken_to_have_been_asked_where_no_other_name_was_known(world:
     for place, value in answered(draft):
         world.label(place, value)
         if place != target:
-            assert "votes" not in value and value["unasked"], "there are no votes of nobody"
+            own = value["canonical"]
+            assert value["votes"] == {f"{own[0]}-{own[1]}": 3} and value["offered"] == [own]
     assert not world.unanswered(target), "nobody says anything else"
     world.state(
         "d1",
@@ -452,3 +453,55 @@ def test_a_run_that_refers_a_mention_elsewhere_is_asked_about_and_finishes(world
     assert (ask.tick(), ask.tick()) == (1, 0), "asked once more, now with the other name, and once"
     settle(mara)
     assert finished(toy.track) == [later] and ask.tick() == 0
+
+
+def test_linking_is_earned_where_no_other_name_is_known_too(world: World) -> None:
+    """“Lindt” is Mara Lindt, whom the text names in full. No run says so: people who see “Lindt”
+    alone say that it is another name, and the run that links nothing is wrong.
+    """
+    toy = world.toy
+    lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
+    nordwerk = toy.span("d1", "Nordwerk", 1)
+    stated = ("d1", lindt, "per:organizations_founded", nordwerk)
+    target = world.state(*stated)
+    instance = Instance.objects.get(target=target)
+
+    def settle(number: int, **chosen: str) -> None:
+        [draft] = world.ask(target)
+        for place, value in answered(draft, **chosen):
+            world.label(place, value, f"question:{number}")
+
+    def linking() -> list[float]:
+        runs = [one.pk for one in world.submissions.values()]
+        return world.kind.judge(np.array([instance.pk]), runs)["linking"][0].tolist()
+
+    settle(1, a="other")
+    assert linking() == [0.0] and not world.unanswered(target)
+    world.state(*stated, team="Neural", canonical=(mara, nordwerk))
+    assert linking()[0] == 0.0 and np.isnan(linking()[1]), "nobody saw that name"
+    assert world.unanswered(target) == {target}
+    [draft] = world.ask(target)
+    assert draft.reopens and list(mara) in [one["span"] for one in draft.payload["a"]["candidates"]]
+    settle(2, a=f"{mara[0]}-{mara[1]}")
+    assert linking() == [0.0, 1.0] and not world.unanswered(target)
+
+
+def test_a_name_that_people_saw_and_did_not_pick_is_wrong_and_not_asked_again(
+    world: World,
+) -> None:
+    toy = world.toy
+    lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
+    nordwerk = toy.span("d1", "Nordwerk", 1)
+    stated = ("d1", lindt, "per:organizations_founded", nordwerk)
+    target = world.state(*stated, canonical=(mara, nordwerk))
+    world.state(*stated, team="Neural")
+    [draft] = world.ask(target)
+    for place, value in answered(draft, a="other"):
+        world.label(place, value)
+        if place == draft.payload["a"]["target"]:
+            assert value["elsewhere"] and "canonical" not in value
+    verdicts = world.kind.judge(
+        np.array([Instance.objects.get(target=target).pk]),
+        [one.pk for one in world.submissions.values()],
+    )
+    assert verdicts["linking"][0].tolist() == [0.0, 0.0] and not world.unanswered(target)

@@ -27,12 +27,12 @@ from annotation.interfaces.shared.payload import (
     parts_of,
     sentence_of,
 )
-from kbpo.instances.merge import UNDECIDED, mention_value, unasked_value
+from kbpo.instances.merge import OTHER, UNDECIDED, mention_value
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
 
-OTHER = "other"  # none of the candidates
+NOT_LISTED = "Another name, not listed"
 NO_TITLE = "none"
 LONGEST = 500  # characters of a typed title or remark
 PROBLEMS = {
@@ -128,7 +128,7 @@ class Relation(Interface):
             found += [
                 _link_said(side, link)
                 for link in links
-                if link.target_id == side.target and (side.asked or link.value.get("title"))
+                if link.target_id == side.target and _says(side, link)
             ]
         for judgment in answer:
             if judgment.criterion == "flag":
@@ -138,8 +138,8 @@ class Relation(Interface):
         return found
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Each directed predicate (yes, no), each mention that there is a choice for, and whether
-        it was flagged.
+        """Each directed predicate (yes, no), each mention for which there are several names, and
+        whether it was flagged.
         """
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
@@ -150,7 +150,12 @@ class Relation(Interface):
                 yield ("relation", predicate["part"]), "yes" if predicate["part"] in holds else "no"
         for side in Pair.of(question.payload).sides:
             if response.criterion == "linking" and side.asked and side.target == response.target_id:
-                yield ("linking", str(side.target)), _meant(side, response.value)
+                yield ("linking", str(side.target)), str(response.value["choice"])
+
+
+def _says(side: Side, link: Judgment) -> bool:
+    """Whether an answer says anything of a mention: that the only name is right goes without."""
+    return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
 
 
 def _link_said(side: Side, one: Judgment) -> Statement:
@@ -229,11 +234,11 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
 
 def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
     chosen = _left(answer, side.letter)
+    alone = not side.asked and OTHER not in chosen
     candidates = [
-        (span, gloss, " or ".join(side.fuller.get(span, [])), span in chosen)
+        (span, gloss, " or ".join(side.fuller.get(span, [])), alone or span in chosen)
         for span, gloss in side.candidates.items()
     ]
-    other = "Somebody else" if side.person else "Something else"
     return {
         "letter": side.letter,
         "role": "subject" if side.letter == "a" else "object",
@@ -241,12 +246,11 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
         "span": f"{side.span[0]}-{side.span[1]}",
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
         "question": "Who is" if side.person else "What is",
-        "asked": side.asked,
         "may_have_title": bool(side.candidates),
         "has_parts": bool(side.fuller),
         "candidates": [
             *candidates,
-            (OTHER, other, "", OTHER in chosen),
+            (OTHER, NOT_LISTED, "", OTHER in chosen),
         ],
         "title": next(iter(_left(answer, f"{side.letter}_title")), ""),
         "no_title": bool(_left(answer, f"{side.letter}_no_title")),
@@ -303,9 +307,7 @@ def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What a mention refers to: the canonical mention's span (its own for none of the candidates),
-    and a title.
-    """
+    """What a mention refers to: the canonical mention's span, or OTHER, and a title."""
     if not side.candidates:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
     value: dict[str, Any] = {"choice": _choice_of(side, raw)}
@@ -317,10 +319,12 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
-    """The candidate that was picked, or OTHER; the mention itself where nobody was asked."""
-    if not side.asked:
-        return f"{side.span[0]}-{side.span[1]}"
+    """The candidate that was picked, or OTHER; the mention itself, where it is the only one, unless
+    they say otherwise.
+    """
     choice = _one(raw, side.letter)
+    if not side.asked and choice != OTHER:
+        return f"{side.span[0]}-{side.span[1]}"
     asking = "who" if side.person else "what"
     if not choice:
         raise BadAnswer(
@@ -355,24 +359,14 @@ def _relation_label(question: Question, pair: Pair, answers: list[list[str]]) ->
     return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
 
 
-def _meant(side: Side, value: Mapping[str, Any]) -> str:
-    """The span that a choice says a mention refers to. None of the names that are offered makes it
-    stand for itself, like the choice of its own words: they count alike, so they agree.
-    """
-    choice = str(value["choice"])
-    return f"{side.span[0]}-{side.span[1]}" if choice == OTHER else choice
-
-
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
     """What more than half say it refers to, and its title; where no more than half agree, it says
-    that they are divided, and where there was no choice, that nobody was asked.
+    that they are divided.
     """
+    votes = Counter(str(one["choice"]) for one in values)
     given = [str(one["title"]) for one in values if one.get("title")]
     titles = Counter("" if title == NO_TITLE else title for title in given)
-    if not side.asked and side.candidates:
-        value = {"type": side.type, **unasked_value(side.span, titles, len(values))}
-        return AggregatedLabel(side.target, value, "majority", len(values), 0.0)
-    votes = Counter(_meant(side, one) for one in values)
-    value = {"type": side.type, **mention_value(votes, titles, len(values))}
+    offered = [one["span"] for one in side.data["candidates"]]
+    value = {"type": side.type, **mention_value(votes, titles, len(values), offered)}
     disagreement = 1 - max(votes.values()) / len(values)
     return AggregatedLabel(side.target, value, "majority", len(values), disagreement)

@@ -62,7 +62,8 @@ function begin() {
     if (!input) return false;
     input.click();
     input.focus();
-    if (input.type === "radio" && current < steps.length - 1) goTo(current + 1);
+    const next = steps.findIndex((one, at) => at > current && !isDone(one)); // what stands picked is passed over
+    if (input.type === "radio" && current < steps.length - 1) goTo(next < 0 ? current + 1 : next);
     return true;
   }
 

@@ -29,8 +29,8 @@ class CandidatePayload(TypedDict):
 
 
 class MentionPayload(TypedDict):
-    """One of the two marked mentions. Without candidates (dates, titles, numbers), and with itself
-    alone, nobody is asked what it refers to.
+    """One of the two marked mentions. Without candidates (dates, titles, numbers) nobody is asked
+    what it refers to; with itself alone it stands picked, and people may say that it is another.
     """
 
     target: int
@@ -119,8 +119,8 @@ class Side:
 
     @property
     def asked(self) -> bool:
-        """Whether there is a choice at all: where the mention itself is the only candidate, to pick
-        it, or nothing that is offered, would be the same.
+        """Whether one of several names must be picked; where the mention itself is the only one, it
+        stands picked.
         """
         return bool(set(self.candidates) - {f"{self.span[0]}-{self.span[1]}"})
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from formats.schema import Schema
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Mention
-from kbpo.tracks.kbp.judge import Span, wording
+from kbpo.tracks.kbp.judge import MOST, Span, wording
 
-MOST = 8
 Names = dict[Span, set[str]]
 
 

@@ -108,6 +108,7 @@ class Judged(base.Judged):
             end.role: {
                 "canonical": list(end.people_span) if end.people_span else None,
                 "text": end.people,
+                "elsewhere": end.elsewhere,
                 "link": end.people_link,
                 "votes": end.votes,
             }
@@ -133,7 +134,8 @@ class Judged(base.Judged):
     def _end(self, role: str, span: Span, canonical: Span, link: str) -> End:
         clusters, gloss = self.row.clusters, self.document.gloss
         value = clusters.values.get(span, {}) if self.source else {}
-        settled = clusters.root(span)
+        elsewhere = span in clusters.elsewhere
+        settled = None if elsewhere else clusters.root(span)
         votes = value.get("votes", {})
         most = max(votes.values(), default=0)
         return End(
@@ -148,6 +150,7 @@ class Judged(base.Judged):
             link=link,
             people=gloss(*settled) if settled else "",
             people_span=settled,
+            elsewhere=elsewhere and bool(self.source),
             people_link=value.get("link"),
             votes=f"{most} of {sum(votes.values())}" if votes else "",
         )
@@ -185,6 +188,8 @@ class End:
     people: str
     """What people say it refers to; empty where they did not say, or were divided"""
     people_span: Span | None
+    elsewhere: bool
+    """They say that it is none of the names that they saw"""
     people_link: str | None
     """None where nobody was asked"""
     votes: str

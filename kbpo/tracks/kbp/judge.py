@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.instances.merge import UNASKED
+from kbpo.instances.merge import ELSEWHERE, OFFERED, is_open
 
 Span = tuple[int, int]
+MOST = 8
+"""Names that people see for one mention, at most"""
 
 
 class Clusters:
@@ -33,11 +35,17 @@ class Clusters:
             for span, value in values.items()
             if value.get("canonical")
         }
-        self.unasked = {span for span, value in values.items() if value.get(UNASKED)}
+        self.elsewhere = {span for span, value in values.items() if value.get(ELSEWHERE)}
+        self.canonical |= {span: span for span in self.elsewhere}
+        self.offered: dict[Span, list[Span]] = {
+            span: [(begin, end) for begin, end in value[OFFERED]]
+            for span, value in values.items()
+            if is_open(value)
+        }
 
     def root(self, span: Span) -> Span | None:
-        """The settled canonical mention of a span, following labels of labels; None if the span has
-        no label.
+        """The settled canonical mention of a span, following labels of labels; the span itself if it
+        is none of the names that people saw; None if it has no label.
         """
         seen: set[Span] = set()
         at = span
@@ -50,7 +58,7 @@ class Clusters:
 
     def refers(self, span: Span, claimed: Span) -> float:
         """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label, or if
-        nobody was asked whether it refers to anything else.
+        people found no name right, or saw its own alone, and did not see `claimed`.
 
         Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
         and what reads like it: pages offer each wording once, so that people cannot tell these
@@ -61,12 +69,15 @@ class Clusters:
         settled = self.root(span)
         if settled is None:
             return nan
-        if self._reads_like(claimed, settled):
+        nowhere = span in self.elsewhere
+        if self._reads_like(claimed, settled) and not nowhere:
             return 1.0
         if claimed == span:
             return 0.0
-        if span in self.unasked:
+        if span in self.offered and was_not_offered(self.text, claimed, self.offered[span]):
             return nan
+        if nowhere:
+            return 0.0
         root = self.root(claimed)
         together = root is not None and self._reads_like(root, settled)
         names_as_well = self._class_of(claimed) >= self._class_of(settled)
@@ -100,6 +111,15 @@ def wording(text: str, span: Span) -> str:
     words = " ".join(unicodedata.normalize("NFC", text[span[0] : span[1]]).split())
     folded = unicodedata.normalize("NFC", words.casefold())
     return words if folded in PRONOUNS else folded
+
+
+def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
+    """Whether people could not pick a name, given those that they saw, and would see it if they were
+    asked again.
+    """
+    words = wording(text, claimed)
+    seen = {wording(text, span) for span in offered}
+    return bool(words) and words not in seen and len(seen) < MOST
 
 
 def name_class(gloss: str) -> int:

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.remembered import each
-from kbpo.instances.merge import UNASKED, UNDECIDED, values_inside, values_of
+from kbpo.instances.merge import (
+    OFFERED,
+    UNDECIDED,
+    is_named,
+    is_open,
+    values_inside,
+    values_of,
+)
 from kbpo.instances.models import Target
-from kbpo.tracks.kbp.judge import Span, directed, wording
+from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
 from kbpo.tracks.kbp.judgments import texts_of
 
 
@@ -42,8 +49,9 @@ class Pair:
     """Somebody asked without an answer: it is known to be missing."""
     linked: bool = False
     """Both mentions have labels, if only that people are divided about them."""
-    unasked: set[Span] = field(default_factory=set)
-    """Those of its mentions for which no other name was known when it was judged"""
+    offered: dict[Span, list[Span]] = field(default_factory=dict)
+    """Those of its mentions that may yet refer to a name which people did not see, with those that
+    they saw"""
 
     @property
     def missing(self) -> set[str]:
@@ -84,7 +92,8 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
 def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
     """For submissions and some targets of each: those of them with a claim of that submission which
     no label judges yet, under some criterion, and which nobody has given up; what refers a mention
-    to another name is judged by nobody as long as no other name was known to ask for.
+    to a name that people did not see is judged by nobody where they saw its own alone, or found
+    none right.
     """
     pairs = _bare(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
@@ -117,12 +126,14 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
             if pair.leaves_open(part):
                 found[submission].add(target)
             elif not pair.given_up:
-                named = pair.unasked & {span for span, claimed in links.items() if claimed != span}
-                elsewhere += [(submission, pair, span, links[span]) for span in named]
+                elsewhere += [
+                    (submission, pair, span, claimed)
+                    for span, claimed in links.items()
+                    if span in pair.offered and claimed != span
+                ]
     texts = each("texts", {pair.document for _, pair, _, _ in elsewhere}, texts_of)
     for submission, pair, span, canonical in elsewhere:
-        words = wording(texts[pair.document], canonical)
-        if words and words != wording(texts[pair.document], span):
+        if was_not_offered(texts[pair.document], canonical, pair.offered[span]):
             found[submission].add(pair.target)
     return found
 
@@ -148,16 +159,21 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     documents = {pair.document for pair in pairs.values()}
     for target, value, unanswered in values_of(pairs):
         pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), unanswered
-    closed, linked, unasked = set[int](), set[tuple[int, Span]](), set[tuple[int, Span]]()
+    closed, linked = set[int](), set[tuple[int, Span]]()
+    offered: dict[tuple[int, Span], list[Span]] = {}
     for kind, document, span, value in values_inside(documents, "document", "mention"):
         if kind == "document" and value.get("closed"):
             closed.add(document)
-        elif kind == "mention" and (value.get("canonical") or value.get(UNDECIDED)):
+        elif kind == "mention" and (is_named(value) or value.get(UNDECIDED)):
             linked.add((document, span))
-            if value.get(UNASKED):
-                unasked.add((document, span))
+            if is_open(value):
+                offered[document, span] = [(begin, end) for begin, end in value[OFFERED]]
     for pair in pairs.values():
         pair.closed = pair.document in closed
-        pair.unasked = {span for span in (pair.a, pair.b) if (pair.document, span) in unasked}
+        pair.offered = {
+            span: offered[pair.document, span]
+            for span in (pair.a, pair.b)
+            if (pair.document, span) in offered
+        }
         pair.linked = (pair.document, pair.a) in linked and (pair.document, pair.b) in linked
     return pairs

@@ -16,7 +16,7 @@ from kbpo.instances.merge import values_inside
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
-from kbpo.tracks.kbp.judge import Span, directed
+from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
 from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
 
@@ -83,8 +83,10 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionD
         for side, span in (("a", pair.a), ("b", pair.b)):
             payload[side]["target"] = mentions[Place("mention", pair.document, span)]
         reopens = any(
-            span in pair.unasked and len(payload[side]["candidates"]) > 1
+            was_not_offered(documents[pair.document].text, tuple(one["span"]), pair.offered[span])
             for side, span in (("a", pair.a), ("b", pair.b))
+            if span in pair.offered
+            for one in payload[side]["candidates"]
         )
         found.append(QuestionDraft(pair.target, INTERFACE, payload, shown, reopens=reopens))
     return found
