@@ -7,9 +7,10 @@ In each repetition the runs arrive in random order, and each raises thresholds i
 service does (`kbpo/sampling/designs/`), until its guaranteed number is as narrow as asked. Some
 documents were drawn at random before and are closed: what is marked there is true, what is not is
 false, and their labels of pool targets come by the document route. Judgments are the gold
-standard's, or those of three people who are right 85 times in 100, by majority. When all runs are
-judged, the service's own `scoring.score` makes every number of the board, and each is held against
-the exact truth.
+standard's, or those of three people who are right 85 times in 100, by majority; then an expert
+checks a random fifth of what was drawn (`checked`). When all runs are judged, the service's own
+`scoring.score` and `scoring.corrected` make every number of the board, and each is held against the
+exact truth.
 
 Every repetition is kept in `benchmarks/out/` as soon as it is done. A run that is interrupted
 prints what there is; started again, or a second time beside it, it goes on from there, and with
@@ -47,14 +48,18 @@ from kbpo.sampling.designs.base import CLOSE
 from kbpo.sampling.designs.poisson import FIRST, STAGES
 from kbpo.sampling.designs.state import worth
 from scoring.combine import Chances, any_of
+from scoring.corrected import METHOD as CHECKED
+from scoring.corrected import corrections
 from scoring.data import Data
+from scoring.double_sampling import Checks, Corrected
 from scoring.inclusion import Inclusion
 from scoring.pool import Pool as ServicePool
 from scoring.score import default_estimates, scores
 
 LEVEL, MARGIN = 0.8, 0.03
 GUARANTEED = "entity_relation"
-METHODS = {"centred": "ours", "simple": "simple", "joint": "joint"}
+METHODS = {"centred": "ours", CHECKED: "checked", "simple": "simple", "joint": "joint"}
+SHARE_CHECKED = 0.2
 QUANTITIES = {"precision": "P", "recall": "R", "f1": "F1"}
 Array = np.ndarray[Any, Any]
 
@@ -206,6 +211,27 @@ class Board:
             alone={at: self.own[:, run] for at, run in enumerate(columns)},
         )
 
+    def checks(self, data: Data, rng: Any) -> Checks:
+        """What an expert says of a random fifth of what was drawn."""
+        whole, m = self.runs.whole, len(data.pool.systems)
+        names = whole.target[data.judged]
+        target = np.unique(names)
+        drawn = data.inclusion.drawn[target]
+        checked = drawn & (rng.random(target.size) < SHARE_CHECKED)
+        seen = checked[np.searchsorted(target, names)]
+        true = np.where(seen, self.runs.pool.true[data.judged], np.nan)
+        return Checks(
+            target=target,
+            rounds=np.array([1]),
+            pi=np.where(drawn, self.pi[target], 0.0)[None, :],
+            e=np.where(drawn, SHARE_CHECKED, 0.0)[None, :],
+            checked=checked,
+            by_crowd=np.ones(target.size, dtype=np.bool_),
+            imported=np.zeros(target.size, dtype=np.bool_),
+            f={"relation": np.tile(true[:, None], (1, m))},
+            since=np.ones(m, dtype=np.bool_),
+        )
+
     def arrive(self, columns: tuple[int, ...], run: int, target: float) -> None:
         """Nothing; one of these runs was asked about until its number is as narrow as asked."""
         whole = self.runs.whole
@@ -297,7 +323,8 @@ def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int])
     """What one repetition came to: targets asked, and of each number and run the error, the width
     of the 80 % interval, and whether the 80 and the 95 % interval hold; None where none is printed.
     """
-    rng = np.random.default_rng([*seed, setting.documents, round(1000 * setting.accuracy)])
+    seeds = [*seed, setting.documents, round(1000 * setting.accuracy)]
+    rng, dice = np.random.default_rng(seeds), np.random.default_rng([*seeds, 1])
     board = Board.of(runs, setting, rng)
     target = (half_width / norm.ppf(0.5 + LEVEL / 2)) ** 2
     arrived: list[int] = []
@@ -307,7 +334,11 @@ def repetition(runs: Runs, setting: Setting, half_width: float, seed: list[int])
     data = board.data(tuple(range(runs.n)))
     told: dict[str, list[Any]] = defaultdict(lambda: [None] * runs.n)
     found = default_estimates(data, ("relation",), ("relation",))
-    for one in scores(data, found, ("relation",), ("relation",)):
+    told_by = list(scores(data, found, ("relation",), ("relation",)))
+    if setting.accuracy < 1:
+        checked = Corrected.of(data, board.checks(data, dice))
+        told_by += corrections(checked, ("relation",), ("relation",)).scores
+    for one in told_by:
         if one.quantity not in QUANTITIES or np.isnan(one.value):
             continue
         truth = runs.truth[one.quantity, one.distribution][one.column]

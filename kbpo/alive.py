@@ -6,7 +6,8 @@ waits for what it has in hand, for ever where that hangs: so what still does not
 later is killed (the container's first process, `init: true`, ends when ours does). Nothing is lost
 by it: what a worker had claimed is free again by its deadline. A site that answers
 that its database is away is unhealthy, as is a worker that cannot be asked since the broker is
-away; both are left alone: a new start would not help.
+away; both are left alone: a new start would not help. A check that Docker ends for its length
+has been noted as a failure before it asked.
 """
 
 from __future__ import annotations
@@ -71,20 +72,24 @@ def beat() -> int:
 CHECKS: dict[str, Callable[[], int]] = {"web": web, "worker": worker, "beat": beat}
 
 
-def judge(state: int, end: Callable[[bool], None]) -> int:
-    """Return the exit status of the check; `end` is called whenever nothing answered three times
+def judge(check: Callable[[], int], end: Callable[[bool], None]) -> int:
+    """Return the exit status of a check; `end` is called whenever nothing answered three times
     more: to ask at first, and to insist afterwards, where it is still the same process.
     """
+    began, failures = _began(1), 0
+    told, n, *asking = FAILURES.read_text().split(" ") if FAILURES.exists() else ("", "0")
+    if told == began:
+        failures = int(n)
+        if asking and failures % IN_A_ROW == 0:  # it was ended before it could say so
+            end(failures > IN_A_ROW)
+    FAILURES.write_text(f"{began} {failures + 1} asking")
+    state = check()
     if state != DEAD:
         FAILURES.unlink(missing_ok=True)
         return state
-    began, failures = _began(1), 1
-    if FAILURES.exists():
-        told, _, n = FAILURES.read_text().partition(" ")
-        failures += int(n or 0) if told == began else 0
-    FAILURES.write_text(f"{began} {failures}")
-    if failures % IN_A_ROW == 0:
-        end(failures > IN_A_ROW)
+    FAILURES.write_text(f"{began} {failures + 1}")
+    if (failures + 1) % IN_A_ROW == 0:
+        end(failures + 1 > IN_A_ROW)
     return ILL
 
 
@@ -124,4 +129,4 @@ def _stat(process: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(judge(CHECKS[sys.argv[1]](), end))
+    sys.exit(judge(CHECKS[sys.argv[1]], end))

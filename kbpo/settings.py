@@ -150,9 +150,9 @@ INSTALLED_APPS = [
     "annotation.workers",
 ]
 MIDDLEWARE = [
+    "kbpo.web.policy.PolicyMiddleware",  # above all that answers by itself: files, redirects
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "kbpo.web.policy.PolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",

@@ -48,7 +48,7 @@ def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 def test_a_site_that_answers_is_left_running(site: int) -> None:
     ended: list[bool] = []
     for _ in range(5):
-        assert alive.judge(alive.web(), ended.append) == (site != 200)
+        assert alive.judge(alive.web, ended.append) == (site != 200)
     assert not ended
 
 
@@ -58,7 +58,7 @@ def test_a_site_that_does_not_answer_ends_at_the_third_time(
     monkeypatch.setattr(alive, "SITE", "http://127.0.0.1:1")
     ended: list[bool] = []
     for number in range(1, 10):
-        assert alive.judge(alive.web(), ended.append) == 1
+        assert alive.judge(alive.web, ended.append) == 1
         assert ended == [False, True, True][: number // 3], "asked first, then killed"
 
 
@@ -80,7 +80,7 @@ def test_a_worker_that_answers_nothing_ends_and_one_that_cannot_be_asked_does_no
 def test_one_answer_begins_the_count_anew() -> None:
     ended: list[bool] = []
     for state in (alive.DEAD, alive.DEAD, alive.HEALTHY, alive.DEAD, alive.DEAD):
-        alive.judge(state, ended.append)
+        alive.judge(lambda state=state: state, ended.append)
     assert not ended
 
 
@@ -91,7 +91,7 @@ def test_what_was_started_anew_is_asked_before_it_is_killed(
     for began in ("100", "200"):
         monkeypatch.setattr(alive, "_began", lambda process, began=began: began)
         for _ in range(4):
-            alive.judge(alive.DEAD, ended.append)
+            alive.judge(lambda: alive.DEAD, ended.append)
     assert ended == [False, False]
 
 
@@ -149,3 +149,16 @@ def test_every_container_of_ours_is_checked_so(name: str) -> None:
     assert service["healthcheck"]["test"] == ["CMD", "python", "-m", "kbpo.alive", name]
     assert service["restart"] == "unless-stopped"
     assert service["init"] is True, "else the first process is ours, and nobody inside can kill it"
+
+
+def test_a_check_that_is_ended_for_its_length_is_a_failure() -> None:
+    def hangs() -> int:
+        raise KeyboardInterrupt  # as Docker ends it, but here the test goes on
+
+    ended: list[bool] = []
+    for number in range(1, 8):
+        with pytest.raises(KeyboardInterrupt):
+            alive.judge(hangs, ended.append)
+        assert ended == [False, True][: (number - 1) // 3], "noted before it asked"
+    assert alive.judge(lambda: alive.HEALTHY, ended.append) == 0
+    assert not alive.FAILURES.exists()

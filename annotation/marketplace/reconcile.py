@@ -8,6 +8,7 @@ end where they would have ended.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from annotation.marketplace.duplicate_hits import Rows, by_mark, tend_duplicate
 from annotation.marketplace.import_answer import import_answer
 from annotation.marketplace.under_answered import finish_under_answered
 from annotation.models import HIT, Halt, PlatformBooks
+from annotation.models.questions import UNREAD
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
 from kbpo import clock
@@ -158,8 +160,9 @@ def _tend(
         or now - hit.checked_at > CHECK_ANYWAY
         or hit.platform_status != seen.status
     )
-    if seen.sent > known or (stale and seen.status != "gone"):
-        moved += sum(_import(hit, answer) for answer in platform.collect(hit))
+    unread = hit.reason.startswith(UNREAD)
+    if (seen.sent > known and not unread) or (stale and seen.status != "gone"):
+        moved += _import_all(hit, platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
     if not offered and seen.expires_at > now:
@@ -186,18 +189,23 @@ def _tend(
     return moved
 
 
-def _import(hit: HIT, answer: dict[str, Any]) -> int:
-    """1 if the answer was new to us. One that cannot be taken in stands in nobody's way: it is in
-    the log and on the HIT, and is tried again.
+def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
+    """How many answers were new to us. One that cannot be taken in stands in nobody's way: it is on
+    the HIT and among the failures on the desk, once in the log, and is tried again when the HIT is
+    looked at anyway.
     """
-    try:
-        return import_answer(hit, answer)
-    except Exception as error:
-        log.exception("An answer to HIT %s could not be taken in", hit.pk)
-        HIT.objects.filter(pk=hit.pk).update(
-            reason=f"One of its answers could not be taken in ({type(error).__name__})."
-        )
-        return 0
+    new, reason = 0, ""
+    for answer in answers:
+        try:
+            new += import_answer(hit, answer)
+        except Exception as error:
+            reason = f"{UNREAD} ({type(error).__name__})."
+            if reason != hit.reason:
+                log.exception("An answer to HIT %s could not be taken in", hit.pk)
+    if reason != hit.reason and (reason or hit.reason.startswith(UNREAD)):
+        HIT.objects.filter(pk=hit.pk).update(reason=reason)
+        hit.reason = reason
+    return new
 
 
 def _adopt(hit: HIT, seen: Seen) -> int:

@@ -220,6 +220,10 @@ class Question(Moving):
         return self.reward + self.extra
 
 
+UNREAD = "One of its answers could not be taken in"
+"""How the reason of a HIT begins that has an answer which breaks us"""
+
+
 class HIT(Moving):
     """Questions on a platform: the unit that a worker accepts. `token` is the platform's
     idempotency key.

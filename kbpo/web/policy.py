@@ -14,7 +14,7 @@ HEADER = "Content-Security-Policy"
 
 
 class PolicyMiddleware:
-    """Adds the policy to what our own pages answer; static files have none."""
+    """Adds the policy to all that we answer: pages, files and redirects."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -19,6 +19,7 @@ from mturk_world import (
     rounds,
 )
 
+from annotation.desk.journey import failures
 from annotation.marketplace import import_answer
 from annotation.models import (
     HIT,
@@ -62,7 +63,7 @@ def test_an_answer_that_nobody_can_read_stands_in_nobodys_way(
 
 
 def test_an_answer_that_breaks_us_leaves_the_others_of_its_hit(
-    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
+    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     hit = turk.hits()[0]
     broken = turk.do("W1", hit)
@@ -79,11 +80,18 @@ def test_an_answer_that_breaks_us_leaves_the_others_of_its_hit(
     assert [one.worker.identity.external_id for one in Assignment.objects.exclude(raw=None)] == [
         "W2"
     ]
-    assert "(ArithmeticError)" in HIT.objects.get(external_id=hit).reason
+    row = HIT.objects.get(external_id=hit)
+    assert "(ArithmeticError)" in row.reason
+    for _ in range(3):
+        due()
+        rounds()
+    assert sum("could not be taken in" in one.message for one in caplog.records) == 1, "told once"
+    assert [one.pk for one in failures() if one.kind == "hit"] == [row.pk]
     monkeypatch.undo()
     due()
     rounds()
     assert Assignment.objects.exclude(raw=None).count() == 2
+    assert not [one for one in failures() if one.kind == "hit"]
 
 
 @pytest.mark.soak

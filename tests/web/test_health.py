@@ -67,6 +67,15 @@ def test_an_admins_page_and_a_refusal_do_too(as_user: As) -> None:
     assert as_user("Rosa").get(reverse("desk"))[POLICY].startswith(OURS)
 
 
+def test_a_file_and_a_redirect_to_tls_do_too(settings: Any) -> None:
+    """What middleware answers by itself, an SVG among it, which may hold a script."""
+    file = Client().get("/static/favicon.svg")
+    assert file.status_code == 200 and file[POLICY].startswith(OURS)
+    settings.SECURE_SSL_REDIRECT = True
+    answer = Client().get("/login/")
+    assert answer.status_code == 301 and answer[POLICY].startswith(OURS)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
