@@ -41,7 +41,7 @@ from kbpo.web.public import (
 from kbpo.web.public import (
     documents as corpus,
 )
-from kbpo.web.research import cited, explore, missed, order, runs, submissions, upload
+from kbpo.web.research import cited, explore, missed_page, order, runs, submissions, upload
 
 urlpatterns = [
     *health.urlpatterns,
@@ -52,7 +52,7 @@ urlpatterns = [
     *submissions.urlpatterns,
     *cited.urlpatterns,
     *explore.urlpatterns,
-    *missed.urlpatterns,
+    *missed_page.urlpatterns,
     *order.urlpatterns,
     *upload.urlpatterns,
     *prose.urlpatterns,

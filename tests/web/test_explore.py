@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +26,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import close_track, freeze_track
+from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.submissions.tally import count
 from kbpo.tracks.models import Track
@@ -344,6 +346,14 @@ def test_the_api_tells_all_scores_by_slice_to_the_runs_own_team(row: Submission,
     ]
     assert told["value"] is not None and told["low80"] <= told["value"] <= told["high80"]
     assert told["n_predictions"] == row.predictions.filter(predicate__name=LIVES).count()
+    Submission.objects.filter(pk=row.pk).update(
+        plan={"chosen": "0.05", "options": {"0.05": {"each": "0.15"}}}
+    )
+    page = client_of(toy, "Rosa").get(reverse("submission-explore", args=[row.pk]))
+    thin = [one for one in page.context["slices"]["rows"] if one["would_do"]]
+    assert thin and all(one["price"] == Decimal("0.15") * one["would_do"] for one in thin)
+    order = f'href="{reverse("submission", args=[row.pk])}#more"'
+    assert (order in page.content.decode()) == may_order(row)
     public = Client().get(address, headers=header_of(toy, "Tim")).json()["slices"]
     assert public == [], "each has few judgments, and the track is open"
 
@@ -376,6 +386,12 @@ def test_a_new_label_shows_at_once(row: Submission, world: World) -> None:
     assert len(after) == row.predictions.count() > before
 
 
+def beside(page: Any) -> list[tuple[str, int | None]]:
+    """Where what is missed stands, and how much the explorer says there is of it."""
+    [who] = [one for one in page.context["filters"] if one["label"] == "Who else says so"]
+    return [(one["url"], one["n"]) for one in who["options"] if "/missed/" in one["url"]]
+
+
 def test_what_readers_found_is_told_once_the_track_closes(
     world: World, row: Submission, toy: Toy
 ) -> None:
@@ -401,6 +417,9 @@ def test_what_readers_found_is_told_once_the_track_closes(
     assert early.status_code == 404 and "once the track is closed" in early.json()["detail"]
     text = reverse("track-document", args=["world", read[0].key])
     assert not client.get(text).context["found"]
+    explore = reverse("submission-explore", args=[row.pk])
+    before = client.get(explore, {"document": read[0].key})
+    assert {n for _, n in beside(before)} == {None} and not before.context["nobodys"]
     close_track(freeze_track(world.track))
     true = {one.pk for one in world.instances if world.truth[one.pk]}
     inside = [one for one in world.instances if one.document_id in {doc.pk for doc in read}]
@@ -424,6 +443,16 @@ def test_what_readers_found_is_told_once_the_track_closes(
         assert listed["results"] == rows and listed["count"] == len(rows)
         assert client.get(address, {"who": who}).context["page"].paginator.count == len(expected)
     chosen_of_what_is_missed(row, world, client, header_of(toy, "Rosa"))
+    page = client.get(explore)
+    assert [n for _, n in beside(page)] == [len(wanted["missed"]), len(wanted["nobody"])]
+    page = client.get(explore, {"document": read[0].key, "relation": WORKS})
+    for (url, n), who in zip(beside(page), wanted, strict=True):
+        listed_there = client.get(url).context["page"].paginator.count
+        assert n == listed_there == client.get(address, {"who": who, "document": read[0].key,
+            "relation": WORKS}).context["page"].paginator.count  # fmt: skip
+    nobodys = {one for one in wanted["nobody"] if one.startswith(f"{read[0].key} ")}
+    assert page.context["n_nobodys"] == len(nobodys) > 0
+    assert "True in this document, found by nobody" in page.content.decode()
     shown = Client().get(text)
     told = Client().get(reverse("api-document", args=["world", read[0].key])).json()
     assert told["text"] == read[0].text and len(told["found"]) == len(shown.context["found"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -19,18 +19,20 @@ from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.csv import csv_stream, json_stream
-from kbpo.web.public.documents import may_read
+from kbpo.web.public.documents import may_read, shows_readers
 from kbpo.web.research.explorer import (
     SORTS,
     Choice,
     Counts,
     Explorer,
     Unreadable,
+    carried,
     carry,
     read_choice,
     verdicts_of,
 )
 from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
+from kbpo.web.research.missed import MISSED, Fact, missed_of
 from kbpo.web.research.slices import by_slice
 from kbpo.web.research.submissions import Asking, find, is_own, name_for
 
@@ -41,7 +43,6 @@ NOT_YET = (
     "Judgments are shown once the submission's sample is drawn, and not after it is withdrawn."
 )
 WHO = {"alone": "Only this system"}
-MISSED = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
 SHOWN = 8
 """Values of a filter that are listed before “more”"""
 SELDOM = ("undecided", "turned", "disputed")
@@ -76,6 +77,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     latest, group = Latest.of(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
     slices = by_slice(latest, group, own=own, address=address)
+    unfound = _unfound(request, explorer, choice)
     context: dict[str, Any] = {
         "submission": submission,
         "name": name_for(submission, own),
@@ -91,7 +93,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "total": submission.n_items or 0,
         "looked": page.n is None and choice["who"] and not rows,
         "all_found": explorer.all_found,
-        "filters": _filters(explorer, choice, counts),
+        "filters": _filters(explorer, choice, counts, unfound),
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
         "searchable": explorer.kind.searchable,
         "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),
@@ -109,7 +111,28 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         context["previous"] = choice.query(before=page.before)
     if opened is not None:
         context |= _detail(explorer, rows, opened, context)
+        context |= _nobodys(request, explorer, opened)
     return render(request, "explore.html", context, status=400 if refusal else 200)
+
+
+def _unfound(request: HttpRequest, explorer: Explorer, choice: Choice) -> dict[str, int | None]:
+    """How much each kind of what is missed lists of what is chosen here; None where it may not be
+    told.
+    """
+    if not explorer.reads_documents or not shows_readers(request.user, explorer.submission.track):
+        return dict.fromkeys(MISSED)
+    said = {name: choice[name] for name in carried(explorer.submission) if choice[name]}
+    facts = missed_of(request.user, explorer, said).facts
+    return {who: len(facts[who]) for who in MISSED}
+
+
+def _nobodys(request: HttpRequest, explorer: Explorer, one: Judged) -> dict[str, Any]:
+    """What is true in the document of a prediction and found by nobody, as far as it is shown."""
+    facts: list[Fact] = []
+    if explorer.reads_documents and shows_readers(request.user, explorer.submission.track):
+        found = missed_of(request.user, explorer, {}).facts["nobody"]
+        facts = [fact for fact in found if fact[0].key == one.document.key]
+    return {"nobodys": [fact for fact, _ in facts[:SHOWN]], "n_nobodys": len(facts)}
 
 
 def tabs_of(
@@ -190,7 +213,9 @@ def _detail(
     }
 
 
-def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[str, Any]]:
+def _filters(
+    explorer: Explorer, choice: Choice, counts: Counts, unfound: Mapping[str, int | None]
+) -> list[dict[str, Any]]:
     """The filters with their values, how many each would show, and its address."""
     kind = explorer.kind
     parts = {"any": "Any"} | dict(kind.parts) if kind.parts else {}
@@ -198,7 +223,13 @@ def _filters(explorer: Explorer, choice: Choice, counts: Counts) -> list[dict[st
     if explorer.reads_documents:
         address = reverse("submission-missed", args=[explorer.submission.pk])
         who["options"] += [
-            _option(address + carry(choice, explorer.submission, who=name), words, None, False, "")
+            _option(
+                address + carry(choice, explorer.submission, who=name),
+                words,
+                unfound[name],
+                False,
+                "",
+            )
             for name, words in MISSED.items()
         ]
     filters = [

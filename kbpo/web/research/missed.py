@@ -1,5 +1,5 @@
 """What people found true in documents that they read in full and a run does not predict: what others
-found, and what nobody did; listed by relation, by name, by words of the text.
+found, and what nobody did; chosen by relation, by name, by words of the text.
 """
 
 from __future__ import annotations
@@ -9,26 +9,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
-from django.urls import path
+from django.core.cache import cache
+from django.http import Http404
 
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.inclusion.annotated import annotated
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import ENTITY
 from kbpo.tracks.recall import Found, TrackWithRecall, recall_of
-from kbpo.web.components.figures import count_text
-from kbpo.web.csv import csv_stream, json_stream
-from kbpo.web.public.documents import may_read, shows_readers
-from kbpo.web.research.explore import MISSED, explored, tabs_of
-from kbpo.web.research.explorer import PAGE, Choice, Explorer, Unreadable, carried, read_choice
-from kbpo.web.research.submissions import is_own, name_for
+from kbpo.web.public.documents import shows_readers
+from kbpo.web.research.explorer import (
+    KEPT_PUBLIC,
+    Choice,
+    Explorer,
+    Unreadable,
+    carried,
+    hash_of,
+    read_choice,
+)
 
 Fact: TypeAlias = "tuple[Found, list[Submission]]"
 """With who found it"""
+MISSED = {"missed": "Others found, missed here", "nobody": "True, found by nobody"}
 SORTS = {"text": "As in the text", "most": "Found by most first"}
 
 
@@ -106,14 +110,30 @@ def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, li
     if not shows_readers(user, track):
         return facts
     runs = Submission.objects.filter(pk__in=explorer.others).select_related("team").in_bulk()
-    systems = [explorer.submission.pk, *runs]
     is_staff = isinstance(user, User) and user.is_staff
-    read = annotated(track).documents
-    for fact, found_by in kind.found_by(read, systems, public=not is_staff):
+    for fact, found_by in _found(explorer, kind, [*runs], public=not is_staff):
         if explorer.submission.pk not in found_by:
             others = [runs[pk] for pk in sorted(found_by)]
             facts["missed" if others else "nobody"].append((fact, others))
     return facts
+
+
+def _found(
+    explorer: Explorer, kind: TrackWithRecall, others: list[int], *, public: bool
+) -> list[tuple[Found, set[int]]]:
+    """What is true in all documents that were read, with who predicts it; kept for as long as what
+    is public may be, until there is a new label.
+    """
+    submission = explorer.submission
+    newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
+    read = list(map(int, annotated(submission.track).documents))
+    version = (submission.pk, submission.received_at.isoformat(), public, newest, others, read)
+    key = f"missed:{hash_of(version)}"
+    found: list[tuple[Found, set[int]]] | None = cache.get(key)
+    if found is None:
+        found = kind.found_by(read, [submission.pk, *others], public=public)
+        cache.set(key, found, KEPT_PUBLIC)
+    return found
 
 
 def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fact]]:
@@ -138,88 +158,3 @@ def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fac
 def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:
     """A fact that a run does not predict, for programs: with the runs that do."""
     return fact.record | {"found_by": [run.pk for run in runs]}
-
-
-def show(request: HttpRequest, pk: int) -> HttpResponse:
-    """A page of it."""
-    explorer, refusal = explored(request, pk), ""
-    submission = explorer.submission
-    try:
-        found = missed_of(request.user, explorer, request.GET.dict())
-    except Unreadable as wrong:
-        found, refusal = missed_of(request.user, explorer, {}), f"{wrong} All is listed."
-    choice = found.choice
-    context = {
-        "submission": submission,
-        "name": name_for(submission, is_own(request, submission)),
-        "tabs": tabs_of(request, explorer, choice, current="Missed"),
-        "shown": shows_readers(request.user, submission.track),
-        "readable": may_read(request, submission.track),
-        "n_documents": len(annotated(submission.track).documents),
-        "refusal": refusal,
-        "said": choice.said,
-        "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
-        "page": Paginator(found.listed, PAGE).get_page(request.GET.get("page")),
-        "query": choice.query(who=found.who)[1:],
-        "filters": _filters(explorer, found),
-        "options": [
-            {
-                "url": choice.query(who=name),
-                "text": f"{words} {count_text(len(found.facts[name]))}",
-                "current": name == found.who,
-            }
-            for name, words in MISSED.items()
-        ],
-        "everything": choice.query(document=""),
-    }
-    return render(request, "missed.html", context, status=400 if refusal else 200)
-
-
-def _filters(explorer: Explorer, found: Missed) -> list[dict[str, Any]]:
-    """The values of each facet with how many there are of them; the one that is chosen leads back."""
-    filters = []
-    for facet in explorer.kind.facets:
-        words = dict(explorer.kind.facet_words(facet.name).values())
-        options = [
-            {
-                "url": found.choice.query(**{facet.name: "" if chosen else value}),
-                "text": words.get(value, value),
-                "n": n,
-                "chosen": chosen,
-            }
-            for value, n in found.values.get(facet.name, Counter()).most_common()
-            for chosen in [found.choice[facet.name] == value]
-        ]
-        if options:
-            filters.append({"label": facet.label, "options": options})
-    return filters
-
-
-def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
-    """The same as a file."""
-    explorer = explored(request, pk)
-    try:
-        found = missed_of(request.user, explorer, request.GET.dict())
-    except Unreadable as wrong:
-        return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
-    header = ["document", "subject", "predicate", "object", "claim", "found_by"]
-    rows = [list(missed_record(fact, runs).values()) for fact, runs in found.listed]
-    name = f"missed-{pk}.{form}"
-    return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)
-
-
-urlpatterns = [
-    path("submissions/<int:pk>/missed/", show, name="submission-missed"),
-    path(
-        "submissions/<int:pk>/missed.csv",
-        export,
-        {"form": "csv"},
-        name="submission-missed-csv",
-    ),
-    path(
-        "submissions/<int:pk>/missed.jsonl",
-        export,
-        {"form": "jsonl"},
-        name="submission-missed-jsonl",
-    ),
-]

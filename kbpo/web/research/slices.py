@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
+
+from django.urls import reverse
 
 from kbpo.evaluation import latest
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import FEW, Figure
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.slices.estimate import would_do
+from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.registry import kind_of
@@ -90,6 +94,8 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
         "more": any(row["would_do"] for row in rows),
+        "orders": own and submission.track.status == "open" and may_order(submission),
+        "order_url": reverse("submission", args=[submission.pk]) + "#more",
         "own": group == OWN,
         "options": [
             {"url": f"{address}?by={one}#slices", "text": names[one], "current": one == group}
@@ -109,6 +115,7 @@ def _row(
     stored = some[kind.mean]
     figure, (group, _, name) = Figure.of(stored), key.partition(":")
     words = kind.groups[group].words if group in kind.groups else {}
+    would = _more_of(figure, stored) if figure.few else 0
     recall = some.get("recall")
     by_criterion = [Figure.of(some[one]) if one in some else None for one in others]
     return {
@@ -118,13 +125,20 @@ def _row(
         "criteria": [None if one is None or one.few else one for one in by_criterion],
         "interval": interval(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
-        "would_do": _more_of(figure, stored) if figure.few else 0,
+        "would_do": would,
+        "price": would * _each(submission),
         "recall": (
             Figure.of(recall)
             if recall and not figure.few and 0 <= (recall.value or -1) <= 1
             else None
         ),
     }
+
+
+def _each(submission: Submission) -> Decimal:
+    """What a judgment cost in what was confirmed last."""
+    plan = submission.plan
+    return Decimal(plan.get("options", {}).get(plan.get("chosen"), {}).get("each", "0"))
 
 
 def _more_of(figure: Figure, stored: Estimate) -> int:

@@ -1,0 +1,105 @@
+"""The page of what a run misses: listed, chosen, and as a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import path
+
+from kbpo.inclusion.annotated import annotated
+from kbpo.web.components.figures import count_text
+from kbpo.web.csv import csv_stream, json_stream
+from kbpo.web.public.documents import may_read, shows_readers
+from kbpo.web.research.explore import explored, tabs_of
+from kbpo.web.research.explorer import PAGE, Explorer, Unreadable
+from kbpo.web.research.missed import MISSED, SORTS, Missed, missed_of, missed_record
+from kbpo.web.research.submissions import is_own, name_for
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """A page of it."""
+    explorer, refusal = explored(request, pk), ""
+    submission = explorer.submission
+    try:
+        found = missed_of(request.user, explorer, request.GET.dict())
+    except Unreadable as wrong:
+        found, refusal = missed_of(request.user, explorer, {}), f"{wrong} All is listed."
+    choice = found.choice
+    context = {
+        "submission": submission,
+        "name": name_for(submission, is_own(request, submission)),
+        "tabs": tabs_of(request, explorer, choice, current="Missed"),
+        "shown": shows_readers(request.user, submission.track),
+        "readable": may_read(request, submission.track),
+        "n_documents": len(annotated(submission.track).documents),
+        "refusal": refusal,
+        "said": choice.said,
+        "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
+        "page": Paginator(found.listed, PAGE).get_page(request.GET.get("page")),
+        "query": choice.query(who=found.who)[1:],
+        "filters": _filters(explorer, found),
+        "options": [
+            {
+                "url": choice.query(who=name),
+                "text": f"{words} {count_text(len(found.facts[name]))}",
+                "current": name == found.who,
+            }
+            for name, words in MISSED.items()
+        ],
+        "everything": choice.query(document=""),
+    }
+    return render(request, "missed.html", context, status=400 if refusal else 200)
+
+
+def _filters(explorer: Explorer, found: Missed) -> list[dict[str, Any]]:
+    """The values of each facet with how many there are of them; the one that is chosen leads back."""
+    filters = []
+    for facet in explorer.kind.facets:
+        words = dict(explorer.kind.facet_words(facet.name).values())
+        options = [
+            {
+                "url": found.choice.query(**{facet.name: "" if chosen else value}),
+                "text": words.get(value, value),
+                "n": n,
+                "chosen": chosen,
+            }
+            for value, n in found.values.get(facet.name, Counter()).most_common()
+            for chosen in [found.choice[facet.name] == value]
+        ]
+        if options:
+            filters.append({"label": facet.label, "options": options})
+    return filters
+
+
+def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | StreamingHttpResponse:
+    """The same as a file."""
+    explorer = explored(request, pk)
+    try:
+        found = missed_of(request.user, explorer, request.GET.dict())
+    except Unreadable as wrong:
+        return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
+    header = ["document", "subject", "predicate", "object", "claim", "found_by"]
+    rows = [list(missed_record(fact, runs).values()) for fact, runs in found.listed]
+    name = f"missed-{pk}.{form}"
+    return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)
+
+
+urlpatterns = [
+    path("submissions/<int:pk>/missed/", show, name="submission-missed"),
+    path(
+        "submissions/<int:pk>/missed.csv",
+        export,
+        {"form": "csv"},
+        name="submission-missed-csv",
+    ),
+    path(
+        "submissions/<int:pk>/missed.jsonl",
+        export,
+        {"form": "jsonl"},
+        name="submission-missed-jsonl",
+    ),
+]
