@@ -358,6 +358,8 @@ class Judged:
 
     prediction: Any
     """The row"""
+    document: Any = None
+    """What it is read in; None where a kind has no documents"""
     right: bool | None = None
     """True or False where the verdict is 1 or 0, None where it is neither or not known"""
     votes: str = ""

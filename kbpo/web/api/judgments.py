@@ -26,11 +26,11 @@ from kbpo.web.api.parameters import BIGGEST, whole_number
 from kbpo.web.api.said import Said
 from kbpo.web.api.submissions import PAGING, find, page_of
 from kbpo.web.public.documents import shows_readers
-from kbpo.web.research.explore import MISSED, as_record, explored, rows_of
+from kbpo.web.research.explore import as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
 from kbpo.web.research.judged import dispute
+from kbpo.web.research.missed import MISSED, missed_of, missed_record
 from kbpo.web.research.missed import SORTS as SORTS_OF_MISSED
-from kbpo.web.research.missed import missed_of, missed_record
 
 NOT_READ_YET = "What people found in whole documents is told once the track is closed."
 DEFAULT, MOST = 100, 500
