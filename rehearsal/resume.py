@@ -19,7 +19,7 @@ from rehearsal.demonstrate import NAME, DemoFailed
 from rehearsal.texts.write import ANSWERS, SUMMARIES
 
 DEFAULTS: dict[str, Any] = {
-    "documents": 60, "seed": 1, "read": 0, "systems": 0, "platform": "pool", "design": "iid",
+    "documents": 40, "seed": 1, "read": 0, "systems": 5, "platform": "pool", "design": "iid",
     "bias": "none",
 }  # fmt: skip
 OPTIONS = "options.json"

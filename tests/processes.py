@@ -125,6 +125,7 @@ class Service:
                 "-m",
                 "gunicorn",
                 "kbpo.wsgi",
+                "--preload",  # two processes, and what they import is imported once
                 "-b",
                 f"127.0.0.1:{self.port}",
                 "--workers",

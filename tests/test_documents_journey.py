@@ -1,5 +1,8 @@
 """Documents from an order to a recall figure on the board: read by a crowd over HTTP, never
 imported.
+
+Each step is held without processes in `tests/annotation/test_annotation_documents.py` and
+`tests/evaluation/test_recall_of_documents.py`; this is for a soak.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.soak]
 DOCUMENTS = 5
 RUN = "Harbor_2"
 

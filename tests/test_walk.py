@@ -30,7 +30,9 @@ RAW = """
 @pytest.fixture
 def walk(service: Service, tmp_path: Path) -> tuple[Travel, str, str]:
     """A track, who submits to it, and who judges."""
-    travel = make_travel(service, tmp_path, "Walk", seed=11, documents=6, read_in_full=2)
+    travel = make_travel(
+        service, tmp_path, "Walk", seed=11, documents=6, read_in_full=2, half_width="0.200"
+    )
     return travel, researcher_of(travel, RUN), newcomer(travel, "newcomer")
 
 

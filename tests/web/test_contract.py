@@ -36,7 +36,7 @@ from tests.web.test_desk_pages import judged
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judged"]
-FEW, MANY = 8, 150
+FEW, MANY = 4, 150
 """Requests of each operation, mode and person"""
 ADDRESSES = 40
 """Of them where only the address can vary: it is a number or a name, and one is as good as another"""

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--no-serve", action="store_true", help="End after the journey")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--documents", type=int, help="Size of the corpus (60)")
+        parser.add_argument("--documents", type=int, help="Size of the corpus (40)")
         parser.add_argument("--seed", type=int, help="Of the corpus, the sample and the crowd (1)")
         parser.add_argument(
             "--read",
@@ -43,7 +43,10 @@ class Command(BaseCommand):
             ),
         )
         parser.add_argument(
-            "--systems", type=int, metavar="N", help="Submit only the first N systems (all)"
+            "--systems",
+            type=int,
+            metavar="N",
+            help="Submit only the first N systems (5; 0 submits all)",
         )
         parser.add_argument(
             "--platform",
@@ -103,8 +106,8 @@ class Command(BaseCommand):
         self.say("Starting the site and a worker")
         with demo.running():
             self.say(
-                "Submitting the systems, one after the other; each needs fewer judgments than the"
-                " last"
+                "Submitting the systems, one after the other; what is judged for one counts for"
+                " the next"
             )
             demo.judge_all()
             self.say(f"Done in {time.monotonic() - self.began:.0f} s.")
