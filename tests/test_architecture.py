@@ -49,7 +49,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
     "kbpo.submissions": (_NOUNS | {"kbpo.money"}, DJANGO),
     "kbpo.tracks.content": (
-        _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "scoring"},
+        _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions", "scoring"},
         DJANGO | {"numpy"},
     ),
     "kbpo.tracks.generation": (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,9 +26,13 @@ from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from tests.web.test_axe import looked_at
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 TEXT = "The team have win three matches."
+PICTURES = os.environ.get("SCREENSHOTS", "")
+Look = Callable[[str], None]
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 PASSAGES = [
     "Ida Marsk built it in 1884. It is tall.",
     "Nobody lives there.",
@@ -35,6 +41,15 @@ PASSAGES = [
 
 
 ENORMOUS = ("Ida Marsk built the tower. " * 8000)[:199_990] + " in 1884."
+FORM = """
+name: asked
+title: What do you think?
+price: 0.10
+second_share: 0
+questions:
+  - {name: helps, kind: rating, ask: "Does it help?", range: [1, 3]}
+  - {name: why, kind: text, ask: "Why?", required: no}
+"""
 HELPS = """
 name: helps
 title: Does it help?
@@ -215,6 +230,137 @@ def test_a_declared_form_about_texts_of_200_000_characters_is_answered(
     expect(page.locator("#answer")).to_have_count(0)
     assert [answer for name, answer in sent().items() if name in ("helps", "preferred")] == [["2"]]
     assert page.faults == []
+
+
+def mended(page: Page, look: Look) -> None:
+    """A text is rated and mended."""
+    page.locator("[data-step=fluency] .choice").nth(1).click()
+    for facet in ("redundancy", "overall"):
+        page.locator(f"[data-step={facet}] .choice").nth(2).click()
+    page.locator(".submit-bar .primary").click()
+    expect(page.locator("#missing")).to_contain_text("mend the text")
+    look("what is missing")
+    page.locator("#edit").fill("The team has won three matches in a row.")
+    expect(page.locator("#change ins").first).to_be_visible()
+    look("mended")
+
+
+def checked(page: Page, look: Look) -> None:
+    """An answer is checked: words are marked, read back and confirmed."""
+    at_hand = page.locator(".passage:visible")
+    page.locator("[data-step=plausible] .choice").nth(0).click()
+    look("pager")
+    at_hand.locator(".choice").nth(0).click()
+    drag(page, 4, 20)
+    expect(at_hand.locator(".readback .means")).to_be_visible()
+    page.locator(".submit-bar .primary").click()
+    expect(page.locator("#missing")).to_contain_text("read your own words back")
+    look("read back")
+    at_hand.locator(".confirm").click()
+    expect(at_hand).to_have_attribute("data-letter", "b")
+    page.locator(".pager button").nth(0).click()
+    expect(at_hand.locator("mark")).to_be_visible()
+    look("confirmed")
+
+
+def filled(page: Page, look: Look) -> None:
+    """A declared form is filled in."""
+    page.locator("[data-step=helps] .pill").nth(1).click()
+    page.locator("textarea:visible").first.fill("It says who won.")
+    look("filled in")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "walk"),
+    [
+        ("generation", TEXT, mended),
+        ("answers", "Ida Marsk", checked),
+        ("form-asked", TEXT, filled),
+    ],
+)
+def test_what_is_in_hand_is_for_everybody(
+    browser: Browser, live_server: Any, kind: str, text: str, walk: Callable[[Page, Look], None]
+) -> None:
+    """After each step axe finds nothing, at 1400 and 390, light and dark, and nothing is too wide."""
+    if kind == "form-asked":
+        declare(FORM)
+    asked(kind, input="q", text=text)
+    page = open_page(browser, live_server, bypass_csp=True)
+    found: list[str] = []
+
+    def look(step: str) -> None:
+        def keep(page: Page, width: int) -> None:
+            for scheme in ("light", "dark") if PICTURES else ():
+                page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                file = Path(PICTURES) / f"{kind}-{step}-{width}-{scheme}.png"
+                page.screenshot(path=file, full_page=True)
+
+        found.extend(looked_at(page, f"{kind}, {step}", keep))
+        page.set_viewport_size({"width": 1400, "height": 900})
+
+    walk(page, look)
+    assert found == [] and page.faults == []
+
+
+@pytest.mark.walk
+def test_a_text_is_rated_and_mended_by_finger(browser: Browser, live_server: Any) -> None:
+    asked("generation", input="q", text=TEXT)
+    page = open_page(browser, live_server, **PHONE)
+    for facet in ("fluency", "redundancy", "overall"):
+        page.locator(f"[data-step={facet}] .choice").nth(1).tap()
+    page.locator("#edit").fill("The team has won three matches in a row.")
+    assert_is_within_reach(page)
+    with page.expect_navigation():
+        page.locator(".submit-bar .primary").tap()
+    assert sent()["edit"] == ["The team has won three matches in a row."]
+    assert page.faults == []
+
+
+@pytest.mark.walk
+def test_an_answer_is_checked_by_finger(browser: Browser, live_server: Any) -> None:
+    asked("answers", PASSAGES[:2], input="q", text="Ida Marsk")
+    page = open_page(browser, live_server, **PHONE)
+    at_hand = page.locator(".passage:visible")
+    page.locator("[data-step=plausible] .choice").nth(0).tap()
+    at_hand.locator(".choice").nth(0).tap()
+    chosen_by_finger(page, 4, 20)
+    at_hand.get_by_role("button", name="Mark the chosen words").tap()
+    expect(at_hand.locator("mark")).to_contain_text("Marsk built it")
+    at_hand.locator("mark").tap()
+    expect(at_hand.locator("mark")).to_have_count(0)
+    chosen_by_finger(page, 4, 20)
+    at_hand.get_by_role("button", name="Mark the chosen words").tap()
+    assert_is_within_reach(page)
+    at_hand.locator(".confirm").tap()
+    expect(at_hand).to_have_attribute("data-letter", "b")
+    at_hand.locator(".choice").nth(2).tap()
+    with page.expect_navigation():
+        page.locator(".submit-bar .primary").tap()
+    assert json.loads(sent()["marks-0"][0]) == [[4, 21]] and sent()["passage-1"] == ["neither"]
+    assert page.faults == []
+
+
+def chosen_by_finger(page: Page, begin: int, end: int) -> None:
+    """What a long press and its handles leave: some characters of the paragraph at hand, chosen."""
+    page.evaluate(
+        """([begin, end]) => {
+          const text = document.querySelector(".passage:not([hidden]) .passage-text").firstChild;
+          getSelection().setBaseAndExtent(text, begin, text, end);
+        }""",
+        [begin, end],
+    )
+
+
+def assert_is_within_reach(page: Page) -> None:
+    """Nothing is wider than the screen, and what is tapped is as large as a finger."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    small = page.evaluate(
+        """[...document.querySelectorAll(".button, .choice, .pager button")].filter((one) => {
+          const box = one.getBoundingClientRect();
+          return box.height && box.height < 43.5;
+        }).map((one) => one.textContent.trim())"""
+    )
+    assert small == []
 
 
 def assert_is_at_hand(page: Page) -> None:
