@@ -37,9 +37,9 @@ def quiet(settings: Any) -> None:
 
 
 @pytest.fixture
-def read(toy: Toy) -> Toy:
+def read(toy: Toy, keep: Any) -> Toy:
     """Four documents that three people read; that Per Berg died in Oslo, Ada alone marked."""
-    read_whole(toy, 4, partly)
+    keep("four documents", lambda: read_whole(toy, 4, partly))
     return toy
 
 
