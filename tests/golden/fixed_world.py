@@ -364,7 +364,7 @@ class FixedWorld:
         form: dict[str, Any] = {}
         for side, span in (("a", place.a), ("b", place.b)):
             begin, end = self.canonical(place.document, span)
-            form[side] = "other" if (begin, end) == span else f"{begin}-{end}"
+            form[side] = f"{begin}-{end}"
         holds = [one.part for one in self.relations if one.pair == place and one.true]
         return form | ({"holds": holds} if holds else {"none": "1"})
 
