@@ -1,7 +1,8 @@
 """Runs that are made from the answers of somebody else's: how far everybody's numbers are off, how
 often an honest run is taken for one, and how often such a run is found.
 
-usage: python benchmarks/leaked_answers.py [REPEATS]        (default: 12)
+usage: python benchmarks/leaked_answers.py [REPEATS] [PART …]        (default: 12, all parts)
+parts: honest power second documents errors
 
 The real runs on Re-DocRED, weighted by instance. One run is read from: thresholds to a half-width at
 80 %, all that is drawn is judged. Then another run comes:
@@ -16,9 +17,12 @@ second      of the same team: the first one without what was judged wrong, and w
             sample is drawn and judged, and the others are tested against it: against all that it predicts, and, as the
             service does, against what was still to be drawn when its team decided on it
 
+An honest run is the same whoever is drawn: so each sample is drawn anew 100 times, all at once on arrays, and each time
+the run has a p-value. `at most` is the upper end of Clopper and Pearson's 95 % interval, as if all were independent.
 `flagged` is the share with p ≤ 0.001 after Holm over as many earlier runs as there are. Errors are in points, of a
 board of three: the run that was read from, one that has nothing to do with it, and the new one, which is
-`believed` (judged as anybody's), or `treated` as one that has seen the answers and kept out of the model.
+`believed` (judged as anybody's), or `treated` as one that has seen the answers and kept out of the model; `not found`:
+believed, of those boards alone in which the test does not find it.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -30,6 +34,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import beta
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -40,6 +45,7 @@ from estimators import horvitz_thompson, leaks, model, poisson, seen
 
 ALPHA, EARLIER, FOLDS = 0.001, 27, 5
 N_DOCUMENTS = 500
+REDRAWN = 100
 HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
@@ -74,6 +80,23 @@ def tested(
     """Return the p-value of a run (a column of members) against the sample of another, or against
     some of its targets.
     """
+    chance, is_drawn, is_predicted, stratum, level = _sample(world, states, run, pi, drawn, open_)
+    sample = chance, is_drawn, is_predicted
+    share = leaks.share_test(*sample, stratum=stratum)
+    return leaks.either(share, leaks.contrast_test(*sample, level)).p_value
+
+
+def _sample(
+    world: World,
+    states: np.ndarray,
+    run: np.ndarray,
+    pi: np.ndarray,
+    drawn: np.ndarray,
+    open_: np.ndarray | None,
+) -> tuple[np.ndarray, ...]:
+    """Return of each target that could be drawn: π, whether it was (the last axis of any), whether
+    the run predicts it, the stratum and the level.
+    """
     states, base = states > 0, nearest(world, run)
     count = np.bincount(world.target[states], minlength=pi.size)
     both = np.bincount(world.target[states & run], minlength=pi.size)
@@ -81,10 +104,74 @@ def tested(
     near = np.bincount(world.target[states & base], minlength=pi.size) > 0
     beside = (world.member > 0).sum(axis=1) - 1
     others = np.bincount(world.target[states], weights=beside[states], minlength=pi.size)
-    sample = pi[inside], drawn[inside], (both == count)[inside]
-    share = leaks.share_test(*sample, stratum=near[inside].astype(int))
     level = leaks.levels((others / np.maximum(count, 1))[inside], pi[inside])
-    return leaks.either(share, leaks.contrast_test(*sample, level)).p_value
+    stratum = near[inside].astype(int)
+    return pi[inside], drawn[..., inside], (both == count)[inside], stratum, level
+
+
+def redrawn(
+    world: World,
+    states: np.ndarray,
+    run: np.ndarray,
+    pi: np.ndarray,
+    drawn: np.ndarray,
+    open_: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return what `tested` returns for each of many samples, the rows of `drawn`: the laws of how
+    many targets are drawn depend on none of them.
+    """
+    chance, is_drawn, is_predicted, stratum, level = _sample(world, states, run, pi, drawn, open_)
+    can = (chance > 0) & (chance < 1)
+    shares = [_Part(chance, is_drawn, is_predicted, can & (stratum == one)) for one in (0, 1)]
+    levels = [
+        _Part(chance, is_drawn, is_predicted, can & (level == one)) for one in np.unique(level[can])
+    ]
+    found = np.ones(is_drawn.shape[0])
+    for at in range(found.size):
+        p = [one for part in shares for one in leaks._two_sided(*part.of(at))]
+        share = min(1.0, len(p) * min(p)) if p else 1.0
+        sizes = int(is_drawn[at].sum()), 0
+        law, observed = np.ones(1), 0
+        for part, weight in zip(levels, range(1 - len(levels), len(levels), 2), strict=True):
+            own_law, count = part.of(at)
+            law = np.convolve(law, leaks._times(weight, own_law))
+            observed += weight * count if weight > 0 else -weight * (own_law.size - 1 - count)
+            if weight < 0:
+                sizes = sizes[0], sizes[1] + own_law.size - 1
+        contrast = min(leaks._two_sided(law, observed), default=1.0)
+        tests = (
+            leaks.ShareTest(int(is_drawn[at][can].sum()), 0, 0.0, share),
+            leaks.ShareTest(sizes[1], 0, 0.0, contrast, of_unlikely=True),
+        )
+        found[at] = leaks.either(*tests).p_value
+    return found
+
+
+class _Part:
+    """Some targets of a sample, and how many of them many draws hold."""
+
+    def __init__(
+        self, chance: np.ndarray, drawn: np.ndarray, predicted: np.ndarray, at: np.ndarray
+    ) -> None:
+        self.size = drawn[:, at].sum(axis=1)
+        self.count = drawn[:, at & predicted].sum(axis=1)
+        most = int(self.size.max(initial=0))
+        self.of_predicted = leaks.number_law(chance[at & predicted], most)
+        self.of_other = leaks.number_law(chance[at & ~predicted], most)
+        self.laws: dict[int, np.ndarray] = {}
+
+    def of(self, draw: int) -> tuple[np.ndarray, int]:
+        """Return the law of how many are predicted, given how many are drawn; and how many are."""
+        size = int(self.size[draw])
+        if size not in self.laws:
+            both = self.of_predicted[: size + 1] * self.of_other[: size + 1][::-1]
+            self.laws[size] = both / both.sum()
+        return self.laws[size], int(self.count[draw])
+
+
+def at_most(hits: int, n: int) -> float:
+    """Return the upper end of Clopper and Pearson's 95 % interval of a share."""
+    return float(beta.ppf(0.975, hits + 1, n - hits)) if hits < n else 1.0
 
 
 def nearest(world: World, run: np.ndarray) -> np.ndarray:
@@ -122,16 +209,24 @@ def false_alarms(world: World, repeats: int, rng: np.random.Generator) -> list[l
     found: dict[str, list[float]] = {}
     for _ in range(repeats):
         i = int(rng.integers(world.member.shape[1]))
-        pi, drawn = sampled(world, i, float(rng.choice(HALF_WIDTHS)), rng)
+        pi, _ = sampled(world, i, float(rng.choice(HALF_WIDTHS)), rng)
+        drawn = rng.random((REDRAWN, pi.size)) < pi
         for name, run in honest_runs(world, i, rng):
-            p = tested(world, world.member[:, i], run, pi, drawn)
-            found.setdefault(name, []).append(p)
+            found.setdefault(name, []).extend(redrawn(world, world.member[:, i], run, pi, drawn))
     found["all"] = [p for some in found.values() for p in some]
     return [
-        [name, len(p), *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01, ALPHA)),
-         float(np.min(p))]
+        [name, len(p), *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01)),
+         *alarms(np.array(p))]
         for name, p in found.items()
     ]  # fmt: skip
+
+
+def alarms(p: np.ndarray) -> list[object]:
+    """Return how many have p ≤ 0.001 before Holm, the share that this may be at most, and how many
+    are flagged.
+    """
+    hits = int((p <= ALPHA).sum())
+    return [hits, f"{at_most(hits, p.size):.4%}", int((EARLIER * p <= ALPHA).sum())]
 
 
 def made_from(world: World, i: int, drawn: np.ndarray, used: float, how: str, rng) -> np.ndarray:
@@ -173,7 +268,7 @@ def power(world: World, repeats: int, rng: np.random.Generator) -> list[list[obj
 
 def after_a_second_run(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
     """Return how often runs are flagged against a second run of the team that was read from."""
-    found: dict[str, list[tuple[float, float]]] = {"honest": [], "leak of what it asked": []}
+    found: dict[str, list[np.ndarray]] = {"honest": [], "leak of what it asked": []}
     for _ in range(repeats):
         i, k = (int(one) for one in rng.choice(world.member.shape[1], 2, replace=False))
         half_width, u = float(rng.choice(HALF_WIDTHS)), rng.random(world.n_targets)
@@ -185,26 +280,32 @@ def after_a_second_run(world: World, repeats: int, rng: np.random.Generator) -> 
         before = np.where(known, first, 0.0)
         chance = (now - before) / np.where(before < 1, 1 - before, 1.0)
 
-        def p_values(
-            run: np.ndarray, believed: np.ndarray, u=u, before=before, chance=chance, now=now,
-            second=second,
-        ) -> tuple[float, float]:  # fmt: skip
-            return (
-                tested(world, second, run, believed, u < believed),
-                tested(world, second, run, chance, u < now, before <= u),
-            )
-
         others = np.where(known, first, now)  # what it asked of what its team knew is no sample
+
+        def p_values(
+            run: np.ndarray, u: np.ndarray, before=before, chance=chance, now=now, second=second,
+            others=others,
+        ) -> np.ndarray:  # fmt: skip
+            return np.stack([
+                redrawn(world, second, run, others, u < others),
+                redrawn(world, second, run, chance, u < now, before <= u[0]),
+            ])  # fmt: skip
+
+        # What was drawn when its team decided made the run; what was to come is drawn anew.
+        later = before + (1 - before) * rng.random((REDRAWN, u.size))
+        again = np.where(u < before, u, later)
         for _, run in honest_runs(world, k, rng):
-            found["honest"].append(p_values(run, others))
+            found["honest"].append(p_values(run, again))
         asked = ((before <= u) & (u < now))[world.target]
         leak = second & ~(asked & (world.true == 0))
-        found["leak of what it asked"].append(p_values(leak, others))
+        found["leak of what it asked"].append(p_values(leak, u[None]))
     return [
-        [name, way, len(some), *(float(np.mean(p <= level)) for level in (0.1, 0.01, ALPHA)),
-         float(np.mean(EARLIER * p <= ALPHA))]
+        [name, way, p.size, *(float(np.mean(p <= level)) for level in (0.1, 0.01)),
+         *alarms(p)]
         for name, some in found.items()
-        for way, p in zip(("all that it predicts", "what was to come"), np.transpose(some), strict=True)
+        for way, p in zip(
+            ("all that it predicts", "what was to come"), np.concatenate(some, axis=1), strict=True
+        )
     ]  # fmt: skip
 
 
@@ -310,15 +411,18 @@ def treated(board: Board, i: int, half_width: float) -> tuple[float, bool]:
 
 
 def board_of_three(
-    world: World, how: str, half_width: float, rng: np.random.Generator
-) -> dict[str, list[tuple[float, bool]]]:
-    """Return the errors of (read from, uninvolved, new) with the new one believed and treated."""
+    world: World, how: str, half_width: float, used: float, rng: np.random.Generator
+) -> tuple[dict[str, list[tuple[float, bool]]], bool]:
+    """Return the errors of (read from, uninvolved, new) with the new one believed and treated, and
+    whether the test finds it.
+    """
     i, other = (int(one) for one in rng.choice(world.member.shape[1], 2, replace=False))
     n = world.n_targets
     board = Board(world, rng.random(n), rng.integers(0, FOLDS, n), np.zeros(n), [])
     for one in (i, other):
         arrive(board, [one], True, goal_of(half_width), UNTIL)
-    run = made_from(world, i, board.asked, 1.0, how, rng)
+    run = made_from(world, i, board.asked, used, how, rng)
+    p = tested(world, world.member[:, i], run, board.pi, board.asked)
     full = with_run(world, run)
     new = full.member.shape[1] - 1
     fair = Board(full, board.u, board.fold, board.pi.copy(), [])
@@ -330,65 +434,69 @@ def board_of_three(
     for one in (i, other):
         fooled.welcome(one)
     arrive(fooled, [new], True, goal_of(half_width), UNTIL)
-    return found | {"believed": [error(fooled, one) for one in (i, other, new)]}
+    found["believed"] = [error(fooled, one) for one in (i, other, new)]
+    return found, bool(EARLIER * p <= ALPHA)
 
 
 def errors(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
     """Return mean error, mean absolute error and coverage of everybody."""
     table: list[list[object]] = []
-    for how in ("leak", "sabotage"):
-        played = [board_of_three(world, how, 0.05, rng) for _ in range(repeats)]
-        for way in ("believed", "treated"):
-            of = np.array([one[way] for one in played])
+    for how, used in (("leak", 1.0), ("sabotage", 1.0), ("masked", 1.0), ("masked", 0.5)):
+        played = [board_of_three(world, how, 0.05, used, rng) for _ in range(repeats)]
+        missed = [one["believed"] for one, is_found in played if not is_found]
+        ways = {way: [one[way] for one, _ in played] for way in ("believed", "treated")}
+        for way, some in (ways | {"not found": missed}).items():
+            of = np.array(some).reshape(-1, 3, 2)
+            if not of.size:
+                continue
             for at, who in enumerate(("read from", "uninvolved", "new")):
                 off, held = 100 * of[:, at, 0], of[:, at, 1]
+                whom = [f"{how}, {used:.0%} used", way, len(of), who]
                 table.append(
-                    [how, way, who, off.mean(), np.abs(off).mean(), np.abs(off).max(), held.mean()]
+                    [*whom, off.mean(), np.abs(off).mean(), np.abs(off).max(), held.mean()]
                 )
     return table
 
 
-def main(repeats: int) -> None:
+def main(repeats: int, parts: set[str]) -> None:
     """Print the tables and write them as CSV."""
     if not redocred.available():
         return
-    started, rng, world = time.perf_counter(), np.random.default_rng(12), worlds()["instance"]
-    print(f"Honest runs against {20 * repeats} samples")
-    tables.show(
-        "leaked_answers_honest",
-        ["made of", "pairs", "p ≤ 0.1", "p ≤ 0.01", "p ≤ 0.001", "least p"],
-        false_alarms(world, 20 * repeats, rng),
-    )
-    print(
-        "\nFlagged, by half-width of the sample that was read and share of its answers that is used"
-    )
-    tables.show(
-        "leaked_answers_power",
-        ["made by", "half-width", "judged", *(f"{used:.0%} used" for used in USED)],
-        power(world, 4 * repeats, rng),
-    )
-    print("\nAgainst a second run, by what of it is tested; flagged: p ≤ 0.001 with Holm over 27")
-    tables.show(
-        "leaked_answers_second_run",
-        ["run", "tested against", "pairs", "p ≤ 0.1", "p ≤ 0.01", "p ≤ 0.001", "flagged"],
-        after_a_second_run(world, 4 * repeats, rng),
-    )
-    print("\nFlagged, by documents read whole, and share of honest runs with p ≤ 0.001")
-    pool = redocred.read(redocred.names())
-    assert pool.n_documents == N_DOCUMENTS
-    tables.show(
-        "leaked_answers_documents",
-        ["made by", "documents", *(f"{used:.0%} used" for used in USED), "honest", "p ≤ 0.001"],
-        through_documents(world, pool.document[: pool.n_predicted], 4 * repeats, rng),
-    )
-    print("\nErrors in points, ±5 at 80 %, instance")
-    tables.show(
-        "leaked_answers_errors",
-        ["made by", "new run is", "whose", "mean", "mean |error|", "worst", "80 % holds"],
-        errors(world, repeats, rng),
-    )
+    started, world = time.perf_counter(), worlds()["instance"]
+    many = ["p ≤ 0.1", "p ≤ 0.01", "p ≤ 0.001", "at most", "flagged"]
+    if "honest" in parts:
+        print(f"Honest runs against {20 * repeats} runs' samples, each drawn {REDRAWN} times")
+        table = false_alarms(world, 20 * repeats, np.random.default_rng([12, 0]))
+        tables.show("leaked_answers_honest", ["made of", "pairs", *many], table)
+    if "power" in parts:
+        print("\nFlagged, by half-width of the sample that was read and share of answers used")
+        head = ["made by", "half-width", "judged", *(f"{used:.0%} used" for used in USED)]
+        table = power(world, 4 * repeats, np.random.default_rng([12, 1]))
+        tables.show("leaked_answers_power", head, table)
+    if "second" in parts:
+        print("\nAgainst second runs, by what of them is tested; flagged: Holm over 27")
+        table = after_a_second_run(world, 4 * repeats, np.random.default_rng([12, 2]))
+        tables.show("leaked_answers_second_run", ["run", "tested against", "pairs", *many], table)
+    if "documents" in parts:
+        print("\nFlagged, by documents read whole, and share of honest runs with p ≤ 0.001")
+        pool = redocred.read(redocred.names())
+        assert pool.n_documents == N_DOCUMENTS
+        shares = (f"{used:.0%} used" for used in USED)
+        head = ["made by", "documents", *shares, "honest", "p ≤ 0.001"]
+        table = through_documents(
+            world, pool.document[: pool.n_predicted], 4 * repeats, np.random.default_rng([12, 3])
+        )
+        tables.show("leaked_answers_documents", head, table)
+    if "errors" in parts:
+        print("\nErrors in points, ±5 at 80 %, instance")
+        head = ["made by", "new run is", "boards", "whose", "mean", "mean |error|", "worst"]
+        table = errors(world, repeats, np.random.default_rng([12, 4]))
+        tables.show("leaked_answers_errors", [*head, "80 % holds"], table)
     print(f"{repeats} repeats, {time.perf_counter() - started:.0f} s")
 
 
+PARTS = ("honest", "power", "second", "documents", "errors")
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
+    repeats_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+    main(repeats_wanted, set(sys.argv[2:]) or set(PARTS))

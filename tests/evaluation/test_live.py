@@ -15,6 +15,7 @@ from kbpo.evaluation.models import InterimInterval
 from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from scoring.default import Centred
+from tests.conftest import Toy
 from tests.evaluation.world import World, half_asked
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +55,32 @@ def test_a_look_waits_for_a_fifth_more_information_and_lies_inside_the_one_befor
     assert final.high80 is not None and final.low80 is not None
     wider = (watched[-1].high80 - watched[-1].low80) / (final.high80 - final.low80)
     assert 1 < wider < 2, "wider than an interval for a single look"
+
+
+@pytest.mark.slow
+def test_from_a_hundred_judgments_on_it_is_at_most_half_wider_than_the_board_would_print(
+    toy: Toy,
+) -> None:
+    """Each against the interval for one look that the same evaluation makes of the same labels."""
+    world = World(toy, n_documents=20)
+    row = world.system("whole", lambda one: True)
+    row.plan = {"chosen": "0.040", "options": {"0.040": {"targets": 240}}}
+    row.save()
+    asked = world.sample(row, 0.8)
+    assert len(asked) > 200
+    wanted = {"quantity": "precision", "criterion": "relation", "distribution": "instance"}
+    ratios: dict[int, float] = {}
+    for upto in (90, 104, 140, 180, len(asked)):
+        world.answer([one for one in asked[:upto] if not one.labels.exists()])
+        evaluate(world.track)
+        newest = InterimInterval.objects.order_by("n").last()
+        board = row.estimates.filter(**wanted, method="centred", slice="").latest("pk")
+        if newest is not None and newest.n not in ratios:
+            assert board.low80 is not None and board.high80 is not None
+            ratios[newest.n] = (newest.high80 - newest.low80) / (board.high80 - board.low80)
+    late = {n: ratio for n, ratio in ratios.items() if n >= 100}
+    assert len(late) >= 2 and min(late) < 120, ratios
+    assert max(late.values()) <= 1.5, ratios
 
 
 def test_few_answers_are_no_look(world: World) -> None:
