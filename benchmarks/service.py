@@ -565,6 +565,13 @@ def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
     told(f"idle, {of}", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
 
 
+def make_database() -> None:
+    """Nothing; the database of the measured service is there, and empty."""
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {processes.DATABASE} WITH (FORCE)")
+        cursor.execute(f"CREATE DATABASE {processes.DATABASE}")
+
+
 def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float) -> None:
     """Nothing; prints the rows."""
     settings.MEDIA_ROOT, settings.ARRAYS_ROOT = folder / "media", folder / "arrays"
@@ -610,7 +617,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is stopped
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        processes._make_database()
+        make_database()
         site = Site(
             folder,
             nullcontext,
