@@ -26,6 +26,7 @@ from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
 from kbpo.web.research.news import AT_FIRST, mark_read, news_of, since_of
+from kbpo.web.research.teams import invite
 from tests.conftest import Toy
 from tests.web.scored import score
 from tests.web.test_desk_pages import judged
@@ -256,6 +257,16 @@ def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> No
     assert taken.status_code == 409 and "a run called GRAPH already" in taken.content.decode()
     rosa.post(reverse("upload-discard", args=[first.pk]))
     assert draft(name="Graph").name == "Graph", "a discard gives its name back"
+
+
+def test_the_card_of_the_team_tells_who_owns_it_and_what_is_open(toy: Toy, as_user: As) -> None:
+    team = toy.users["Rosa"].team()
+    assert team is not None
+    team.owners.set([toy.users["Rosa"]])
+    invite("researcher", toy.users["Rosa"], team=team)
+    page = as_user("Rosa").get(reverse("runs"))
+    assert page.context["owners"] == {toy.users["Rosa"].pk} and page.context["invited"] == 1
+    assert "1 open invitation" in page.content.decode()
 
 
 def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: As) -> None:

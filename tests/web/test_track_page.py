@@ -32,6 +32,7 @@ from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Corpus, Document, Mention
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
+from kbpo.releases.models import Release
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.plan import plan as plan_of
@@ -122,6 +123,9 @@ def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy)
     toy.track.save()
     text = page(client)
     assert "see the price" not in text and "See the final board" in text
+    Release.objects.create(track=toy.track, number=1, status="made", made_at=timezone.now(), size=9)
+    text = page(client)
+    assert "Download the release" in text and "See the final board" not in text
     assert f"until {timezone.now():%-d %B %Y}" in text
 
 

@@ -73,6 +73,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         }
         for row, figure in zip(shown.rows, figures, strict=False)
     ]
+    downloads = _downloads(track)
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -91,13 +92,20 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "baseline_command": _baseline_command(track),
         "install_command": install_command(),
         "site": settings.SITE_URL.rstrip("/"),
-        "downloads": _downloads(track),
+        "downloads": downloads,
+        "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
+        "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
         "axis": drawing.axis_over(figures, ticks=3),
         "n_systems": len(shown.rows),
         "mine": _mine(request, track),
     }
     return render(request, "track.html", context)
+
+
+def _of_best(group: list[int]) -> int:
+    """How many of the best systems a group of rows that cannot be told apart has."""
+    return sum(row < BEST for row in group)
 
 
 def _relation(predicate: dict[str, Any]) -> dict[str, Any]:

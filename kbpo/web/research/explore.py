@@ -131,7 +131,7 @@ def _nobodys(request: HttpRequest, explorer: Explorer, one: Judged) -> dict[str,
     facts: list[Fact] = []
     if explorer.reads_documents and shows_readers(request.user, explorer.submission.track):
         found = missed_of(request.user, explorer, {}).facts["nobody"]
-        facts = [fact for fact in found if fact[0].key == one.document.key]
+        facts = [fact for fact in found if fact[0].document == one.prediction.instance.document_id]
     return {"nobodys": [fact for fact, _ in facts[:SHOWN]], "n_nobodys": len(facts)}
 
 

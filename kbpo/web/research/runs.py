@@ -37,7 +37,7 @@ from kbpo.web.moment import at_one_moment
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
-from kbpo.web.research.teams import money_of
+from kbpo.web.research.teams import money_of, usable
 from kbpo.web.research.upload import drafts, for_researchers, team_of
 
 PAGE = 50
@@ -115,6 +115,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "discards": discards[:200],
         "money": money_of(team),
         "members": team.members.order_by("username"),
+        "owners": set(team.owners.values_list("pk", flat=True)),
+        "invited": usable().filter(team=team, role="researcher").count(),
         "left": _left(team),
         "open_tracks": Track.objects.filter(status="open").order_by("-pk"),
         "tokens": user.tokens.filter(revoked_at=None).count(),
