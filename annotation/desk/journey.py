@@ -26,7 +26,6 @@ from annotation.models import (
     Qualification,
     Question,
 )
-from annotation.models.questions import UNREAD
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
@@ -258,7 +257,7 @@ def failures(limit: int = 100) -> list[Failure]:
     since = clock.now() - LISTED
     given_up = Question.objects.filter(status="given_up", status_since__gte=since, ended_by="")
     hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
-    hits |= ~Q(platform_status="gone") & Q(reason__startswith=UNREAD)
+    hits |= ~Q(platform_status="gone") & ~Q(unread="")
     stuck = Q(status="failed", status_since__gte=since) | (
         Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
     )

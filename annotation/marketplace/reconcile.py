@@ -22,7 +22,6 @@ from annotation.marketplace.duplicate_hits import Rows, by_mark, tend_duplicate
 from annotation.marketplace.import_answer import import_answer
 from annotation.marketplace.under_answered import finish_under_answered
 from annotation.models import HIT, Halt, PlatformBooks
-from annotation.models.questions import UNREAD
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
 from kbpo import clock
@@ -160,8 +159,7 @@ def _tend(
         or now - hit.checked_at > CHECK_ANYWAY
         or hit.platform_status != seen.status
     )
-    unread = hit.reason.startswith(UNREAD)
-    if (seen.sent > known and not unread) or (stale and seen.status != "gone"):
+    if (seen.sent > known and not hit.unread) or (stale and seen.status != "gone"):
         moved += _import_all(hit, platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
@@ -194,17 +192,18 @@ def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:
     the HIT and among the failures on the desk, once in the log, and is tried again when the HIT is
     looked at anyway.
     """
-    new, reason = 0, ""
+    new, unread = 0, ""
     for answer in answers:
         try:
             new += import_answer(hit, answer)
         except Exception as error:
-            reason = f"{UNREAD} ({type(error).__name__})."
-            if reason != hit.reason:
+            unread = type(error).__name__[:60]
+            if unread != hit.unread:
                 log.exception("An answer to HIT %s could not be taken in", hit.pk)
-    if reason != hit.reason and (reason or hit.reason.startswith(UNREAD)):
-        HIT.objects.filter(pk=hit.pk).update(reason=reason)
-        hit.reason = reason
+    if unread != hit.unread:
+        why = f"One of its answers could not be taken in ({unread})." if unread else ""
+        HIT.objects.filter(pk=hit.pk).update(unread=unread, reason=why)
+        hit.unread, hit.reason = unread, why
     return new
 
 

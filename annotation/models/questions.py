@@ -220,10 +220,6 @@ class Question(Moving):
         return self.reward + self.extra
 
 
-UNREAD = "One of its answers could not be taken in"
-"""How the reason of a HIT begins that has an answer which breaks us"""
-
-
 class HIT(Moving):
     """Questions on a platform: the unit that a worker accepts. `token` is the platform's
     idempotency key.
@@ -261,6 +257,9 @@ class HIT(Moving):
     checked_at = models.DateTimeField(null=True, help_text="When its answers were last listed")
     taken_down_at = models.DateTimeField(
         null=True, help_text="By a stop: it is offered again when that is lifted"
+    )
+    unread = models.CharField(
+        max_length=60, blank=True, help_text="The error by which an answer could not be taken in"
     )
 
     class Meta:
