@@ -1,13 +1,15 @@
 """How the time and the memory of a rescoring grow with what systems predict, at equal labels.
 
 usage: python -m benchmarks.rescore_large [PREDICTIONS ...] [--systems 5] [--documents 20]
+                                           [--keep FOLDER]
 
 A generated newspaper; each system predicts a random half of twice as many relations, is taken in
 and asked about once, to about 500 labels; a relation is true by a keyed coin. Documents are read in
 full, so that recall is counted as well (0: none). Each size runs in a process and in a database of
 its own. Printed are the seconds of two rescorings (the first makes what follows from what is
 predicted and drawn, and keeps it in files; the second is what each new label costs), their
-statements, and their memory.
+statements, and their memory. With a folder to keep, the database and what was kept in files stay,
+and the next run of that size begins with the rescorings; `manage.py` never sees that database.
 """
 
 from __future__ import annotations
@@ -23,18 +25,18 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as kbpo.settings does, before numpy is there
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from kbpo.submissions.models import Submission
     from kbpo.tracks.models import Track
 
 FIRST_STAGE = Decimal("0.015")
@@ -93,24 +95,37 @@ def system_files(universe: Path, folder: Path, systems: int, predictions: int) -
         yield path
 
 
-def take_in(track: Track, path: Path) -> Submission:
-    """A submission that is read, planned and confirmed."""
+def take_in(track: Track, path: Path) -> None:
+    """Nothing; a submission is read, planned, confirmed, drawn and judged; prints what that took."""
     from kbpo.accounts.models import Team, User
-    from kbpo.sampling import distribution
+    from kbpo.sampling import distribution, draw
     from kbpo.sampling.confirm import confirm
     from kbpo.submissions import ingest
     from kbpo.submissions.receive import receive
 
     user, _ = User.objects.get_or_create(username=path.stem)
     team, _ = Team.objects.get_or_create(name=path.stem, slug=path.stem.replace("_", "-"))
+    took = []
+
+    def step(name: str, work: Callable[[], object]) -> None:
+        start, cpu, before = time.perf_counter(), time.process_time(), held()
+        with watched() as own:
+            work()
+        took.append(
+            f"{name} {time.perf_counter() - start:.1f} s ({time.process_time() - cpu:.1f} s in"
+            f" Python, {max(own) - before:.0f} MB)"
+        )
+
     with path.open("rb") as file:
         row = receive(track, team, user, file, name=path.stem, file_name=path.name)
-    ingest.tick()
-    distribution.tick()
+    step("read", ingest.tick)
+    step("planned", distribution.tick)
     row.refresh_from_db()
     assert row.status == "planned", (row.status, row.reason)
     confirm(row, user)
-    return row
+    step("drawn", draw.tick)
+    answer(track)
+    print(f"  {path.stem}: {', '.join(took)}", flush=True)
 
 
 def answer(track: Track) -> int:
@@ -160,7 +175,7 @@ def read_documents(track: Track, n: int) -> None:
     settle_documents(track, documents, seed=1)
 
 
-def measure(predictions: int, systems: int, documents: int) -> None:
+def measure(predictions: int, systems: int, documents: int, keep: Path | None) -> None:
     """Nothing; prints the figures of one size."""
     import django
 
@@ -171,61 +186,73 @@ def measure(predictions: int, systems: int, documents: int) -> None:
 
     from kbpo import queue
 
-    connection.settings_dict["TEST"]["NAME"] = "rescore_large"
+    connection.settings_dict["TEST"]["NAME"] = f"rescore_large_{systems}_{predictions}_{documents}"
     queue.nudge = lambda step: None  # nobody is to take part in this
-    databases = setup_databases(verbosity=0, interactive=False)
+    databases = setup_databases(
+        verbosity=0, interactive=False, keepdb=keep is not None, serialized_aliases=[]
+    )
     try:
         with tempfile.TemporaryDirectory() as folder:
-            settings.MEDIA_ROOT = Path(folder) / "media"
-            settings.ARRAYS_ROOT = Path(folder) / "arrays"
+            place = keep or Path(folder)
+            settings.MEDIA_ROOT = place / "media"
+            settings.ARRAYS_ROOT = place / f"arrays_{systems}_{predictions}_{documents}"
             prepare_and_score(Path(folder), predictions, systems, documents)
     finally:
-        teardown_databases(databases, verbosity=0)
+        teardown_databases(databases, verbosity=0, keepdb=keep is not None)
 
 
-def prepare_and_score(folder: Path, predictions: int, systems: int, documents: int) -> None:
-    """Nothing; takes the systems in, has them judged, and prints what rescoring takes."""
+def prepare(folder: Path, predictions: int, systems: int, documents: int) -> Track:
+    """A track whose systems are taken in and judged; prints what each took."""
     from django.core.management import call_command
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
 
     from kbpo.corpus.load import find_schema, load_corpus
-    from kbpo.instances.models import Label
-    from kbpo.sampling import draw
-    from kbpo.submissions.models import Prediction
     from kbpo.tracks.models import Track
 
     command = [sys.executable, "-m", "rehearsal.newspaper.large", str(folder)]
     command += ["--relations", str(2 * predictions)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
-    call_command(
-        "create_track",
-        "Large",
-        corpus=corpus.slug,
-        budget=Decimal(10**6),
-        half_width=FIRST_STAGE,
-        criterion="relation",
-        design="poisson",
-        open=True,
-        stdout=io.StringIO(),
-    )
+    if not Track.objects.exists():
+        corpus = load_corpus("Large", folder / "corpus.jsonl", find_schema("tac_kbp"))
+        call_command(
+            "create_track",
+            "Large",
+            corpus=corpus.slug,
+            budget=Decimal(10**6),
+            half_width=FIRST_STAGE,
+            criterion="relation",
+            design="poisson",
+            open=True,
+            stdout=io.StringIO(),
+        )
     track = Track.objects.get()
     universe = folder / f"large_{2 * predictions}.kb.tsv"
-    began = time.perf_counter()
     for path in system_files(universe, folder, systems, predictions):
-        take_in(track, path)
+        if not track.submissions.filter(name=path.stem, sampled_at__isnull=False).exists():
+            take_in(track, path)
         path.unlink()
-        draw.tick()
-        answer(track)
     if documents:
         read_documents(track, documents)
+    return track
+
+
+def prepare_and_score(folder: Path, predictions: int, systems: int, documents: int) -> None:
+    """Nothing; takes the systems in, has them judged, and prints what rescoring takes."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from kbpo.instances.models import Label
+    from kbpo.submissions.models import Prediction
+    from kbpo.tracks.models import Track
+
+    track = Track.objects.filter(document_samples__isnull=not documents).first()
+    if track is None or track.submissions.filter(sampled_at__isnull=False).count() < systems:
+        track = prepare(folder, predictions, systems, documents)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     # A child measures: what taking the systems in held would hide what scoring holds.
     print(
         f"{systems} systems of {predictions:,}: {Prediction.objects.count():,} predictions,"
-        f" {Label.objects.count():,} labels; prepared in {time.perf_counter() - began:.0f} s",
+        f" {Label.objects.count():,} labels",
         flush=True,
     )
     connection.close()
@@ -279,14 +306,17 @@ def main() -> None:
     parser.add_argument("predictions", type=int, nargs="*", default=[10_000, 30_000, 100_000])
     parser.add_argument("--systems", type=int, default=5)
     parser.add_argument("--documents", type=int, default=20)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     for predictions in options.predictions:
         if options.one:
-            measure(predictions, options.systems, options.documents)
+            measure(predictions, options.systems, options.documents, options.keep)
             continue
         command = [sys.executable, "-m", "benchmarks.rescore_large", "--one", str(predictions)]
         command += ["--systems", str(options.systems), "--documents", str(options.documents)]
+        if options.keep:
+            command += ["--keep", str(options.keep.resolve())]
         subprocess.run(command, check=True)
 
 

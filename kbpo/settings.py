@@ -13,6 +13,10 @@ from pathlib import Path
 
 from kbpo import embedded, environment
 
+# Before numpy is there. Sums over some thousand labels are too short to be shared out: threads of
+# its library that wait for one another took more than half of a scoring's processor time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR = environment.path(
     "KBPO_VAR", BASE_DIR / "var", "Where a local machine keeps its servers, uploads and secrets"
