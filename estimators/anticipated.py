@@ -8,7 +8,9 @@ its share of all true facts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +20,10 @@ from estimators import checks
 from estimators.checks import FloatArray, IntArray
 from estimators.design import Design
 from estimators.estimate import Estimate
+from estimators.sums import Support
+
+BLOCK = 2**14
+"""Rows whose terms are held at once: so few stay near the processor"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,46 +85,103 @@ class Belief:
             Infinite where a system's own prediction can never be asked. For other predictions that
             cannot, the model alone stands, with its own variance.
         """
-        taken = np.asarray(share, dtype=np.float64)
-        base = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
-        odds = self._odds()
-        whole = np.bincount(self.target, weights=base)
-        together = taken**2 * (odds @ whole**2)
-        apart = taken**2 * (odds @ np.bincount(self.target, weights=base**2))
-        never, by_system = np.zeros(taken.size, dtype=np.bool_), sparse.csc_array(own)
-        for system in range(taken.size):
-            span = slice(by_system.indptr[system], by_system.indptr[system + 1])
-            row, u = by_system.indices[span], by_system.data[span]
-            spread, less = self._spread(row, u, taken[system]), taken[system] * base[row]
-            target, first = self.target[row], spread - less
-            chance = odds[target]
-            sums = np.bincount(target, weights=first)
-            together[system] += 2 * taken[system] * (first @ (chance * whole[target]))
-            together[system] += (sums * odds[: sums.size]) @ sums
-            apart[system] += chance @ (spread**2 - less**2)
-            never[system] = bool(((self.pi[row] == 0) & (spread > 0) & (u != 0)).any())
-        rho = self.correlation
-        total: FloatArray = self.overconfidence * np.maximum(
-            rho * together + (1 - rho) * apart, 0.0
+        by_system = sparse.csc_array(own)
+        spans = zip(by_system.indptr, by_system.indptr[1:], strict=False)
+        return self.of_systems(
+            (
+                (Support.of(by_system.indices[begin:end], self.target), by_system.data[begin:end])
+                for begin, end in spans
+            ),
+            share,
         )
-        total[never] = np.inf
+
+    def of_systems(self, own: Iterable[tuple[Support, FloatArray]], share: ArrayLike) -> FloatArray:
+        """Return the same of systems of which each is its support and u (n,) at its rows."""
+        taken = np.asarray(share, dtype=np.float64)
+        whole = float(self._odds @ self._whole**2)
+        parts = float(self._odds @ np.bincount(self.target, weights=self._base**2))
+        rho, total = self.correlation, np.zeros(taken.size)
+        for system, (support, u) in enumerate(own):
+            s = float(taken[system])
+            together, apart = self._of_system(support, u, s)
+            if np.isinf(together):
+                total[system] = np.inf
+                continue
+            expected = rho * (s**2 * whole + together) + (1 - rho) * (s**2 * parts + apart)
+            total[system] = self.overconfidence * max(expected, 0.0)
         return total
 
+    def _of_system(self, support: Support, u: FloatArray, taken: float) -> tuple[float, float]:
+        """Return what a system's own rows add to the sums of squares, of targets and of rows; both
+        infinite where one of them can never be asked.
+        """
+        first = np.empty(u.size)
+        together = apart = 0.0
+        for begin in range(0, u.size, BLOCK):
+            block = slice(begin, begin + BLOCK)
+            row, moved = support.row[block], u[block]
+            less, odds = taken * self._base[row], self._row_odds[row]
+            square = moved**2 * self._square[row]
+            if taken:
+                square = square + less**2 - 2 * taken * moved * self._both[row]
+            square = np.maximum(square, 0.0)
+            if self._is_never and ((self.pi[row] == 0) & (square > 0) & (moved != 0)).any():
+                return np.inf, np.inf
+            term = np.sqrt(square) - less
+            first[block] = term
+            together += float((odds * term) @ term)
+            if taken:
+                together += 2 * taken * float(term @ self._whole_odds[row])
+            apart += float(odds @ (square - less**2))
+        chance = self._row_odds[support.row[support.several]]
+        return together + support.shared(first, chance), apart
+
+    @cached_property
+    def _is_never(self) -> bool:
+        """Whether anything can never be asked."""
+        return not bool(np.all(self.pi))
+
+    @cached_property
     def _odds(self) -> FloatArray:
-        """Return 1/π − 1 of each target; 1 where π is 0."""
+        """1/π − 1 of each target; 1 where π is 0."""
         chance = np.ones(int(self.target.max(initial=-1)) + 1)
         chance[self.target] = self.pi
         odds: FloatArray = np.divide(1 - chance, chance, out=np.ones_like(chance), where=chance > 0)
         return odds
 
-    def _spread(self, row: IntArray, u: FloatArray, taken: float) -> FloatArray:
-        """Return d of single predictions of a system."""
-        whole = self.pool_g[row]
-        g = np.minimum(self.g[row], whole)
-        v = taken * self.pool_weight[row]
-        variance = u**2 * g * (1 - g) + v**2 * whole * (1 - whole) - 2 * u * v * g * (1 - whole)
-        spread: FloatArray = np.sqrt(np.maximum(variance, 0.0))
-        return spread
+    @cached_property
+    def _base(self) -> FloatArray:
+        """The standard deviation of what each row adds to the true facts of the pool."""
+        base: FloatArray = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
+        return base
+
+    @cached_property
+    def _whole(self) -> FloatArray:
+        """Their sums over each target."""
+        return np.bincount(self.target, weights=self._base).astype(np.float64)
+
+    @cached_property
+    def _row_odds(self) -> FloatArray:
+        odds: FloatArray = self._odds[self.target]
+        return odds
+
+    @cached_property
+    def _whole_odds(self) -> FloatArray:
+        found: FloatArray = (self._odds * self._whole)[self.target]
+        return found
+
+    @cached_property
+    def _square(self) -> FloatArray:
+        """g (1 − g), g never above g°."""
+        g = np.minimum(self.g, self.pool_g)
+        square: FloatArray = g * (1 - g)
+        return square
+
+    @cached_property
+    def _both(self) -> FloatArray:
+        """v g (1 − g°)."""
+        found: FloatArray = self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)
+        return found
 
 
 def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:

@@ -11,6 +11,8 @@ sections 5.7 and 6.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -32,9 +34,10 @@ from estimators.labelled import (
     over_systems,
 )
 from estimators.seen import recondition, visible_total
-from estimators.sums import by_code
+from estimators.sums import Support, by_code
 
 __all__ = [
+    "anticipated_of_systems",
     "anticipated_variance",
     "centred",
     "difference",
@@ -387,30 +390,78 @@ def anticipated_variance(
         weights = weights.copy()
         weights.eliminate_zeros()
     checks.non_negative("p_all", weights.data)
-    chance, guess = checks.probabilities("pi_all", pi_all), checks.probabilities("g_all", g_all)
-    if chance.shape != (weights.shape[0],) or guess.shape != chance.shape:
+    if np.shape(pi_all) != (weights.shape[0],) or np.shape(g_all) != np.shape(pi_all):
         raise ValueError(
-            f"p_all, pi_all, g_all must agree; got {weights.shape}, {chance.shape}, {guess.shape}"
+            f"p_all, pi_all, g_all must agree; got {weights.shape}, {np.shape(pi_all)},"
+            f" {np.shape(g_all)}"
         )
+    n = weights.shape[0]
+    code = None if target is None else checks.groups("target", target, n)
+    nothing = np.zeros(0, dtype=np.int64)
+    own = []
+    for begin, end in zip(weights.indptr, weights.indptr[1:], strict=False):
+        row = weights.indices[begin:end]
+        support = Support(row, nothing, nothing) if code is None else Support.of(row, code)
+        own.append((support, weights.data[begin:end]))
+    total = anticipated_of_systems(
+        own, pi_all, g_all, label, g, document_term=document_term, correlation=correlation
+    )
+    return float(total[0]) if single else total
+
+
+def anticipated_of_systems(
+    own: Sequence[tuple[Support, FloatArray]],
+    pi_all: ArrayLike,
+    g_all: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    *,
+    document_term: ArrayLike = 0.0,
+    correlation: float = 1.0,
+) -> FloatArray:
+    """Return :func:`anticipated_variance` of systems of which each is given by itself: what it
+    predicts need not be one table.
+
+    Parameters
+    ----------
+    own : sequence of (Support, array)
+        Of each system the rows that it predicts, and their weights (n,), none of which is 0.
+    pi_all, g_all, label, g, document_term, correlation
+        As for :func:`anticipated_variance`.
+
+    Returns
+    -------
+    (m,) array
+        Infinite where a prediction can never be asked (π = 0).
+
+    Raises
+    ------
+    ValueError
+        As :func:`anticipated_variance`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half, both = np.full(2, 0.5), Support.of(np.arange(2), np.zeros(2, int))  # of one target
+    >>> anticipated_of_systems([(both, half)], half, half, [], []).tolist()  # (½ √¼ + ½ √¼)²
+    [0.25]
+    """
+    chance, guess = checks.probabilities("pi_all", pi_all), checks.probabilities("g_all", g_all)
+    if guess.shape != chance.shape:
+        raise ValueError(f"pi_all and g_all must agree; got {chance.shape}, {guess.shape}")
     with np.errstate(divide="ignore"):
         odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
     odds[(guess * (1 - guess)) == 0] = 0.0
     share = float(checks.probabilities("correlation", correlation))
-    code = None if target is None else checks.groups("target", target, chance.size)
-    squares = np.zeros(weights.shape[1])
-    for column in range(squares.size):
-        span = slice(weights.indptr[column], weights.indptr[column + 1])
-        rows = weights.indices[span]
-        term = weights.data[span] * odds[rows]
-        squares[column] = term @ term
-        # What can never be asked stays infinite, whatever ρ.
-        if code is not None and np.isfinite(squares[column]):
-            together = np.bincount(code[rows], weights=term)
-            squares[column] = share * (together @ together) + (1 - share) * squares[column]
+    squares = np.zeros(len(own))
+    for system, (support, p) in enumerate(own):
+        term = p * odds[support.row]
+        square = float(term @ term)
+        if share and np.isfinite(square):  # what can never be asked stays infinite, whatever ρ
+            square += share * support.shared(term)
+        squares[system] = square
     doubted = overconfidence(*columns(checks.labels("label", label), checks.probabilities("g", g)))
-    total = doubted * squares + np.maximum(document_term, 0.0)
-    total = np.asarray(total, dtype=np.float64).ravel()
-    return float(total[0]) if single else total
+    return np.asarray(doubted * squares + np.maximum(document_term, 0.0), dtype=np.float64).ravel()
 
 
 def _ratio(above: FloatArray, below: FloatArray, *, empty: float) -> FloatArray:

@@ -177,6 +177,33 @@ def score_interval(
     )
 
 
+def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
+    """Return whether all but a few predictions may be judged: where not, :func:`half_step` is 0.
+
+    Parameters
+    ----------
+    p : (N,) array
+        Weights of all predictions of a system.
+    judged : (n,) array
+        Weights of those that are judged, some of which may be 0.
+
+    Returns
+    -------
+    bool
+        True also where it is a question of rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> few_left(np.full(10, 0.1), np.full(9, 0.1)), few_left(np.full(100, 0.01), np.full(50, 0.01))
+    (True, False)
+    """
+    weight, known = checks.non_negative("p", p), checks.non_negative("judged", judged)
+    left = np.count_nonzero(weight) - np.count_nonzero(known)
+    total = float(weight.sum())
+    return bool(left <= HANDFUL or total - float(known.sum()) <= (1 - NEARLY_ALL + 1e-6) * total)
+
+
 def half_step(p: ArrayLike, judged: ArrayLike) -> float:
     """Return half of what one prediction more or less that is right moves the score by, where all
     but a few are judged; 0 elsewhere.

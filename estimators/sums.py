@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
@@ -46,3 +48,55 @@ def code_pairs(first: IntArray, second: IntArray) -> IntArray:
     pairs = left * (int(right.max(initial=0)) + 1) + right
     codes: IntArray = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
     return codes
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The rows that one system predicts, and which of them share a target with another of them.
+
+    Most targets have one row of a system. The square of a sum over a target's rows is then that of
+    the row, so that sums of such squares look at targets only where there are several.
+
+    Attributes
+    ----------
+    row : (n,) array
+        Ascending.
+    several : (k,) array
+        Positions in ``row`` of those that share a target, target by target.
+    begins : array
+        Where each target begins in ``several``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> support = Support.of(np.array([0, 2, 3]), np.array([7, 7, 5, 7]))  # rows 0 and 3 have target 7
+    >>> support.several.tolist(), support.shared(np.array([1.0, 10.0, 2.0]))  # (1 + 2)² − 1² − 2²
+    ([0, 2], 4.0)
+    """
+
+    row: IntArray
+    several: IntArray
+    begins: IntArray
+
+    @classmethod
+    def of(cls, row: IntArray, target: IntArray) -> Support:
+        """Return the support of some rows, whose targets are codes (N,) of all rows."""
+        code = target[row]
+        several = np.flatnonzero(np.bincount(code)[code] > 1) if row.size else np.zeros(0, np.int64)
+        several = several[np.argsort(code[several], kind="stable")]
+        first = np.diff(code[several], prepend=-1) != 0
+        return cls(np.asarray(row, dtype=np.int64), several, np.flatnonzero(first))
+
+    def shared(self, term: FloatArray, weight: FloatArray | None = None) -> float:
+        """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): what the squares of the sums
+        of targets are more than the squares of their rows.
+
+        ``weight`` is that of each row of ``several``, the same for all of a target; 1 if left out.
+        """
+        if not self.several.size:
+            return 0.0
+        values = term[self.several]
+        totals = np.add.reduceat(values, self.begins)
+        if weight is None:
+            return float(totals @ totals - values @ values)
+        return float((weight[self.begins] * totals) @ totals - (weight * values) @ values)

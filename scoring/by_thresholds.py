@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
 from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
-from scoring.arrays import Floats, Ids
+from scoring.arrays import Floats
 from scoring.data import Data
 from scoring.default import Centred, effective, worth_of_all
 from scoring.inclusion import Inclusion
@@ -69,11 +68,10 @@ class ByThresholds:
         value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
         worth = np.zeros(m)
         for column in self.data.alone:
-            sample = self._samples[column].under(criterion)
-            one = sample.of_one(kind, column)
+            one, labels = self._alone[column][kind, criterion]
             if one.n:
                 value[column], variance[column], n[column] = one.value, one.variance, int(one.n)
-                worth[column] = sample.labels_of_one(kind, column)
+                worth[column] = labels
         return self._floored(Estimate(value, variance, n, np.zeros((0, m))), worth, kind, criterion)
 
     def _floored(self, found: Estimate, n_effective: Floats, kind: str, criterion: str) -> Estimate:
@@ -87,18 +85,23 @@ class ByThresholds:
         return floored(found, n_effective)
 
     @cached_property
-    def _samples(self) -> dict[int, Centred]:
-        """Each system's own sample; the share that was answered is told by all that were asked."""
-        found = {}
-        for column in self.data.alone:
-            part, targets = _predicted_by(self.arranged.data, column)
-            one = Centred(own_sample(part, column, part.alone[column]))
-            for criterion in self.arranged.data.f:
-                of_all = self.arranged.under(criterion)
-                one.under(criterion).__dict__.update(
-                    {name: getattr(of_all, name)[targets] for name in SHARED}
-                )
-            found[column] = one
+    def _alone(self) -> dict[int, dict[tuple[str, str], tuple[Estimate, float]]]:
+        """Column -> by distribution and criterion what a system's own sample says of it, and how many
+        labels that is worth: one system after the other, each with chances of its own for all
+        targets. The share that was answered is told by all that were asked.
+        """
+        return {column: self._of_sample(column) for column in self.data.alone}
+
+    def _of_sample(self, column: int) -> dict[tuple[str, str], tuple[Estimate, float]]:
+        data = self.arranged.data
+        sample, found = Centred(own_sample(data, column, data.alone[column])), {}
+        for criterion in data.f:
+            of_all, one = self.arranged.under(criterion), sample.under(criterion)
+            one.__dict__.update({name: getattr(of_all, name) for name in SHARED})
+            for kind in data.pool.p:
+                mean = one.of_one(kind, column)
+                labels = one.labels_of_one(kind, column) if mean.n else 0.0
+                found[kind, criterion] = mean, labels
         return found
 
     def recall(self, criterion: str) -> Estimate | None:
@@ -153,7 +156,7 @@ def _worth_of_pool(arranged: Centred, criterion: str) -> float:
     was drawn.
     """
     under = arranged.under(criterion)
-    return worth_of_all(under.shares[1], under.pi, under.data.pool.target)
+    return worth_of_all(under.shares_of("fact").pool, under.pi, under.data.pool.target)
 
 
 def floored(estimate: Estimate, n_effective: Floats) -> Estimate:
@@ -220,22 +223,7 @@ def own_sample(data: Data, column: int, threshold: Floats) -> Data:
     )
 
 
-def _predicted_by(data: Data, column: int) -> tuple[Data, Ids]:
-    """The data of what one system predicts, and which of the pool's targets that is about."""
-    pool, m = data.pool, len(data.systems)
-    rows = pool.predicted(column)
-    p = {}
-    for kind in pool.p:
-        weight = np.zeros(pool.instance.size)
-        predicted, values = pool.of(kind, column)
-        weight[predicted] = values
-        entries = (weight[rows], np.full(rows.size, column), np.arange(rows.size + 1))
-        p[kind] = sparse.csr_array(entries, shape=(rows.size, m))
-    alone = replace(data, alone={column: data.alone[column]})
-    return alone.of_rows(rows, p), np.unique(pool.target[rows])
-
-
 def _guessing(data: Data, guess: float) -> Data:
     return replace(
-        data, g={criterion: np.full(one.size, guess) for criterion, one in data.g.items()}
+        data, g={criterion: np.broadcast_to(guess, one.shape) for criterion, one in data.g.items()}
     )

@@ -111,6 +111,11 @@ class Response:
     """(t,) Targets that a follow-up covered: where documents are no route, it has asked all the
     same, and samples did not ask again"""
 
+    def is_like(self, other: Response) -> bool:
+        """Whether as much was answered of everything."""
+        alike = np.array_equal(self.sample, other.sample)
+        return alike and np.array_equal(self.follow_up, other.follow_up)
+
     def in_document(self, before: Floats) -> Floats:
         """Return the probability that a target is known, given that its document was annotated and
         that this is a route for it.

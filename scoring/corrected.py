@@ -101,8 +101,8 @@ class _Maker:
         if plain is None:
             return None
         under, row = self.arranged.under(criterion), self.arranged.row
-        share = self.arranged.shares[0]
-        systems = self.found.put_right(criterion, plain.totals.systems, share[row].toarray())
+        share = self.arranged.shares_of("fact").at(row)
+        systems = self.found.put_right(criterion, plain.totals.systems, share)
         pool, pool_reach = self.found.put_pool_right(
             criterion, plain.totals.pool, under.pool_weight("fact")
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +144,11 @@ class Data:
     count"""
     unaided: dict[str, Guess] = field(default_factory=dict, repr=False)
     """criterion -> the guess without metrics and judges, where they help"""
+
+    @cached_property
+    def counted(self) -> dict[str, tuple[Ids, Ids]]:
+        """What `scoring.score.counts` has counted."""
+        return {}
 
     @property
     def systems(self) -> list[int]:

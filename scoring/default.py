@@ -8,30 +8,30 @@ that the common design gives their variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from estimators import horvitz_thompson, misses
 from estimators import recall as totals
-from estimators.checks import Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
-from estimators.intervals import half_step
+from estimators.intervals import few_left, half_step
 from estimators.ratings import anticipated_rating_variance
 from estimators.seen import on_common_design
 from estimators.sums import by_code
-from scoring.arrays import Floats, Ids, Matrix
+from scoring.arrays import Floats, Ids
 from scoring.combine import Response, combine
 from scoring.data import Data, Swept
 from scoring.documents import NEVER, NO_MARK, Facts
+from scoring.pool import spread
 from scoring.response import Answers, of_follow_ups, of_samples
+from scoring.shares import Shares
 
-SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
+SHARED = ("at", "row", "counts", "targets", "_member", "_most")
 """What does not depend on the criterion."""
 
 
@@ -184,7 +184,7 @@ class Centred:
         """Which rows were asked about, and which of these got an answer: a mark is none."""
         known = ~np.isnan(self.data.f[self.criterion][self.at, 0])
         return Answers(
-            stratum=self.stratum,
+            stratum=self.data.pool.stratum,
             target=self._row_target,
             known=known & (self._row_mark < 0),
             not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),
@@ -193,22 +193,13 @@ class Centred:
         )
 
     @cached_property
-    def stratum(self) -> Ids:
-        """(t,) a code of the relation that is said of each target."""
-        pool = self.data.pool
-        first = np.full(pool.target_id.size, -1)
-        rows = np.arange(pool.target.size)
-        first[pool.target[::-1]] = rows[::-1]
-        found = np.zeros(first.size, dtype=np.int64)  # of a slice not every target has a row
-        said = np.flatnonzero(first >= 0)
-        found[said] = np.unique(pool.predicate[first[said]], return_inverse=True)[1]
-        return found
-
-    @cached_property
     def pi(self) -> Floats:
         """(u,) probability that each instance counts: that of being asked, or of coming in by an
         annotated document, each times the share of its questions that got an answer.
         """
+        for other in self._siblings.values():  # where all was answered, they are the same
+            if "pi" in other.__dict__ and other.response.is_like(self.response):
+                return other.pi
         return combine(self.data.inclusion.chances, self.response)[self.data.pool.target]
 
     @cached_property
@@ -261,17 +252,13 @@ class Centred:
                 horvitz_thompson.centred, column, weight[:, column], label, g, total[column]
             )
             if floor:
-                [expected] = np.asarray(
-                    self._anticipated(
-                        data.pool.columns(kind)[:, [column]], self.pi_of(column), criterion, alone
-                    )
-                )
+                [expected] = self._anticipated(kind, [column], self.pi_of(column), alone)
                 alone = replace(alone, anticipated=float(expected))
             own[column] = alone
         if floor:
             found = replace(
                 found,
-                anticipated=self._anticipated(data.pool.columns(kind), self.pi, criterion, found),
+                anticipated=self._anticipated(kind, range(p.shape[1]), self.pi, found),
                 total_g=total,
             )
         steps = [self._half_step(kind, column) for column in range(p.shape[1])]
@@ -296,7 +283,7 @@ class Centred:
                 continue  # of most systems far more is predicted than judged
             if not np.isin(rows[p > 0], self.row[judged]).all():
                 continue
-            weight = _spread(rows, p, self.row) * judged
+            weight = spread(rows, p, self.row) * judged
             whole[column] = Estimate(
                 value=float(weight @ np.nan_to_num(self.said_of(column))),
                 variance=0.0,
@@ -318,25 +305,29 @@ class Centred:
         if self.criterion in self.data.error:
             return 0.0
         rows, p = self.data.pool.of(kind, column)
-        return half_step(p, np.isin(rows, self.row[self.judged_of(column)]))
+        judged = self.row[self.judged_of(column)]
+        if not few_left(p, spread(rows, p, judged)):
+            return 0.0
+        return half_step(p, np.isin(rows, judged))
 
     def _anticipated(
-        self, p: sparse.sparray, pi: Floats, criterion: str, found: Estimate
-    ) -> Numbers:
-        """The variance that the model expects, of instances with these probabilities."""
+        self, kind: str, columns: Sequence[int], pi: Floats, found: Estimate
+    ) -> Floats:
+        """(k,) the variance that the model expects of some systems' precision."""
+        pool, criterion = self.data.pool, self.criterion
         error = self.data.error.get(criterion)
         if error is not None:
-            return anticipated_rating_variance(p, pi, error)
+            p = pool.columns(kind)[:, list(columns)]
+            return np.asarray(anticipated_rating_variance(p, pi, error))
         g, f = self.data.g[criterion], self.verdicts
-        influence = np.reshape(found.influence, (-1, p.shape[1]))
+        influence = np.reshape(found.influence, (-1, len(columns)))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
-        return horvitz_thompson.anticipated_variance(
-            p,
+        return horvitz_thompson.anticipated_of_systems(
+            [pool.weighed(kind, column) for column in columns],
             pi,
             g,
             self.one_verdict(f),
             g[self.row],
-            target=self.data.pool.target,
             document_term=term,
             correlation=self.data.rho[criterion],
         )
@@ -350,11 +341,16 @@ class Centred:
         disclosed, now = self.data.disclosed[column], self.data.own[column]
         own = combine(disclosed.given(now.chances), self.response, disclosed.certainty)
         found = own[self.data.pool.target]
-        predicted = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
-        lost = predicted & disclosed.certainty[self._row_target] & np.isnan(self.said_of(column))
-        found[np.isin(self.data.pool.target, self._row_target[lost])] = (
-            0.5  # of a target all rows have one probability
-        )
+        certain = self._member[:, column] & disclosed.certainty[self._row_target]
+        lost = certain & np.isnan(self.said_of(column))
+        if lost.any():  # of a target all rows have one probability
+            found[np.isin(self.data.pool.target, self._row_target[lost])] = 0.5
+        return found
+
+    @cached_property
+    def _member(self) -> NDArray[np.bool_]:
+        """(n, m) whether each system predicts each row."""
+        found: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
         return found
 
     def of_one(self, kind: str, column: int) -> Estimate:
@@ -362,8 +358,9 @@ class Centred:
         that is read of it are its own rows.
         """
         rows, p = self.data.pool.of(kind, column)
-        at = _spread(rows, p, self.row)
-        total = float(p @ self.data.g[self.criterion][rows])
+        at, guess = spread(rows, p, self.row), self.data.g[self.criterion]
+        # A guess that is the same of everything is not looked up a million times.
+        total = float(p.sum() * guess[0] if guess.strides == (0,) else p @ guess[rows])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
         used, pi, certainty = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
         if column in self.data.disclosed:
@@ -391,17 +388,38 @@ class Centred:
             disclosed = column in self.data.disclosed
             used, pi = self.own(column) if disclosed else (self.counts, self.row_pi)
             rows, p = self.data.pool.of(kind, column)
-            weight = _spread(rows, p, self.row)
+            weight = spread(rows, p, self.row)
             a = np.where(used & ~np.isnan(self.said_of(column)), weight / pi, 0.0)
             together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
             whole = self.pi_of(column) if disclosed else self.pi
-            most = worth_of_all(p, whole[rows], self.data.pool.target[rows])
+            most = self._at_most(column, whole)[kind]
             self._worth[kind, column] = min(effective(together, self.by_target(pi)), most)
         return self._worth[kind, column]
 
     @cached_property
     def _worth(self) -> dict[tuple[str, int], float]:
         """What `labels_of_one` has reckoned."""
+        return {}
+
+    def _at_most(self, column: int, pi: Floats) -> dict[str, float]:
+        """Distribution -> what a system's whole support is worth, with these chances (u,)."""
+        known = self._most.get(column)
+        if known is None or known[0] is not pi:
+            known = self._most[column] = pi, dict[str, float]()
+            pool, p_of = self.data.pool, known[1]
+            support, odds = None, np.zeros(0)
+            for kind in pool.p:
+                own, p = pool.weighed(kind, column)
+                if own is not support:
+                    support, odds = own, odds_of(pi[own.row])
+                spread_of = float((p * odds) @ p)
+                spread_of += own.shared(p, odds[own.several]) if np.isfinite(spread_of) else 0.0
+                p_of[kind] = worth_of(float(p.sum()), spread_of)
+        return known[1]
+
+    @cached_property
+    def _most(self) -> dict[int, tuple[Floats, dict[str, float]]]:
+        """What `_at_most` has reckoned last of each system, and of which chances."""
         return {}
 
     def _alone(
@@ -450,7 +468,7 @@ class Centred:
 
     def one_verdict(self, f: Floats) -> Floats:
         """One verdict a row: the mean over the systems that predict it."""
-        member = self.data.pool.member[self.row].toarray() > 0
+        member = self._member
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
@@ -462,13 +480,13 @@ class Centred:
             return None
         if criterion != self.criterion:
             return self.under(criterion).recall(criterion, unit=unit)
-        share, pool_share = self.shares_of(unit)
+        share = self.shares_of(unit)
         data, row = self.data, self.row
         relation, g = self.under("relation").verdicts[:, 0], data.g["relation"]
         own = self.verdicts if criterion != "relation" else None
         own_g = data.g[criterion]
-        total = np.asarray(share.T @ own_g).ravel()
-        weight = share[row].toarray()
+        total = share.total(own_g)
+        weight = share.at(row)
         alone = {
             column: self._alone(
                 horvitz_thompson.difference,
@@ -492,7 +510,7 @@ class Centred:
             relation if own is None else own,
             own_g[row],
             total,
-            float(pool_share @ g),
+            float(share.pool @ g),
             missed,
             facts.n_documents,
             target=self.targets[1],
@@ -513,7 +531,9 @@ class Centred:
         """(n,) the share of a fact of the pool that each row stands for, with π of this
         criterion.
         """
-        return np.minimum(self.shares_of(unit)[1][self.row] * self._of_relation, 1.0) * self.counts
+        return (
+            np.minimum(self.shares_of(unit).pool[self.row] * self._of_relation, 1.0) * self.counts
+        )
 
     @cached_property
     def _of_relation(self) -> Floats:
@@ -539,7 +559,7 @@ class Centred:
         return misses.found_share(
             relation,
             facts.marked[self.row],
-            self.shares[1][self.row],
+            self.shares_of("fact").pool[self.row],
             self.under("relation").row_pi,
             facts.inside[self.row],
             found.design,
@@ -554,7 +574,7 @@ class Centred:
         assert self.data.in_documents is not None
         asked, known = ~self.data.in_documents.marked[target], ~np.isnan(swept.true)
         answered = float(known[asked].mean()) if known[asked].any() else 1.0
-        weight = self.shares[1][row] / np.where(asked, answered, 1.0)
+        weight = self.shares_of("fact").pool[row] / np.where(asked, answered, 1.0)
         return misses.found_share(
             swept.true,
             facts.marked[row],
@@ -565,49 +585,10 @@ class Centred:
             target=target,
         )
 
-    def shares_of(self, unit: str) -> tuple[sparse.csr_array, Floats]:
-        """`shares` where a fact counts once, `units` where each instance of it does."""
-        return self.shares if unit == "fact" else self.units
-
-    @cached_property
-    def shares(self) -> tuple[sparse.csr_array, Floats]:
-        """Share of a fact that each instance stands for: of the system's own (u, m), and of the
-        pool's (u,).
-
-        0 outside the scope.
-        """
-        facts, member = self.data.facts, self.data.pool.member
-        assert facts is not None
-        own = _rows_alone(member, facts.in_scope)
-        size = np.bincount(
-            facts.fact[facts.in_scope], minlength=int(facts.fact.max(initial=-1)) + 1
-        )
-        # Most facts are predicted once; of the others it is counted how often each system predicts
-        # them.
-        rows = np.flatnonzero((size[facts.fact] > 1) & facts.in_scope)
-        if rows.size:
-            part, several = own[rows], np.zeros(facts.fact.size, dtype=np.bool_)
-            cell = facts.fact[np.repeat(rows, np.diff(part.indptr))] * own.shape[1] + part.indices
-            _, code, n = np.unique(cell, return_inverse=True, return_counts=True)
-            several[rows] = True
-            own.data[np.repeat(several, np.diff(own.indptr))] = 1 / n[code]
-        return own, np.where(facts.in_scope, 1 / np.maximum(size[facts.fact], 1), 0.0)
-
-    @cached_property
-    def units(self) -> tuple[sparse.csr_array, Floats]:
-        """The same where each instance in the scope stands for itself."""
-        facts = self.data.facts
-        assert facts is not None
-        own = _rows_alone(self.data.pool.member, facts.in_scope)
-        return own, facts.in_scope.astype(np.float64)
-
-
-def _rows_alone(member: Matrix, inside: NDArray[np.bool_]) -> sparse.csr_array:
-    """(u, m) ones where a submission predicts an instance, in some of the rows alone."""
-    counts = np.diff(member.indptr)
-    indices = member.indices if inside.all() else member.indices[np.repeat(inside, counts)]
-    indptr = np.concatenate([[0], np.cumsum(counts * inside)]).astype(member.indptr.dtype)
-    return sparse.csr_array((np.ones(indices.size), indices, indptr), shape=member.shape)
+    def shares_of(self, unit: str) -> Shares:
+        """What each instance stands for where a `fact` counts once, or each `instance` of it."""
+        assert self.data.facts is not None
+        return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
 
 
 def effective(a: Floats, pi: Floats) -> float:
@@ -622,17 +603,26 @@ def worth_of_all(p: Floats, pi: Floats, target: Ids) -> float:
     """How many labels drawn with equal chances a sample is worth to a mean of all that has weight:
     (Σ p)² / Σ_τ p_τ² (1/π − 1), whatever was drawn; 0 where something cannot be.
     """
-    if not p.any() or ((pi <= 0) & (p > 0)).any():
+    odds = np.where(p > 0, odds_of(pi), 0.0)
+    if not np.isfinite(odds).all():
         return 0.0
-    odds = np.divide(1 - pi, pi, out=np.zeros(pi.size), where=p > 0)
-    spread = float((by_code(p * np.sqrt(odds), target, int(target.max()) + 1) ** 2).sum())
-    return float(p.sum()) ** 2 / spread if spread > 0 else float("inf")
+    sums = by_code(p * np.sqrt(odds), target, int(target.max(initial=-1)) + 1)
+    return worth_of(float(p.sum()), float(sums @ sums))
 
 
-def _spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
-    """The values that some ascending rows have at those that are wanted; 0 at others."""
-    at = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
-    return np.where(rows[at] == wanted, values[at], 0.0) if rows.size else np.zeros(wanted.size)
+def odds_of(pi: Floats) -> Floats:
+    """1/π − 1; infinite where π is 0."""
+    odds: Floats = np.divide(1 - pi, pi, out=np.full(pi.size, np.inf), where=pi > 0)
+    return odds
+
+
+def worth_of(total: float, spread_of: float) -> float:
+    """How many labels drawn with equal chances a mean is worth, from the sum of its weights and the
+    spread that is left to it; 0 where that is infinite.
+    """
+    if not total or np.isinf(spread_of):
+        return 0.0
+    return total**2 / spread_of if spread_of > 0 else float("inf")
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,3 +150,8 @@ class Facts:
     missed: NDArray[np.int64]
     """(n_annotated,) true instances of each annotated document that annotation found and no
     submission predicts: a fact that is marked at three pairs of mentions is three instances"""
+
+    @cached_property
+    def shares(self) -> dict[bool, Any]:
+        """What `scoring.shares` has made of them."""
+        return {}

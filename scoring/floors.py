@@ -7,18 +7,21 @@ the estimate; what the annotated documents add to the variance is taken as it wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from estimators import recall as totals
 from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
 from estimators.estimate import Estimate
-from estimators.intervals import half_step
+from estimators.intervals import few_left, half_step
 from estimators.misses import with_misses
-from scoring.arrays import Floats, Matrix
+from estimators.sums import Support
+from scoring.arrays import Floats
 from scoring.default import Centred
+from scoring.pool import Pool
+from scoring.shares import Shares
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,11 @@ class Floors:
         if not _truth(recall) > 0:
             return both
         by_precision, by_recall = f1_weights(precision, recall.recall)
-        share, _ = self.arranged.shares
         part = by_recall / _truth(recall)
-        own = _scaled(self.arranged.data.pool.p[kind], by_precision) + _scaled(share, part)
+        own = _Own(
+            self.arranged.data.pool, self.arranged.shares_of("fact"), part, kind, by_precision
+        )
         taken = part * np.asarray(recall.recall.value)
-        own = sparse.csr_array(own)
         told = replace(
             both,
             anticipated=self._floor(criterion, own, taken, both, recall),
@@ -79,34 +82,37 @@ class Floors:
         )
         return totals.with_missed_floor(told, recall, by_recall)
 
-    def _parts(self, found: totals.Recall, unit: str) -> tuple[sparse.csr_array, Floats]:
+    def _parts(self, found: totals.Recall, unit: str) -> tuple[_Own, Floats]:
         """What a right prediction adds to each system's recall, and what a true fact of the pool
         takes from it: r/(T + M), also where r is not printed.
         """
-        share, _ = self.arranged.shares_of(unit)
-        truth = _truth(found)
-        return sparse.csr_array(share / truth), (np.asarray(found.totals.systems.value) / truth**2)
+        truth, values = _truth(found), np.asarray(found.totals.systems.value)
+        by_share = np.full(values.size, 1 / truth)
+        own = _Own(self.arranged.data.pool, self.arranged.shares_of(unit), by_share)
+        return own, values / truth**2
 
     def _of_recall(self, criterion: str, found: totals.Recall, unit: str) -> Floats:
         own, taken = self._parts(found, unit)
         return self._floor(criterion, own, taken, found.recall, found, unit)
 
-    def _half_steps(
-        self, criterion: str, own: sparse.csr_array, taken: Floats, unit: str
-    ) -> Floats:
+    def _half_steps(self, criterion: str, own: _Own, taken: Floats, unit: str) -> Floats:
         """(m,) what intervals are widened by where nearly all of the pool is judged: half of what
         one verdict more, of those that are open, moves a number by.
         """
-        arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit)[1]
+        arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
         relation = self.arranged.under("relation").verdicts[:, 0]
-        judged = np.zeros(weight.size, dtype=np.bool_)
-        judged[arranged.row[arranged.counts & ~np.isnan(relation)]] = True
         steps = np.zeros(taken.size)
+        rows = arranged.row[arranged.counts & ~np.isnan(relation)]
+        if not few_left(weight, weight[rows]):
+            return steps
+        judged = np.zeros(weight.size, dtype=np.bool_)
+        judged[rows] = True
         if not judged.all() and half_step(weight, judged) == 0:
             return steps
-        by_system = sparse.csc_array(own)
         for column in range(taken.size):
-            moved = by_system[:, [column]].toarray().ravel()
+            moved = np.zeros(weight.size)
+            support, u = own.of(column)
+            moved[support.row] = u
             known = np.zeros(weight.size, dtype=np.bool_)
             known[arranged.row[arranged.judged_of(column)]] = True
             known = judged & (known | (moved == 0))
@@ -117,13 +123,13 @@ class Floors:
     def _floor(
         self,
         criterion: str,
-        own: Matrix,
+        own: _Own,
         taken: Floats,
         found: Estimate,
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Floats:
-        """Of `own` (u, m), what a right prediction adds to each system's number, and `taken` (m,),
+        """Of `own`, what a right prediction adds to each system's number, and `taken` (m,),
         what a true fact of the pool takes from it.
 
         A system whose team had seen judgments has probabilities of its own for what it predicts.
@@ -131,18 +137,29 @@ class Floors:
         and is left out.
         """
         believed = self._belief(criterion, unit)
-        floor = believed.variance(own, taken)
+        floor = believed.of_systems((own.of(column) for column in range(taken.size)), taken)
         for column in self.arranged.data.disclosed:
-            nothing = np.zeros_like(believed.pool_weight)
+            nothing, nobody = np.zeros_like(believed.pool_weight), np.zeros(0, dtype=np.int64)
             alone = replace(
                 believed, pi=self.arranged.under(criterion).pi_of(column), pool_weight=nothing
             )
-            of_pool = believed.variance(sparse.csr_array((nothing.size, 1)), taken[[column]])
-            floor[column] = (alone.variance(own[:, [column]], [0.0]) + of_pool)[0]
+            none = (Support(nobody, nobody, nobody), np.zeros(0))
+            of_pool = believed.of_systems([none], taken[[column]])
+            floor[column] = (alone.of_systems([own.of(column)], [0.0]) + of_pool)[0]
         n_targets = recall.totals.pool.influence.size
         return np.asarray(floor + beyond_targets(found.influence, recall.design, n_targets))
 
     def _belief(self, criterion: str, unit: str) -> Belief:
+        if (criterion, unit) not in self._beliefs:
+            self._beliefs.clear()  # one at a time: each holds numbers of all that is predicted
+            self._beliefs[criterion, unit] = self._believed(criterion, unit)
+        return self._beliefs[criterion, unit]
+
+    @cached_property
+    def _beliefs(self) -> dict[tuple[str, str], Belief]:
+        return {}
+
+    def _believed(self, criterion: str, unit: str) -> Belief:
         arranged, data = self.arranged.under(criterion), self.arranged.data
         doubted = [(arranged.one_verdict(arranged.verdicts), data.g[criterion])]
         doubted.append((arranged.under("relation").verdicts[:, 0], data.g["relation"]))
@@ -150,17 +167,35 @@ class Floors:
             pi=arranged.pi,
             g=data.g[criterion],
             pool_g=data.g["relation"],
-            pool_weight=arranged.shares_of(unit)[1],
+            pool_weight=arranged.shares_of(unit).pool,
             target=data.pool.target,
             correlation=data.rho[criterion],
             overconfidence=max(overconfidence(label, g[arranged.row]) for label, g in doubted),
         )
 
 
-def _scaled(table: Matrix, by: Floats) -> Matrix:
-    """A table whose columns are multiplied."""
-    found = table.data * np.asarray(by)[table.indices]
-    return sparse.csr_array((found, table.indices, table.indptr), shape=table.shape)
+@dataclass(frozen=True)
+class _Own:
+    """What a right prediction adds to the number of its system: so much of its share of a fact, and
+    of its probability under a distribution.
+    """
+
+    pool: Pool
+    shares: Shares
+    by_share: Floats
+    """(m,)"""
+    kind: str = ""
+    """No distribution where empty"""
+    by_weight: Floats = field(default_factory=lambda: np.zeros(0))
+    """(m,)"""
+
+    def of(self, column: int) -> tuple[Support, Floats]:
+        """A system's support, and what each of its rows (n,) adds."""
+        found = self.shares.of(column)
+        found *= self.by_share[column]
+        if self.kind:
+            found += self.by_weight[column] * self.pool.weight(self.kind, column)
+        return self.pool.support(column), found
 
 
 def _truth(found: totals.Recall) -> float:

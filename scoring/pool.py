@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from estimators.sums import Support
 from scoring.arrays import Floats, Ids, Matrix
 
 
@@ -54,6 +56,8 @@ class Pool:
     """(u,) code of what each was made for"""
     text: Matrix | None = None
     """(u, words) the weights of words in each, where the model is to see which say the same"""
+    by_system: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What `arranged` makes of all tables, where it is kept; made as it is needed where empty"""
     fixed: tuple[Any, ...] = ()
     """What all of this but the scores follows from, its track first; empty where it may change"""
 
@@ -85,14 +89,63 @@ class Pool:
         """The probabilities of a distribution, system by system."""
         if kind not in self._columns:
             self._columns.clear()  # one at a time: each is as large as all that is predicted
-            table, by = self.p[kind], self._by_column
-            alike = _at_same_places(table, next(iter(self.p.values())))
-            self._columns[kind] = (
-                sparse.csc_array((table.data[by.data], by.indices, by.indptr), shape=table.shape)
-                if alike
-                else sparse.csc_array(table)
-            )
+            self._columns[kind] = self._of_columns(kind)
         return self._columns[kind]
+
+    def _of_columns(self, kind: str) -> sparse.csc_array:
+        table = self.p[kind]
+        if not _at_same_places(table, next(iter(self.p.values()))):
+            return sparse.csc_array(table)
+        by = self._by_column
+        return sparse.csc_array((table.data[by.data], by.indices, by.indptr), shape=table.shape)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all distributions give a weight to the same predictions, all of which have one:
+        then a system's `support` is where its `columns` have entries.
+        """
+        return _at_same_places(self.member, next(iter(self.p.values())))
+
+    def support(self, column: int) -> Support:
+        """The rows that one submission predicts, and which of them share a target."""
+        if column not in self._supports:
+            self._supports[column] = self._support(column)
+        return self._supports[column]
+
+    def _support(self, column: int) -> Support:
+        if not self.by_system:
+            return Support.of(self.predicted(column), self.target)
+        kept = self.by_system
+        begin, end = kept["begin"][column : column + 2]
+        first, last = kept["several begin"][column : column + 2]
+        at, until = kept["group begin"][column : column + 2]
+        return Support(kept["row"][begin:end], kept["several"][first:last], kept["group"][at:until])
+
+    @cached_property
+    def _supports(self) -> dict[int, Support]:
+        return {}
+
+    def weight(self, kind: str, column: int) -> Floats:
+        """(n,) the probabilities of one submission at the rows of its support."""
+        rows, p = self.of(kind, column)
+        return p if self.is_even else spread(rows, p, self.support(column).row)
+
+    def weighed(self, kind: str, column: int) -> tuple[Support, Floats]:
+        """The rows to which a distribution gives a weight, and their probabilities."""
+        rows, p = self.of(kind, column)
+        if self.is_even:
+            return self.support(column), p
+        return Support.of(rows[p > 0], self.target), p[p > 0]
+
+    @cached_property
+    def stratum(self) -> Ids:
+        """(t,) a code of what is said of each target: the first of several."""
+        first = np.full(self.target_id.size, -1)
+        first[self.target[::-1]] = np.arange(self.target.size)[::-1]
+        found = np.zeros(first.size, dtype=np.int64)  # of a slice not every target has a row
+        said = np.flatnonzero(first >= 0)
+        found[said] = np.unique(self.predicate[first[said]], return_inverse=True)[1]
+        return found
 
     @cached_property
     def _columns(self) -> dict[str, sparse.csc_array]:
@@ -109,6 +162,9 @@ class Pool:
 
     def of(self, kind: str, column: int) -> tuple[Ids, Floats]:
         """The rows that one submission predicts, ascending, and their probabilities."""
+        if self.by_system:
+            begin, end = self.by_system["begin"][column : column + 2]
+            return self.by_system["row"][begin:end], self.by_system[f"p {kind}"][begin:end]
         table = self.columns(kind)
         mine = slice(table.indptr[column], table.indptr[column + 1])
         return table.indices[mine], table.data[mine]
@@ -116,6 +172,8 @@ class Pool:
     def predicted(self, column: int) -> Ids:
         """The rows that one submission predicts, ascending."""
         rows, p = self.of(next(iter(self.p)), column)
+        if self.by_system:
+            return rows
         found = rows[p > 0]
         for kind in self.p:
             if not _at_same_places(self.p[kind], self.p[next(iter(self.p))]):
@@ -141,6 +199,7 @@ class Pool:
             p=p,
             confidence=sparse.csr_array((rows.size, len(self.systems))),
             features=np.zeros((0, 0)),
+            by_system={},
             fixed=(),
         )
 
@@ -163,6 +222,12 @@ class Pool:
         )
 
 
+def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
+    """The values that some ascending rows have at those that are wanted; 0 at others."""
+    at = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
+    return np.where(rows[at] == wanted, values[at], 0.0) if rows.size else np.zeros(wanted.size)
+
+
 def _at_same_places(one: Matrix, other: Matrix) -> bool:
     """Whether two matrices share the memory that says where their entries are."""
     return np.may_share_memory(one.indices, other.indices) and one.data.size == other.data.size
@@ -175,4 +240,23 @@ def _positive(p: Matrix) -> Matrix:
     found = sparse.csr_array(p, copy=True)
     found.data = found.data > 0
     found.eliminate_zeros()
+    return found
+
+
+def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
+    """The probabilities of a pool system by system, `p NAME` at `row` from each system's `begin` on;
+    and which rows share a target, as `Support` has them. Nothing where distributions give a weight
+    to different predictions.
+    """
+    if not pool.is_even:
+        return {}
+    supports = [pool.support(column) for column in range(len(pool.systems))]
+    found = {f"p {kind}": pool.columns(kind).data for kind in pool.p}
+    for name, parts in {
+        "": [one.row for one in supports],
+        "several ": [one.several for one in supports],
+        "group ": [one.begins for one in supports],
+    }.items():
+        found[name.strip() or "row"] = np.concatenate(parts)
+        found[f"{name}begin"] = np.cumsum([0, *(part.size for part in parts)])
     return found

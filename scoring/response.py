@@ -53,7 +53,7 @@ def _share(answers: Answers, which: Bools, untold: float) -> Floats:
     which = which & ~answers.not_asked
     stratum, asked, known = answers.stratum, answers.target[which], answers.known[which]
     if not asked.size:
-        return np.ones(stratum.size)
+        return np.broadcast_to(1.0, stratum.shape)
     code, size = stratum[asked], stratum.max(initial=-1) + 1
     n = np.bincount(code, minlength=size)
     answered = np.bincount(code, weights=known, minlength=size)
@@ -65,4 +65,6 @@ def _share(answers: Answers, which: Bools, untold: float) -> Floats:
         share[few] = known.mean()
     else:
         share[:] = untold
+    if share.size and (share == share[0]).all():  # of millions of targets no million numbers
+        return np.broadcast_to(share[0], stratum.shape)
     return np.asarray(share[stratum])

@@ -82,17 +82,20 @@ def default_estimates(
     arranged = Centred(data)
     floors = Floors(arranged)
     recalls = {criterion: floors.recall(criterion) for criterion in recall_criteria}
+    kinds, f1s = list(data.pool.p), dict[Key, tuple[Estimate, Design]]()
+    precisions = {(kind, one): arranged.settled(kind, one) for kind in kinds for one in criteria}
+    for criterion, recall in recalls.items():  # floors of one criterion after the other
+        if recall is None or criterion not in criteria:
+            continue
+        for kind in kinds:
+            both = floors.f1(kind, criterion, precisions[kind, criterion], recall)
+            f1s["f1", criterion, kind] = both, recall.design
     found: dict[Key, tuple[Estimate, Design]] = {}
-    for kind in data.pool.p:
-        for criterion in criteria:
-            precision = arranged.settled(kind, criterion)
-            found[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
-            recall = recalls.get(criterion)
-            if recall is not None:
-                found["f1", criterion, kind] = (
-                    floors.f1(kind, criterion, precision, recall),
-                    recall.design,
-                )
+    for (kind, criterion), precision in precisions.items():
+        found[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
+        key = ("f1", criterion, kind)
+        if key in f1s:
+            found[key] = f1s[key]
     for criterion, recall in recalls.items():
         if recall is not None:
             found["recall", criterion, "instance"] = recall.recall, recall.design
@@ -243,6 +246,12 @@ def rows(
 
 def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
     """Targets that each system predicts: with a judgment, and drawn for anybody but without one."""
+    if criterion not in data.counted:
+        data.counted[criterion] = _counts(data, criterion)
+    return data.counted[criterion]
+
+
+def _counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
     known = ~np.isnan(data.f[criterion])
     member = data.pool.member[data.judged].toarray() > 0
     codes, code = np.unique(data.pool.target[data.judged], return_inverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Ids, Matrix
-from scoring.pool import Pool
+from scoring.pool import Pool, arranged
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
@@ -49,7 +50,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         )
     )
     scores = read_scores(track.corpus, instance)
-    return Pool(
+    pool = Pool(
         systems=list(submissions),
         teams=[teams[one] for one in submissions],
         instance=instance,
@@ -70,6 +71,9 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         text=kind.words_in(instance),
         fixed=fixed,
     )
+    if not fixed:
+        return pool
+    return replace(pool, by_system=kept(f"systems-{track.pk}", fixed, lambda: arranged(pool)))
 
 
 def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> Arrays:

@@ -15,7 +15,7 @@ from estimators import recall as totals
 from estimators.anticipated import f1_weights
 from estimators.checks import FloatArray
 from estimators.horvitz_thompson import hajek
-from estimators.intervals import half_step, score_interval
+from estimators.intervals import few_left, half_step, score_interval
 
 SIZES = [(50, 1), (50, 2), (50, 5), (204, 4), (510, 10), (1020, 20), (1000, 100), (1000, 200)]
 """Predictions of a run, and how many of them are not judged"""
@@ -151,6 +151,14 @@ def test_half_a_step_is_told_by_what_is_left_and_only_where_that_is_little() -> 
     assert half_step(many, np.arange(100) < 80) == pytest.approx(0.005)
     assert half_step(many[:6] * 100 / 6, np.arange(6) < 1) > 0, "five are a handful of any number"
     assert half_step(np.zeros(3), np.full(3, False)) == 0
+
+
+@pytest.mark.parametrize("judged", range(101))
+def test_what_needs_no_half_step_is_told_without_looking_for_the_judged(judged: int) -> None:
+    for p in (np.full(100, 0.01), np.arange(100) / 4950, np.arange(100)[::-1] / 4950):
+        at = np.arange(100) < judged
+        assert few_left(p, p[at]) or half_step(p, at) == 0
+    assert not few_left(np.full(100, 0.01), np.full(79, 0.01)), "then nothing need be looked for"
 
 
 @pytest.mark.parametrize(("p", "judged"), [([0.5, 0.5], [True]), ([-1.0], [True])])

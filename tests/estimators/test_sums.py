@@ -23,3 +23,21 @@ def test_few_and_many_numbers_give_the_same_to_the_last_bit(
     for at, row in zip(code, rows, strict=True):
         one_by_one[at] += row
     assert few == pytest.approx(one_by_one, abs=1e-12)
+
+
+@pytest.mark.parametrize("targets", [1, 6, 40, 4000])
+def test_squares_of_sums_over_targets_are_those_of_rows_and_what_rows_of_a_target_share(
+    targets: int,
+) -> None:
+    rng = np.random.default_rng(targets)
+    target = rng.integers(0, targets, 90)
+    row = np.sort(rng.choice(90, 60, replace=False))
+    term, odds = rng.normal(size=60), rng.uniform(size=targets)
+    support = sums.Support.of(row, target)
+    whole = np.bincount(target[row], weights=term, minlength=targets)
+    assert term @ term + support.shared(term) == pytest.approx(whole @ whole)
+    chance = odds[target[row]]
+    weighed = support.shared(term, chance[support.several])
+    assert (chance * term) @ term + weighed == pytest.approx(odds @ whole**2)
+    single = np.bincount(target[row], minlength=targets)[target[row]] == 1
+    assert not single[support.several].any() and single.sum() + support.several.size == 60

@@ -43,7 +43,10 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
     known = ~np.isnan(f)
     at = arranged.row[known]
     c = max(1.0, ((f[known] - g[at]) ** 2).sum() / (g[at] * (1 - g[at])).sum())
-    spread = np.abs(own - np.outer(arranged.shares[1], taken)) * np.sqrt(g * (1 - g))[:, None]
+    spread = (
+        np.abs(own - np.outer(arranged.shares_of("fact").pool, taken))
+        * np.sqrt(g * (1 - g))[:, None]
+    )
     total, rho = np.zeros(own.shape[1]), data.rho["relation"]
     for target in range(data.pool.target_id.size):
         rows = data.pool.target == target
@@ -54,13 +57,18 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
     return np.asarray(c * total)
 
 
+def every_share(arranged: Centred) -> np.ndarray:
+    """(u, m) the share of a fact of its system that each prediction of the pool stands for."""
+    return arranged.shares_of("fact").at(np.arange(arranged.data.pool.instance.size))
+
+
 def test_the_floors_are_those_of_the_formula(world: World) -> None:
     data = replace(read(world.track), rho={"relation": 0.3, "linking": 0.3, "correct": 0.3})
     arranged = Centred(data)
     found = Floors(arranged).recall("relation")
     assert found is not None
     truth = found.totals.pool.value + found.unseen.value
-    share, r = arranged.shares[0].toarray(), np.asarray(found.recall.value)
+    share, r = every_share(arranged), np.asarray(found.recall.value)
     n = arranged.targets[0].size
     z, design = found.recall.influence, found.design
     documents = np.asarray(design.variance(z)) - (1 - design.pi[:n]) @ z[:n] ** 2
@@ -97,8 +105,8 @@ def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_al
     found = Floors(arranged).recall("relation")
     assert found is not None
     truth = found.totals.pool.value + found.unseen.value
-    share, r = arranged.shares[0].toarray(), np.asarray(found.recall.value)
-    moved = np.abs(share / truth - np.outer(arranged.shares[1], r / truth))[left]
+    share, r = every_share(arranged), np.asarray(found.recall.value)
+    moved = np.abs(share / truth - np.outer(arranged.shares_of("fact").pool, r / truth))[left]
     expected = 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0)
     assert (expected > 0).all()
     np.testing.assert_allclose(found.recall.half_step, expected)
@@ -107,7 +115,7 @@ def test_where_nearly_all_of_the_pool_is_judged_a_step_of_recall_and_of_f1_is_al
     both = Floors(arranged).f1("instance", "relation", precision, found)
     by_p, by_r = 2 * r**2 / (p + r) ** 2, 2 * p**2 / (p + r) ** 2
     own = data.pool.p["instance"].toarray() * by_p + share * by_r / truth
-    moved = np.abs(own - np.outer(arranged.shares[1], by_r * r / truth))[left]
+    moved = np.abs(own - np.outer(arranged.shares_of("fact").pool, by_r * r / truth))[left]
     np.testing.assert_allclose(both.half_step, 0.5 * (moved**2).sum(axis=0) / moved.sum(axis=0))
 
 

@@ -74,7 +74,7 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
     """
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
-    share = arranged.shares[1]
+    share = arranged.shares_of("fact").pool
     known = arranged.counts & ~np.isnan(arranged.data.f["relation"][arranged.at, 0])
     return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * known / arranged.row_pi)
 

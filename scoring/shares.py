@@ -1,0 +1,96 @@
+"""What share of a fact each prediction stands for: a fact counts once, however often it is
+predicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.arrays import Floats, Ids
+from scoring.documents import Facts
+from scoring.pool import Pool, spread
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """What each prediction stands for, of its system's facts and of the pool's; 0 outside the
+    scope. No table is made of all: a system at a time is enough for every sum.
+    """
+
+    predictions: Pool
+    facts: Facts
+    once: bool
+    """A fact counts once; else each instance in the scope stands for itself"""
+
+    @classmethod
+    def of_facts(cls, pool: Pool, facts: Facts, *, once: bool) -> Shares:
+        """Return the shares of some facts, made once of the same pool."""
+        known = facts.shares.get(once)
+        if known is None or known.predictions is not pool:
+            facts.shares[once] = known = cls(pool, facts, once)
+        return known
+
+    @cached_property
+    def pool(self) -> Floats:
+        """(u,) the share of a fact of the pool."""
+        if not self.once:
+            return self.facts.in_scope.astype(np.float64)
+        return np.where(self.facts.in_scope, 1 / np.maximum(self._size, 1), 0.0)
+
+    @cached_property
+    def _size(self) -> Ids:
+        """(u,) how many instances in the scope say the fact of each."""
+        fact, inside = self.facts.fact, self.facts.in_scope
+        return np.bincount(fact[inside], minlength=int(fact.max(initial=-1)) + 1)[fact]
+
+    def of(self, column: int) -> Floats:
+        """(n,) the share of a fact of its system, at the rows of a submission's support."""
+        n = self._counted(column)
+        share: Floats = np.divide(1.0, n, out=np.zeros(n.size), where=n > 0)
+        return share
+
+    def at(self, rows: Ids) -> Floats:
+        """(k, m) the same of some rows of the pool."""
+        found = np.zeros((rows.size, len(self.predictions.systems)))
+        for column in range(found.shape[1]):
+            row = self.predictions.support(column).row
+            found[:, column] = spread(row, self.of(column), rows)
+        return found
+
+    def total(self, values: Floats) -> Floats:
+        """(m,) the sum of some values (u,) over the facts of each submission."""
+        columns = range(len(self.predictions.systems))
+        rows = (self.predictions.support(column).row for column in columns)
+        return np.array([self.of(at) @ values[row] for at, row in zip(columns, rows, strict=True)])
+
+    def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
+        """(n,) how many of a submission's own rows in the scope say the fact of each; 0 outside."""
+        if column not in self._counts:
+            self._counts[column] = self._count(column)
+        return self._counts[column]
+
+    def _count(self, column: int) -> NDArray[np.unsignedinteger]:
+        row = self.predictions.support(column).row
+        if not self.once:
+            return self.facts.in_scope[row].astype(np.uint8)
+        # Most facts are predicted once; of the others it is counted how often.
+        repeated = np.flatnonzero(self._repeated[row])
+        _, code, n = np.unique(
+            self.facts.fact[row[repeated]], return_inverse=True, return_counts=True
+        )
+        found = self.facts.in_scope[row].astype(np.min_scalar_type(int(n.max(initial=1))))
+        found[repeated] = n[code]
+        return found
+
+    @cached_property
+    def _repeated(self) -> NDArray[np.bool_]:
+        """(u,) in the scope, and others there say the same."""
+        return (self._size > 1) & self.facts.in_scope
+
+    @cached_property
+    def _counts(self) -> dict[int, NDArray[np.unsignedinteger]]:
+        return {}
