@@ -227,6 +227,7 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     kept = draft(name="kept")
     assert refused.status == "refused"
     rosa = as_user("Rosa")
+    assert "kept until you delete them; none counts as a run" in page_of(rosa)
     context = rosa.get(reverse("runs")).context
     assert list(context["discards"]) == [refused] and not context["rows"]
     assert refused.reason[:20] in page_of(rosa).replace("&#x27;", "'").replace("&quot;", '"')
@@ -271,4 +272,6 @@ def test_the_card_of_the_team_tells_who_owns_it_and_what_is_open(toy: Toy, as_us
 
 def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: As) -> None:
     page = page_of(as_user("Rosa"))
+    assert "<code>kbpo submit TRACK FILE --name NAME</code>" in page
+    assert "<code>kbpo status NUMBER --watch</code>" in page
     assert "No run yet." in page and f'href="{reverse("track", args=["toy"])}"' in page

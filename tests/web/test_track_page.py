@@ -30,6 +30,7 @@ from kbpo.accounts.models import Audit
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Corpus, Document, Mention
+from kbpo.evaluation.models import Evaluation
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.releases.models import Release
@@ -42,6 +43,7 @@ from kbpo.tracks.generation.declared import declare
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.web.components.figures import time_text
 from kbpo.web.desk import describe
 from kbpo.web.judging.attempt import examples
 from kbpo.web.public import track
@@ -115,6 +117,52 @@ def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> Non
     make_board(toy, 5)
     text = page(client)
     assert "Team 4 run 4" in text and "Team 0 run 0" not in text and "5 systems" in text
+
+
+@pytest.mark.parametrize("joined", [3, 2])
+def test_the_best_that_people_cannot_tell_apart_are_said_to_be(
+    client: Client, toy: Toy, joined: int
+) -> None:
+    evaluation = make_board(toy, 4)
+    systems = list(Submission.objects.order_by("-pk").values_list("pk", flat=True))
+    ranking = {
+        "systems": systems,
+        "best": [1] * joined + [*range(joined + 1, 5)],
+        "worst": [joined] * joined + [*range(joined + 1, 5)],
+        "groups": [systems[:joined]],
+        "level": 0.8,
+    }
+    Evaluation.objects.filter(pk=evaluation.pk).update(
+        comparisons={f"f1|correct|{toy.track.distribution}": ranking}
+    )
+    assert ("People cannot tell these 3 apart yet" in page(client)) == (joined == 3)
+
+
+def test_rows_tell_when_it_is_scored_and_who_sees_it_and_keys_lead_on(
+    as_user: AsUser, client: Client, toy: Toy
+) -> None:
+    told = page(client)
+    assert "there is no board yet" in told and "private until you publish it" in told
+    assert 'data-key="s"' not in told, "a stranger submits nothing"
+    address = re.escape(reverse("api-documents", args=["toy"]))
+    assert re.search(rf'href="{address}"[^>]* data-key="d"', told)
+    assert told.count('data-key="d"') == 1
+    submit = re.escape(f"{reverse('submit')}?track=toy")
+    assert re.search(rf'href="{submit}" data-key="s"', page(as_user("Rosa")))
+    made = make_board(toy, 2).made_at
+    told = page(client)
+    assert f"the last board is of {time_text(made)}" in told
+    assert "Nothing is scored any more" not in told
+    Track.objects.update(status="closed")
+    assert "Nothing is scored any more; the last board is of" in page(client)
+
+
+def test_a_baseline_on_the_board_has_its_score_beside_its_output(client: Client, toy: Toy) -> None:
+    make_board(toy, 4)
+    assert "a baseline on the board" not in page(client)
+    Submission.objects.filter(name="run 2").update(role="baseline")
+    said = page(client).split("; a baseline on the board has ")[1][:200]
+    assert "45.0" in said and "43.0–47.0" in said
 
 
 def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy) -> None:

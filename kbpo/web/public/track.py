@@ -74,6 +74,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         for row, figure in zip(shown.rows, figures, strict=False)
     ]
     downloads = _downloads(track)
+    of_baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
+    if of_baseline is not None:
+        score = interval(of_baseline.figure(headline) or of_baseline.figure(of_baseline.mean))
+        for file in downloads:
+            if file["name"] == "Its output":
+                file["score"] = score
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
@@ -95,6 +101,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "downloads": downloads,
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
+        "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
         "axis": drawing.axis_over(figures, ticks=3),
         "n_systems": len(shown.rows),
