@@ -19,7 +19,7 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
-from kbpo.money.spend import ZERO, OverBudget, balance, reserve
+from kbpo.money.spend import NOTHING, ZERO, OverBudget, balance, balances, reserve
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import Sweep
 from kbpo.submissions.models import Submission
@@ -114,11 +114,11 @@ def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
             "who"
         )
     }
-    names = names_of(payers)
+    names, money = names_of(payers), balances(payers)
     made = []
     for payer, counts in counted:
         track, waiting, published, answered, settled, given_up, wanted, moved_at = counts
-        sums = balance(purpose=payer)
+        sums = money.get(payer, NOTHING)
         made.append(
             Batch(
                 payer=payer,

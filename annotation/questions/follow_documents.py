@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from annotation.models import DocumentOrder, Question
+from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import missing
 from annotation.questions.read_documents import DEAD, MENTIONS
 from kbpo.instances.models import Label
-from kbpo.money.spend import Balance, balance
+from kbpo.money.spend import NOTHING, ZERO, Balance, balances
+from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 
 STAGES = ("not asked yet", "at the names", "at the relations", "read", "given up")
@@ -38,8 +39,23 @@ class OrderState:
 def document_orders(track: Track) -> list[OrderState]:
     """The track's orders, newest first."""
     rows = list(DocumentOrder.objects.filter(track=track).select_related("who").order_by("-pk"))
-    questions = _questions(track)
-    return [_state(order, questions) for order in rows]
+    samples: dict[int, list[DocumentSample]] = {row.pk: [] for row in rows}
+    for one in OrderedDocument.objects.filter(order__in=rows).select_related("sample"):
+        samples[one.order_id].append(one.sample)
+    questions, money = _questions(track), balances([row.purpose for row in rows])
+    asked = [one for of_document in questions.values() for one in of_document]
+    flagged, waiting = _flagged(asked), {one.payer for one in asked if one.status == "waiting"}
+    return [
+        _state(
+            row,
+            samples[row.pk],
+            questions,
+            flagged,
+            money.get(row.purpose, NOTHING),
+            missing(row) if row.purpose in waiting else ZERO,
+        )
+        for row in rows
+    ]
 
 
 def _questions(track: Track) -> dict[int, list[Question]]:
@@ -55,11 +71,14 @@ def _questions(track: Track) -> dict[int, list[Question]]:
     return found
 
 
-def _state(order: DocumentOrder, questions: dict[int, list[Question]]) -> OrderState:
-    samples = [one.sample for one in order.ordered.select_related("sample")]
-    flagged = _flagged(
-        [question for sample in samples for question in questions.get(sample.document_id, [])]
-    )
+def _state(
+    order: DocumentOrder,
+    samples: list[DocumentSample],
+    questions: dict[int, list[Question]],
+    flagged: set[int],
+    money: Balance,
+    lacks: Decimal,
+) -> OrderState:
     counts: Counter[str] = Counter()
     for sample in samples:
         asked = questions.get(sample.document_id, [])
@@ -77,8 +96,8 @@ def _state(order: DocumentOrder, questions: dict[int, list[Question]]) -> OrderS
         order.closed_at,
         order.who.get_username() if order.who else "a command",
         [(stage, counts[stage]) for stage in STAGES if counts[stage]],
-        balance(purpose=order.purpose),
-        missing(order),
+        money,
+        lacks,
         waiting[0] if waiting else "",
     )
 

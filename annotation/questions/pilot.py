@@ -286,7 +286,8 @@ def cost_of_as_many(track: Track) -> Decimal:
         .order_by("pk")
         .values_list("token_begin", flat=True)[:200]
     )
-    prices = [price_of(len(tokens), PER_TOKEN, fee_of(track)) for tokens in some]
+    fee = fee_of(track)
+    prices = [price_of(len(tokens), PER_TOKEN, fee) for tokens in some]
     return WORKERS * ITEMS * sum(prices, Decimal(0)) / max(1, len(prices))
 
 

@@ -60,6 +60,9 @@ class Balance:
         return self.reserved - self.released - self.spent
 
 
+NOTHING = Balance(ZERO, ZERO, ZERO)
+
+
 def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     """Return the sums of all ledger rows that match: those of a purpose, a track, a team."""
     if purpose is not None:
@@ -69,16 +72,20 @@ def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
 
 
-def balances(kind: str, numbers: Collection[int]) -> dict[int, Balance]:
-    """Return the sums of each of these purposes of one kind, by number."""
-    movements = Ledger.objects.filter(purpose_kind=kind, purpose_number__in=numbers)
-    sums: dict[int, dict[str, Decimal]] = {}
-    moved = movements.exclude(state=Ledger.State.FAILED).values_list("purpose_number", "kind")
-    for number, movement, amount in moved.annotate(Sum("amount")):
-        sums.setdefault(number, {})[movement] = amount
+def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
+    """Return the sums of those of these purposes for which anything moved."""
+    kinds, numbers = ({purpose[at] for purpose in purposes} for at in (0, 1))
+    movements = Ledger.objects.filter(purpose_kind__in=kinds, purpose_number__in=numbers)
+    sums: dict[Purpose, dict[str, Decimal]] = {}
+    moved = movements.exclude(state=Ledger.State.FAILED).order_by()
+    for kind, number, movement, amount in moved.values_list(
+        "purpose_kind", "purpose_number", "kind"
+    ).annotate(Sum("amount")):
+        sums.setdefault(Purpose(kind, number), {})[movement] = amount
     return {
-        number: Balance(of.get("reserve", ZERO), of.get("release", ZERO), of.get("spend", ZERO))
-        for number, of in sums.items()
+        purpose: Balance(of.get("reserve", ZERO), of.get("release", ZERO), of.get("spend", ZERO))
+        for purpose in purposes
+        if (of := sums.get(purpose)) is not None
     }
 
 

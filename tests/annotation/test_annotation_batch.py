@@ -9,6 +9,7 @@ import pytest
 from annotation_world import answer_all, make_submission, take
 from django.test import Client
 from django.utils import timezone
+from test_statements import statements
 
 from annotation.budget import halts, promises
 from annotation.hits import batch, publish
@@ -48,6 +49,22 @@ def test_a_batch_counts_its_questions_answers_and_money(
     done = batch.batch(published.purpose)
     assert done is not None and (done.settled, done.open) == (6, 0)
     assert batch.batch(Purpose("submission", 99999)) is None
+
+
+def test_more_batches_cost_no_more_statements_and_each_has_its_own_money(
+    track: Track, targets: list[Target]
+) -> None:
+    def seen(names: str) -> tuple[dict[str, Decimal], int]:
+        for at, name in enumerate(names, start=len(batches())):
+            make_submission(track, targets[at : at + 1], name, f"{at + 1}.00")
+        ask.tick()
+        found, asked = statements(batches)
+        return {one.name: one.left for one in found}, len(asked)
+
+    two, six = seen("AB"), seen("CDEF")
+    assert two[0] == {"Team A A": Decimal(1), "Team B B": Decimal(2)}
+    assert list(six[0].values()) == [Decimal(left) for left in (6, 5, 4, 3, 2, 1)]
+    assert two[1] == six[1]
 
 
 def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from django.test import Client
 from documents_world import FACTS, TRUE, answer_to, marks_answer, order, place
+from test_statements import statements
 
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, DocumentOrder, OrderedDocument, Payment, Question
 from annotation.questions import read_documents
+from annotation.questions.follow_documents import document_orders
 from annotation.questions.order import (
     CannotOrder,
     add_money,
@@ -105,6 +107,20 @@ def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(toy: Toy) ->
     with pytest.raises(OverBudget):
         order_documents(toy.track, 1, plan.at_most)
     assert not DocumentSample.objects.exists() and not DocumentOrder.objects.exists()
+
+
+@pytest.mark.django_db
+def test_more_orders_cost_no_more_statements_and_each_has_its_own_money(toy: Toy) -> None:
+    first = order(toy.track, 2)
+    [one], few = statements(lambda: document_orders(toy.track))
+    others = [order(toy.track, 1) for _ in range(2)]
+    found, many = statements(lambda: document_orders(toy.track))
+    assert [state.pk for state in found] == [row.pk for row in (*reversed(others), first)]
+    assert [state.money for state in found] == [
+        balance(purpose=row.purpose) for row in (*reversed(others), first)
+    ]
+    assert found[2] == one and [sum(n for _, n in state.stages) for state in found] == [1, 1, 2]
+    assert len(many) == len(few)
 
 
 @pytest.mark.django_db

@@ -19,10 +19,11 @@ from django.urls import reverse
 
 from annotation.models import HIT, Assignment, Comparison, Gold, Question, Response, Worker
 from kbpo import clock
-from kbpo.accounts.models import Token
+from kbpo.accounts.models import Delivery, Token
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.run import evaluate, finished
+from kbpo.evaluation.words import interval_text, number_text
 from kbpo.experts.draw import answer, draw_round
 from kbpo.experts.queue import take
 from kbpo.instances.models import Target
@@ -53,6 +54,9 @@ class Town:
 
     def __init__(self, toy: Toy, n: int = N, *, design: str = "poisson") -> None:
         self.toy, self.world = toy, Replay.of(toy, n, 0.5, design=design)
+        for name in ("Rosa", "Tim"):
+            toy.users[name].email = f"{name}@example.org"
+            toy.users[name].save(update_fields=["email"])
         self.tokens = {
             name: Token.issue(toy.users[name], "test", days=1)[1] for name in ("Rosa", "Tim")
         }
@@ -119,7 +123,10 @@ class Town:
 class Seen:
     """All that is told of a submission at one moment."""
 
-    def __init__(self, town: Town, row: Submission, who: str = "Rosa") -> None:
+    def __init__(
+        self, town: Town, row: Submission, who: str = "Rosa", *, is_news: bool = False
+    ) -> None:
+        self.is_news = is_news
         client, track = Client(), row.track
         client.force_login(town.toy.users[who])
         head = {"HTTP_AUTHORIZATION": f"Token {town.tokens[who]}"}
@@ -137,6 +144,23 @@ class Seen:
         }.get((row.team.name, row.name))
         told = client.get(f"{board}board.json").json()
         self.whole = told
+        runs = client.get(reverse("runs-csv"), {"team": row.team.slug}).content.decode()
+        self.run = {int(one["id"]): one for one in csv.DictReader(io.StringIO(runs))}.get(row.pk)
+        page = client.get(reverse("runs"), {"team": row.team.slug, "state": "all"})
+        self.runs = text_of(page.content.decode())
+        badge = client.get(reverse("badge", args=[row.pk]))
+        self.badge = badge.content.decode() if badge.status_code == 200 else ""
+        self.embed = text_of(client.get(reverse("board-embed", args=[track.slug])).content.decode())
+        address = reverse("submission-explore", args=[row.pk])
+        self.explorer = text_of(client.get(address, {"verdict": "judged"}).content.decode())
+        history = client.get(reverse("submission-history", args=[row.pk])).content.decode()
+        self.history = list(csv.DictReader(io.StringIO(history)))
+        others = [one["submission"] for one in told["systems"] if one["submission"] != row.pk]
+        pair = {"a": row.pk, "b": others[0]} if others else {}
+        compared = client.get(reverse("compare-track", args=[track.slug]), pair)
+        self.compared = text_of(compared.content.decode()) if others else ""
+        mails = Delivery.objects.filter(hook=None, address=f"{who}@example.org").order_by("-pk")
+        self.mail = str(mails[0].body) if mails else ""
         self.json = next((s for s in told["systems"] if s["submission"] == row.pk), None)
 
     def half_width(self) -> float | None:
@@ -205,7 +229,7 @@ def contradictions(seen: Seen, when: str) -> list[str]:
     several places is the same in all of them.
     """
     found = []
-    for check in (_counts, _widths, _money, _judges):
+    for check in (_counts, _widths, _elsewhere, _money, _judges):
         try:
             check(seen)
         except (AssertionError, KeyError) as error:
@@ -266,6 +290,39 @@ def _widths(seen: Seen) -> None:
     )
 
 
+def _elsewhere(seen: Seen) -> None:
+    """The list of runs, its file, the history, the embedded board, a comparison, the explorer and
+    the badge; and what was mailed of a run that has just been scored.
+    """
+    told, counts = seen.api["scores"], seen.api["judging"]
+    if seen.row.status == "judging":
+        assert f"{counts['judged']:,} of {counts['sample']:,}" in seen.runs
+    if seen.run is not None:
+        assert Decimal(seen.run["spent"]) == balance(purpose=seen.row.purpose).spent
+    if seen.csv is None:
+        assert not seen.badge and not seen.history
+        return
+    n = told[0]["n_labels"]
+    ends = ["estimate", *ENDS[1:]]
+    assert [float(seen.run[end]) for end in ends] == pytest.approx([told[0][end] for end in ENDS])
+    assert int(seen.run["judged"]) == n
+    assert [float(seen.history[-1][end]) for end in ENDS] == pytest.approx(
+        [told[0][end] for end in ENDS]
+    )
+    value = number_text(told[0]["value"], n=n)
+    written = interval_text(told[0]["low80"], told[0]["high80"], n=n)
+    assert f"{value} ({written})" in seen.badge, seen.badge
+    beside = rf"{re.escape(value)} \(?{re.escape(written)}" if seen.half_width() else f" {value} "
+    for page in (seen.runs, seen.embed, text_of(seen.board)):
+        assert re.search(beside, page), (beside, page)
+    if seen.compared:
+        assert f" {value} " in seen.compared
+    if seen.row.status == "scored":
+        assert f"{n:,} of " in seen.explorer, seen.explorer[:400]
+    if seen.mail and seen.is_news:
+        assert f"{value} ({written})" in seen.mail
+
+
 def _money(seen: Seen) -> None:
     sums = balance(purpose=seen.row.purpose)
     assert (seen.api["money"]["spent"], seen.api["money"]["reserved"]) == (
@@ -324,7 +381,8 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
     row = town.world.upload("Patterns", range(N))
 
     def look(when: str, one: Submission = row, who: str = "Rosa") -> Seen:
-        seen = Seen(town, one, who)
+        seen = Seen(town, one, who, is_news=when in ("scored", "scored again"))
+        assert seen.mail or not seen.is_news
         wrong.extend(contradictions(seen, f"{when}, {who}"))
         return seen
 

@@ -20,12 +20,13 @@ from django.urls import reverse
 from annotation.desk import adjudicate
 from kbpo import clock
 from kbpo.accounts.models import Membership, Token
-from kbpo.evaluation.models import Evaluation, Flip
+from kbpo.evaluation.models import Evaluation, Flip, InterimInterval
 from kbpo.instances.models import Label
 from kbpo.money.models import Budget
 from kbpo.money.spend import reserve, spend
 from kbpo.submissions.models import Submission
 from kbpo.web.research.news import AT_FIRST, mark_read, news_of, since_of
+from kbpo.web.research.runs import runs
 from kbpo.web.research.teams import invite
 from tests.conftest import Toy
 from tests.web.scored import score
@@ -218,6 +219,28 @@ def test_many_runs_cost_no_more_questions_than_few(toy: Toy, as_user: As, draft:
         )  # fmt: skip
         score(evaluation, row, 0.5)
     assert questions() <= few <= 45, few
+
+
+def test_runs_that_are_judged_are_shown_by_the_last_interval_of_their_present_order(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    shown = {"one": {1: (50, 0.31), 0: (90, 0.99)}, "two": {0: (60, 0.42)}, "three": {0: (9, 0.7)}}
+    for name, of_order in shown.items():
+        row = draft(name=name)
+        row.orders = max(of_order)
+        row.move("judging", confirmed_at=clock.now(), sampled_at=clock.now())
+        row.save()
+        for order, (n, value) in of_order.items():
+            for before, off in ((20, 0.1), (0, 0.0)):
+                InterimInterval.objects.create(
+                    submission=row, order=order, n=n - before, n_before=0, value=value - off,
+                    low80=value - off - 0.05, high80=value - off + 0.05, low95=0.1, high95=0.9,
+                    variance=0.001, quantile80=1.9, quantile95=2.6,
+                )  # fmt: skip
+    told = {run.submission.name: run for run in runs(Submission.objects.filter(status="judging"))}
+    assert told["one"].n_labels == 50 and told["one"].interval.estimate == 0.31
+    assert told["two"].n_labels == 60 and told["two"].interval.estimate == 0.42
+    assert told["three"].n_labels == 0 and told["three"].interval.estimate is None
 
 
 def test_discards_stand_apart_and_are_deleted_with_their_file(

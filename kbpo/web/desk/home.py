@@ -33,7 +33,7 @@ from kbpo.accounts.ask import team_named
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget, Ledger
-from kbpo.money.spend import balance, balances, committed_under
+from kbpo.money.spend import NOTHING, balance, balances, committed_under
 from kbpo.queue import nudge
 from kbpo.sampling.leaks import decide, in_words
 from kbpo.sampling.models import LeakTest
@@ -144,12 +144,12 @@ def _outlasting() -> list[dict[str, Any]]:
     runs_of: dict[Track, list[Submission]] = {}
     for row in rows.select_related("track").order_by("pk"):
         runs_of.setdefault(row.track, []).append(row)
-    held = balances("submission", [row.pk for of in runs_of.values() for row in of])
+    held = balances([row.purpose for of in runs_of.values() for row in of])
     return [
         {
             "track": track,
             "n": len(of),
-            "held": sum((held[row.pk].open for row in of if row.pk in held), Decimal(0)),
+            "held": sum((held.get(row.purpose, NOTHING).open for row in of), Decimal(0)),
             "url": reverse("submission", args=[of[0].pk])
             if len(of) == 1
             else reverse("desk-track", args=[track.slug]),

@@ -753,15 +753,24 @@ def withdrawn_from(track: Track) -> QuerySet[Submission]:
     return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
+def _knows(row: Row, column: Column) -> bool:
+    return interval(row.figure(column.name)).estimate is not None
+
+
 @xframe_options_exempt
 @cache_control(public=True, max_age=300)
 def embed(request: HttpRequest, slug: str) -> HttpResponse:
-    """The first rows of the board for a frame on any other site: the same for everybody."""
+    """The first rows of the board for a frame on any other site, the same for everybody: with what
+    is ranked by, or, where that is undefined of all, with the mean.
+    """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = of_view(track, view)
     kind = kind_of(track)
-    heads = [_head(kind, _drawn(kind)[0], view, "", shown.rows)]
+    names = (kind.headline(view.criterion), kind.mean)
+    columns = [kind.column_of(name) for name in dict.fromkeys(names)]
+    known = [column for column in columns if any(_knows(row, column) for row in shown.rows)]
+    heads = [_head(kind, (known or columns)[0], view, "", shown.rows)]
     rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
     response = render(request, "embed.html", context)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -172,14 +172,15 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
     of_track: dict[Track, list[Submission]] = {}
     for row in rows:
         of_track.setdefault(row.track, []).append(row)
-    money = balances("submission", [row.pk for row in rows])
+    money = balances([row.purpose for row in rows])
+    shown = _watched([row for row in rows if row.status in UNDER_WAY])
     found: dict[int, Run] = {}
     for track, mine in of_track.items():
         evaluation = track.evaluations.order_by("-number").first()
         scores = headlines(evaluation, [row.pk for row in mine]) if evaluation else {}
         places = ranks(evaluation) if evaluation else {}
         for row in mine:
-            interval, label, n, kind = _score(row, scores.get(row.pk))
+            interval, label, n, kind = _score(row, scores.get(row.pk), shown.get(row.pk))
             judged = extent_of(row) if row.status == "judging" else None
             found[row.pk] = Run(
                 row,
@@ -189,15 +190,24 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
                 kind,
                 places.get(row.pk),
                 len(places),
-                money.get(row.pk),
+                money.get(row.purpose),
                 judged,
                 time_left(row, judged) if judged else None,
             )
     return [found[row.pk] for row in rows]
 
 
+def _watched(rows: list[Submission]) -> dict[int, InterimInterval]:
+    """The last interval that may be watched of each of these runs, in its present order."""
+    intervals = InterimInterval.objects.filter(
+        submission__in=rows, order=F("submission__orders")
+    ).telling()
+    last = intervals.order_by("submission_id", "-n").distinct("submission_id")
+    return {one.submission_id: one for one in last}
+
+
 def _score(
-    row: Submission, headline: tuple[Any, Any] | None
+    row: Submission, headline: tuple[Any, Any] | None, shown: InterimInterval | None
 ) -> tuple[drawing.Interval, str, int, drawing.Kind]:
     """A run's number as it may be shown: while it is judged for the first time the one that may be
     watched, afterwards the one that it is ranked by.
@@ -209,8 +219,6 @@ def _score(
         )
         kind: drawing.Kind = "moment" if row.status in UNDER_WAY else "final"
         return drawn, quantity.label, figure.n_labels, "few" if figure.few else kind
-    intervals = InterimInterval.objects.filter(submission=row, order=row.orders).telling()
-    shown = intervals.order_by("-n").first()
     if row.status in UNDER_WAY and shown is not None:
         kind_of_track = kind_of(row.track)
         label = f"{kind_of_track.quantity(kind_of_track.mean).label}, provisional"
