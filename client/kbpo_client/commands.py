@@ -502,10 +502,111 @@ def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("number", type=int)
+@click.option("--half-width", required=True, help="The width that you want, as 0.02")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def order(service: Service, number: int, half_width: str, yes: bool, as_json: bool) -> None:
+    """Order more judgments of scored submission NUMBER, for a narrower interval."""
+    with service.client() as client:
+        submission = client.submission(number)
+        further = submission["further"] or {}
+        if not yes:
+            option = _chosen(further, half_width)
+            price = f", at most ${option['at_most']}" if option else ""
+            asked = f"Order more judgments of {submission['name']}, up to ±{half_width}{price}?"
+            click.confirm(asked, abort=True, err=True)
+        told = client.order(number, half_width, further.get("order"))
+    if as_json:
+        show_json(told)
+    else:
+        click.echo(f"{told['status_text']}; ${told['money']['reserved']} reserved.")
+
+
+@main.command()
+@click.argument("number", type=int)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
+    """Take submission NUMBER back. What people have judged is kept and paid."""
+    with service.client() as client:
+        if not yes:
+            name = client.submission(number)["name"]
+            click.confirm(f"Withdraw {name}, for good?", abort=True, err=True)
+        submission = client.withdraw(number)
+    show_where(submission, as_json)
+
+
+@main.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def retry(service: Service, number: int, as_json: bool) -> None:
+    """Put submission NUMBER, which was given up, back where it was: it is tried again at once."""
+    with service.client() as client:
+        submission = client.retry(number)
+    show_where(submission, as_json)
+
+
+def show_where(submission: dict[str, Any], as_json: bool) -> None:
+    """Prints where a submission is by now, in a line."""
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo(f"{submission['name']}: {submission['status_text']}.")
+
+
+@main.command()
+@click.argument("number", type=int)
+@click.argument("prediction", type=int)
+@click.option("--note", required=True, help="What is wrong, in a sentence.")
+@json_option
+@service_of
+def dispute(service: Service, number: int, prediction: int, note: str, as_json: bool) -> None:
+    """Say that PREDICTION of submission NUMBER is judged wrong: an expert is asked, blind.
+
+    `kbpo errors NUMBER --json` has the numbers of predictions.
+    """
+    with service.client() as client:
+        told = client.dispute(number, prediction, note)
+    if as_json:
+        show_json(told)
+    else:
+        click.echo("An expert is asked.")
+
+
+@main.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def slices(service: Service, number: int, as_json: bool) -> None:
+    """Show the scores of submission NUMBER by relation, by class of entity and so on."""
+    with service.client() as client:
+        rows = cast(list[dict[str, Any]], client.slices(number))
+    if as_json:
+        show_json(rows)
+        return
+    lines = [
+        [
+            row["slice"],
+            f"{row['quantity']}, {row['criterion']}, {row['distribution']}",
+            percent(row),
+            f"{row['n_predictions'] or 0:,}",
+        ]
+        for row in rows
+    ]
+    table(["slice", "figure", "80 %", "predictions"], lines)
+
+
+@main.command()
 @click.argument("track")
 @click.option("--distribution")
 @click.option("--criterion")
 @click.option("--sort")
+@click.option("--on", help="As it stood at the end of a day: 2026-05-01.")
+@click.option("--evaluation", help="As the evaluation of this number left it.")
 @json_option
 @service_of
 def scores(service: Service, /, track: str, as_json: bool, **switches: str | None) -> None:

@@ -136,6 +136,19 @@ def test_scores_and_a_comparison_stand_as_on_the_board(run: Run, toy: Toy) -> No
     numbers = list(evaluation.estimates.values_list("submission", flat=True).distinct())
     scores = run("scores", "toy", who="")
     assert scores.exit_code == 0 and "53.3 (51.3–55.3)" in scores.output
+    today = run("scores", "toy", "--on", now().date(), who="")
+    assert today.output == scores.output
+    early = run("scores", "toy", "--on", "2001-01-01", who="")
+    assert early.exit_code == 1 and "Nothing had been scored by 2001-01-01" in early.output
+    part = evaluation.estimates.filter(method="centred", slice="").order_by("pk")[0]
+    part.pk, part.slice = None, "relation:per:parents"
+    part.save(force_insert=True)
+    part.submission.team.members.add(toy.users["Rosa"])
+    [sliced] = told(run("slices", part.submission_id, "--json"))
+    head, line = run("slices", part.submission_id).output.splitlines()
+    assert head.split() == ["slice", "figure", "80", "%", "predictions"]
+    assert line.startswith(f"relation:per:parents  {part.quantity}, {part.criterion}, ")
+    assert f"{100 * sliced['value']:.1f} (" in line
     compared = told(run("compare", "toy", numbers[0], numbers[1], "--json", who=""))
     assert {compared["a"]["submission"], compared["b"]["submission"]} == set(numbers[:2])
     page = run("compare", "toy", numbers[0], numbers[1], who="").output
@@ -355,6 +368,22 @@ def test_a_judgment_is_disputed_from_python(live_server: Any, toy: Toy, judged: 
     assert ExpertCheck.objects.get(kind="dispute").note == note
 
 
+def test_a_judgment_is_disputed_and_more_are_ordered_from_a_shell(
+    run: Run, toy: Toy, judged: Submission
+) -> None:
+    first = told(run("errors", judged.pk, "--verdict", "all", "--json"))[0]["prediction"]
+    words = ("dispute", judged.pk, first, "--note", "The text says the opposite.")
+    assert run(*words).output == "An expert is asked.\n"
+    again = run(*words)
+    assert again.exit_code == 1 and "already" in again.output
+    assert run("dispute", judged.pk, first).exit_code == 2, "nobody says what is wrong"
+    assert ExpertCheck.objects.get(kind="dispute").note == "The text says the opposite."
+    kept = run("order", judged.pk, "--half-width", "0.02", input="n\n")
+    assert kept.exit_code == 1 and "Order more judgments of" in kept.stderr
+    ordered = run("order", judged.pk, "--half-width", "0.999", "--yes")
+    assert ordered.exit_code == 1 and ordered.output.endswith(".\n"), ordered.output
+
+
 def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
     run: Run, toy: Toy, draft: Callable[..., Submission]
 ) -> None:
@@ -369,6 +398,13 @@ def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
     submission.move("failed", "The disk was full.")
     assert "mine on Toy track was given up\n    The disk was full." in run("news", "--read").output
     assert run("news").output == "Nothing new.\n"
+    assert run("retry", submission.pk, who="Tim").exit_code == 1
+    assert "mine: " in run("retry", submission.pk).output
+    refused = run("retry", submission.pk)
+    assert refused.exit_code == 1 and "was not given up" in refused.output
+    assert run("withdraw", submission.pk, input="n\n").exit_code == 1
+    assert told(run("withdraw", submission.pk, "--yes", "--json"))["status"] == "withdrawn"
+    assert run("withdraw", submission.pk, "--yes", who="Tim").exit_code == 1
     assert run("news", "--team", "neural").exit_code == 1, "of a team of others"
     teams = run("teams")
     assert teams.exit_code == 0 and "patterns  Patterns: rosa" in teams.output
