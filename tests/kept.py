@@ -23,6 +23,7 @@ import pytest
 from certain import next_keys
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models.signals import post_save
 from emptying import filled
 
 
@@ -37,7 +38,7 @@ class Kept:
 
 
 T = TypeVar("T")
-_KEPT: dict[tuple[str, frozenset[tuple[str, int]]], Kept] = {}
+_KEPT: dict[tuple[str, int, frozenset[tuple[str, int]]], Kept] = {}
 
 
 @pytest.fixture
@@ -49,15 +50,17 @@ def keep(db: None) -> Callable[[str, Callable[[], Any]], Any]:
 def kept(name: str, play: Callable[[], T]) -> T:
     """What `play` gives, in the world that it leaves. Of all calls with one name the first plays.
 
-    Where other rows were made before, which the next primary keys tell, it is another world.
+    Where other rows were made before, which the next primary keys tell, it is another world; so it is
+    where a fixture listens to what is saved, to teach each annotator, say.
     """
     before = next_keys()
-    key = name, frozenset(before.items())
+    key = name, len(post_save.receivers), frozenset(before.items())
     if key not in _KEPT:
+        there = _files()
         with _chance_of(name):
             value = play()
         keys = {table: at for table, at in next_keys().items() if before.get(table) != at}
-        _KEPT[key] = Kept(deepcopy(value), _rows(), keys, _files())
+        _KEPT[key] = Kept(deepcopy(value), _rows(), keys, _new_files(there))
     else:
         _put_back(_KEPT[key])
     with connection.cursor() as cursor:
@@ -112,6 +115,11 @@ def _files() -> dict[Path, bytes]:
         return {}
     files = (path for path in _media().rglob("*") if path.is_file())
     return {path.relative_to(_media()): path.read_bytes() for path in files}
+
+
+def _new_files(before: dict[Path, bytes]) -> dict[Path, bytes]:
+    """The files that were uploaded since."""
+    return {path: content for path, content in _files().items() if path not in before}
 
 
 def _media() -> Path:
