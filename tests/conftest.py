@@ -7,6 +7,7 @@ button).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,6 +23,8 @@ from kbpo.tracks.models import Track
 pytest_plugins = ["browsing", "certain", "emptying", "kept", "migrated", "processes", "tiers"]
 
 PASSWORD = "correct horse battery"
+ALONE = re.compile(r" checked>(?=[^<]*</label>\s*<label[^>]*><input[^>]* value=\"other\")")
+"""How the only name of a mention is picked beforehand, for whoever is asked"""
 
 TEXTS = {
     "d1": (

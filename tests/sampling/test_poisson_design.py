@@ -110,16 +110,13 @@ def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> 
     data = read(toy.track)
     # Every relation has a pair of its own: put them in twos, as a system does that says several
     # things of a pair.
-    pool = replace(data.pool, target=data.pool.target // 2)
+    pool = replace(data.pool, target=data.pool.target // 2, fixed=(), by_system={})
     assert data.rho["relation"] == pytest.approx(1.0), (
         "nothing shares a target, so that the careful assumption stands"
     )
     apart, together = (
         Centred(replace(data, pool=pool, rho={"relation": rho}))._anticipated(
-            pool.p["instance"],
-            np.full(N, 0.3),
-            "relation",
-            Centred(data).precision("instance", "relation"),
+            "instance", [0], np.full(N, 0.3), Centred(data).precision("instance", "relation")
         )
         for rho in (0.0, 1.0)
     )
