@@ -298,7 +298,8 @@ def _answer(request: HttpRequest, worker: Worker, found: Held) -> HttpResponse:
         messages.info(request, LATE)
     elif outcome is Outcome.LOST:
         why = _why_lost(found.assignment)
-        messages.info(request, UNPAID if why == LOST else why)
+        ran_out = found.assignment.returned_by == Assignment.ReturnedBy.LEASE
+        messages.info(request, UNPAID if why == LOST and ran_out else why)
     return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
 
 
