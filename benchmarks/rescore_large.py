@@ -37,6 +37,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 import numpy as np
 
 if TYPE_CHECKING:
+    from kbpo.submissions.models import Submission
     from kbpo.tracks.models import Track
 
 FIRST_STAGE = Decimal("0.015")
@@ -95,8 +96,8 @@ def system_files(universe: Path, folder: Path, systems: int, predictions: int) -
         yield path
 
 
-def take_in(track: Track, path: Path) -> None:
-    """Nothing; a submission is read, planned, confirmed, drawn and judged; prints what that took."""
+def take_in(track: Track, path: Path) -> Submission:
+    """A submission that was read, planned, confirmed, drawn and judged; prints what that took."""
     from kbpo.accounts.models import Team, User
     from kbpo.sampling import distribution, draw
     from kbpo.sampling.confirm import confirm
@@ -126,6 +127,7 @@ def take_in(track: Track, path: Path) -> None:
     step("drawn", draw.tick)
     answer(track)
     print(f"  {path.stem}: {', '.join(took)}", flush=True)
+    return row
 
 
 def answer(track: Track) -> int:
