@@ -11,13 +11,23 @@ const passages = [...form.querySelectorAll(".passage")].map((element) => new Pas
 const pager = form.querySelector(".pager");
 const SIGNS = { correct: "✓", incorrect: "✗", neither: "–" };
 const WORDS = { correct: "shows it correct", incorrect: "shows it incorrect", neither: "does not say" };
+const settled = plausible.querySelector(".settled");
 let shown = 0;
+let isChanging = false;
 for (const one of document.querySelectorAll(".asked-for p")) if (one.scrollHeight > one.clientHeight) one.tabIndex = 0; // keys scroll it
 
 const isPlausible = () => plausible.querySelector("input:checked")?.value === "yes";
 const passageOf = (part) => passages.find((one) => one.element === part);
 
+/** Step 1 as one line once it is done, until somebody wants to change it. */
+function fold() {
+  const isFolded = isPlausible() && !isChanging;
+  settled.hidden = !isFolded;
+  for (const one of plausible.querySelectorAll(".asks, .choices")) one.hidden = isFolded;
+}
+
 function changed() {
+  fold();
   for (const [at, one] of passages.entries()) {
     one.paint();
     one.element.hidden = !isPlausible() || at !== shown;
@@ -53,7 +63,18 @@ const page = begin({
   reveal: (part) => { const at = passages.indexOf(passageOf(part)); if (at >= 0) { shown = at; changed(); } },
 });
 
+settled.querySelector("button").addEventListener("click", () => {
+  isChanging = true;
+  fold();
+  page.goTo(plausible);
+});
+form.addEventListener("focusin", (event) => {
+  if (!isChanging || plausible.contains(event.target)) return;
+  isChanging = false;
+  fold();
+});
 form.addEventListener("change", (event) => {
+  if (plausible.contains(event.target) && isPlausible()) { isChanging = false; show(shown); } // its choices are folded: the focus moves on
   const at = passages.findIndex((one) => one.element.contains(event.target));
   if (at >= 0 && event.target.value === "neither") onward();
 });
