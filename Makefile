@@ -72,7 +72,7 @@ $(INSTALLED): requirements.txt
 	$(PIP) -r requirements.txt
 	@touch $@
 
-$(TOOLS): requirements-dev.txt $(INSTALLED)
+$(TOOLS): requirements-dev.txt requirements-parquet.txt requirements-similarity.txt $(INSTALLED)
 	$(PIP) -r requirements-dev.txt
 	@touch $@
 

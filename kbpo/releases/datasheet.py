@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from kbpo.releases.parquet import WITHOUT
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -65,8 +66,7 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             *listed,
             "",
             "Every row ends with `check`, the first 16 digits of the SHA-256 of its other fields"
-            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. Where there are files of"
-            " Parquet, they hold the same rows; what is of several types is JSON in them, as text.",
+            " (JSON, sorted keys, no spaces). `SHA256SUMS` holds the files. " + _parquet(told),
             "",
             "## How it came about",
             "",
@@ -129,6 +129,15 @@ def citation(track: Track, told: dict[str, Any]) -> str:
     # Each value as JSON, which is YAML: whatever a track is called needs no other quoting.
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return "\n".join(lines)
+
+
+def _parquet(told: dict[str, Any]) -> str:
+    """What files of Parquet hold, or why there are none, as a sentence."""
+    if told["versions"]["pyarrow"] is None:
+        return WITHOUT
+    return (
+        "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."
+    )
 
 
 def _presented(said: Sequence[str]) -> str:

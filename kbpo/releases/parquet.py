@@ -1,20 +1,38 @@
 """The tables of a release as Parquet, beside JSON Lines.
 
 What is computed from a release is computed from JSON Lines, row by row checked; Parquet is for
-those who read large tables by columns.
+those who read large tables by columns. They are written where `requirements-parquet.txt` is
+installed.
 """
 
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from scoring.release import Release
 
 
+WITHOUT = (
+    "There are no files of Parquet: pyarrow was not installed where it was made"
+    " (pip install -r requirements-parquet.txt)."
+)
+
+
+def writer() -> str | None:
+    """The version of what writes Parquet; None where it is not installed."""
+    return version("pyarrow") if find_spec("pyarrow") else None
+
+
 def write_parquet(directory: Path) -> list[str]:
-    """Return the names of the files that were written: one beside each table that has rows."""
+    """Return the names of the files that were written: one beside each table that has rows; none
+    without pyarrow.
+    """
+    if writer() is None:
+        return []
     # Every process of the site loads this module; 40 MB of memory are for the one that writes.
     import pyarrow
     import pyarrow.parquet

@@ -34,7 +34,7 @@ from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
 from kbpo.inclusion.moment import with_label
 from kbpo.instances.models import Label, Target
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
-from kbpo.releases.parquet import write_parquet
+from kbpo.releases.parquet import write_parquet, writer
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -239,6 +239,7 @@ def _about(track: Track, evaluation: Evaluation, rows: dict[str, int], data: Row
             "python": platform.python_version(),
             "numpy": numpy.__version__,
             "scipy": scipy.__version__,
+            "pyarrow": writer(),
         },
         "rows": rows,
         "data": data,

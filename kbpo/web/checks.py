@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` says of settings that are unsafe on a server."""
+"""What `manage.py check --deploy` says of settings that are unsafe on a server, and of what it lacks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import Tags, Warning, register
 
+from kbpo.releases.parquet import writer
+
 
 @register(Tags.security, deploy=True)
 def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
-    """Return a warning for each setting that lets strangers in, or counts them wrong."""
+    """Return a warning for each setting that lets strangers in or counts them wrong, and for a
+    release without Parquet.
+    """
     warnings = []
     if any(host.startswith(("*", ".")) for host in settings.ALLOWED_HOSTS):
         hint = "Name the hosts: with a wildcard the links in our mails lead where a visitor says."
@@ -21,4 +25,8 @@ def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
     if not settings.PROXIES:
         hint = "Behind a proxy all visitors then have its address, and share one limit of log-ins."
         warnings.append(Warning("PROXIES is 0.", hint=hint, id="kbpo.W003"))
+    if writer() is None:
+        hint = "pip install -r requirements-parquet.txt"
+        said = "pyarrow is not installed: releases will be JSON Lines alone, without Parquet."
+        warnings.append(Warning(said, hint=hint, id="kbpo.W004"))
     return warnings

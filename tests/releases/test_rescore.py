@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ import pyarrow.parquet
 import pytest
 import yaml
 from django.conf import settings
+from django.core.management import call_command
 from django.urls import reverse
 
 from kbpo import clock
 from kbpo.evaluation.data import read
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
+from kbpo.releases.parquet import WITHOUT
 from kbpo.releases.write import CannotRelease, _Linked, write_release
 from kbpo.sampling.open_track import close_track
 from kbpo.submissions.models import Submission
@@ -277,6 +280,18 @@ def test_the_same_rows_stand_in_parquet(studied: World, tmp_path: Path) -> None:
         assert stored == rows, table
     write_release(studied.track, tmp_path / "another")
     assert studied.track.evaluations.count() == 2, "what a release prints stays"
+
+
+def test_without_pyarrow_a_release_is_json_lines_alone_and_says_so(
+    studied: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _close(studied)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = StringIO()
+    call_command("release", studied.track.slug, str(tmp_path / "one"), stdout=said)
+    assert WITHOUT in said.getvalue() and WITHOUT in (tmp_path / "one/datasheet.md").read_text()
+    assert not list((tmp_path / "one").glob("*.parquet"))
+    assert rescore(Release(tmp_path / "one")).agrees
 
 
 def _close(studied: World) -> None:

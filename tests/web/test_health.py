@@ -95,6 +95,15 @@ def test_what_is_unsafe_on_a_server_is_named(
     assert [warning.id for warning in check_server(None)] == [told]
 
 
+def test_a_server_is_told_that_its_releases_will_have_no_parquet(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ALLOWED_HOSTS = ["kbp.example.org"]
+    settings.SITE_URL, settings.PROXIES = "https://kbp.example.org", 1
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert [warning.id for warning in check_server(None)] == ["kbpo.W004"]
+
+
 def test_a_refused_request_is_one_line_in_the_log_and_a_bug_keeps_its_traceback() -> None:
     def left(name: str, status: int | None) -> bool:
         record = logging.LogRecord(name, logging.WARNING, "", 0, "", (), sys.exc_info())

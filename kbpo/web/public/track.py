@@ -213,7 +213,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                     f"All that the board rests on, {made}: draws, labels, answers, estimates."
                     " `kbpo rescore` computes the board from it"
                 ),
-                "format": "Zip of JSON Lines and Parquet",
+                "format": "Zip of JSON Lines; Parquet if its datasheet says so",
                 "url": reverse("release", args=[track.slug, release.number]),
                 "file": release.file_name,
                 "size": release.size,

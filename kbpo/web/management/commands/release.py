@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kbpo.releases.parquet import WITHOUT
 from kbpo.releases.write import CannotRelease, write_release
 from kbpo.tracks.models import Track
 
@@ -27,7 +28,8 @@ class Command(BaseCommand):
         except CannotRelease as problem:
             raise CommandError(str(problem)) from problem
         rows = told["rows"]
+        without = "" if told["versions"]["pyarrow"] else f" {WITHOUT}"
         self.stdout.write(
             f"{options['directory']}: {rows['estimates']:,} numbers, {rows['labels']:,} labels,"
-            f" {rows['answers']:,} answers. It rescores to the last digit."
+            f" {rows['answers']:,} answers. It rescores to the last digit.{without}"
         )
