@@ -135,9 +135,7 @@ def _parquet(told: dict[str, Any]) -> str:
     """What files of Parquet hold, or why there are none, as a sentence."""
     if told["versions"]["pyarrow"] is None:
         return WITHOUT
-    return (
-        "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."
-    )
+    return "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."
 
 
 def _presented(said: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 
 from scoring.release import Release
 
-
 WITHOUT = (
     "There are no files of Parquet: pyarrow was not installed where it was made"
     " (pip install -r requirements-parquet.txt)."
