@@ -150,6 +150,61 @@ class Client:
         said = {"until": until} | ({"team": team} if team else {})
         return cast(Json, self._send("POST", "news/", json=said).json())
 
+    def set_role(self, team: str, member: str, role: str) -> Json:
+        """Gives a member of a team that you own a role (`owner`, `member`); returns the team."""
+        address = f"teams/{team}/members/{quote(member, safe='')}/"
+        return cast(Json, self._send("PATCH", address, json={"role": role}).json())
+
+    def remove_member(self, team: str, member: str) -> None:
+        """Removes a member of a team that you own; under your own name: you leave it."""
+        self._send("DELETE", f"teams/{team}/members/{quote(member, safe='')}/")
+
+    def invitations(self, team: str) -> Table:
+        """The invitations of a team of yours that may still be used."""
+        return self._table(self._get(f"teams/{team}/invitations/")["invitations"])
+
+    def invite(self, team: str) -> Json:
+        """Makes a link (`url`) that makes one person a member of a team of yours."""
+        return cast(Json, self._send("POST", f"teams/{team}/invitations/").json())
+
+    def take_back(self, team: str, invitation: int) -> None:
+        """An invitation of a team of yours works no more."""
+        self._send("DELETE", f"teams/{team}/invitations/{invitation}/")
+
+    def notices(self) -> Table:
+        """By which ways you are told of every kind of event."""
+        return self._table(self._get("notices/")["events"])
+
+    def choose_notices(
+        self, *, by_mail: list[str] | None = None, by_webhook: list[str] | None = None
+    ) -> Table:
+        """Of these events, and no others, you are told by mail, or your webhooks are called; what
+        is not given stays as it is.
+        """
+        said = {"by_mail": by_mail, "by_webhook": by_webhook}
+        chosen = {name: events for name, events in said.items() if events is not None}
+        return self._table(self._send("PATCH", "notices/", json=chosen).json()["events"])
+
+    def sent(self) -> Table:
+        """The mails and calls that told you of something, the latest first, and what came of each."""
+        return self._table(self._pages("notices/sent/"))
+
+    def webhooks(self) -> Table:
+        """Your webhooks."""
+        return self._table(self._get("webhooks/")["webhooks"])
+
+    def add_webhook(self, url: str) -> Json:
+        """Adds an address that is called; the answer has the secret that calls are signed with."""
+        return cast(Json, self._send("POST", "webhooks/", json={"url": url}).json())
+
+    def test_webhook(self, number: int) -> Json:
+        """Calls a webhook of yours for a test; what came of it stands in `sent`."""
+        return cast(Json, self._send("POST", f"webhooks/{number}/test/").json())
+
+    def remove_webhook(self, number: int) -> None:
+        """Removes a webhook of yours."""
+        self._send("DELETE", f"webhooks/{number}/")
+
     def problems(self, number: int) -> Table:
         """What the reader noticed in a submission's file."""
         return self._table(self._pages(f"submissions/{number}/problems/"))
@@ -162,17 +217,7 @@ class Client:
         `relation`, `type`, `confidence`, `q` (words of the text), `entity` (name of the subject or
         object), `document`, `sort`.
         """
-        after = ""
-        while True:
-            asked = {"limit": 500, "after": after, **filters}
-            page = self._get(
-                f"submissions/{number}/predictions/",
-                **{name: value for name, value in asked.items() if value},
-            )
-            yield from page["results"]
-            if not page["next"]:
-                return
-            after = parse_qs(urlsplit(page["next"]).query)["after"][0]
+        yield from self._after(f"submissions/{number}/predictions/", **filters)
 
     def judgments(self, number: int, *, verdict: str = "judged", **filters: str) -> Table:
         """A submission's judged predictions; `verdict` and the filters of `predictions` choose."""
@@ -222,6 +267,10 @@ class Client:
     def evaluations(self, slug: str) -> Table:
         """The evaluations of a track, the latest first; `board` shows one by `evaluation`."""
         return self._table(self._pages(f"tracks/{slug}/evaluations/"))
+
+    def documents(self, slug: str, q: str = "") -> Table:
+        """The documents of a track, or those that have some words; how each begins."""
+        return self._table(self._after(f"tracks/{slug}/search/", q=q))
 
     def document(self, slug: str, key: str) -> Json:
         """One document of a track with its mentions, and what is predicted in it and found, as far
@@ -444,6 +493,17 @@ class Client:
             offset += len(page[of])
             if not page[of] or offset >= page["count"]:
                 return
+
+    def _after(self, path: str, **filters: str) -> Iterator[Json]:
+        """Yields the rows of all pages, each of which says where the next one begins."""
+        after = ""
+        while True:
+            asked = {"limit": 500, "after": after, **filters}
+            page = self._get(path, **{name: value for name, value in asked.items() if value})
+            yield from page["results"]
+            if not page["next"]:
+                return
+            after = parse_qs(urlsplit(page["next"]).query)["after"][0]
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         """The answer. What the service asks to come later with is sent again, a few times."""

@@ -432,6 +432,131 @@ def teams(service: Service, as_json: bool) -> None:
         click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
 
 
+@main.command()
+@click.argument("team")
+@click.option("--invite", is_flag=True, help="Make a link that makes one person a member.")
+@click.option("--take-back", type=int, help="The invitation of this number works no more.")
+@click.option("--owner", help="Make this member an owner.")
+@click.option("--member", help="Make this owner a member only.")
+@click.option("--remove", help="This member belongs to it no more; your own name: you leave.")
+@json_option
+@service_of
+def team(
+    service: Service,
+    team: str,
+    invite: bool,
+    take_back: int | None,
+    owner: str | None,
+    member: str | None,
+    remove: str | None,
+    as_json: bool,
+) -> None:
+    """Show who belongs to TEAM and its open invitations, or change them."""
+    told: Any = {}
+    with service.client() as client:
+        if invite:
+            told = client.invite(team)
+        elif take_back is not None:
+            client.take_back(team, take_back)
+        elif name := owner or member:
+            told = client.set_role(team, name, "owner" if owner else "member")
+        elif remove:
+            client.remove_member(team, remove)
+        else:
+            mine = [one for one in client.teams() if one["slug"] == team]
+            if not mine:
+                end(f"You belong to no team “{team}”.", REFUSED)
+            told = mine[0] | {"invitations": client.invitations(team)}
+    if as_json:
+        show_json(told)
+    elif invite:
+        click.echo(f"{told['url']}\nIt works until {told['expires_at'][:10]}, for one person.")
+    elif "members" in told:
+        for one in told["members"]:
+            click.echo(f"{one['name']}  {one['role']}")
+        for one in told.get("invitations", ()):
+            click.echo(f"invitation {one['id']} by {one['made_by']}, to {one['expires_at'][:10]}")
+    else:
+        click.echo("Done.")
+
+
+@main.command()
+@click.option("--mail", help="Be told of these by mail and of no others: scored,refused or none.")
+@click.option("--webhook", help="Your webhooks are called for these and no others.")
+@json_option
+@service_of
+def notices(service: Service, mail: str | None, webhook: str | None, as_json: bool) -> None:
+    """Show by which ways you are told of what, or choose."""
+    said = {"by_mail": mail, "by_webhook": webhook}
+    chosen = {
+        way: [one for one in events.split(",") if one not in ("", "none")]
+        for way, events in said.items()
+        if events is not None
+    }
+    with service.client() as client:
+        events = client.choose_notices(**chosen) if chosen else client.notices()
+    if as_json:
+        show_json(events)
+        return
+    marks = {True: "yes", False: "no"}
+    lines = [
+        [one["event"], one["when"], marks[one["by_mail"]], marks[one["by_webhook"]]]
+        for one in events
+    ]
+    table(["event", "when", "mail", "webhook"], lines)
+
+
+@main.command()
+@click.option("--add", help="An address that is to be called.")
+@click.option("--test", type=int, help="Call the webhook of this number for a test.")
+@click.option("--remove", type=int, help="The webhook of this number is called no more.")
+@json_option
+@service_of
+def webhooks(
+    service: Service, add: str | None, test: int | None, remove: int | None, as_json: bool
+) -> None:
+    """List your webhooks, addresses that are called when something happens, or change them."""
+    told: Any = {}
+    with service.client() as client:
+        if add is not None:
+            told = client.add_webhook(add)
+        elif test is not None:
+            told = client.test_webhook(test)
+        elif remove is not None:
+            client.remove_webhook(remove)
+        else:
+            told = client.webhooks()
+    if as_json:
+        show_json(told)
+    elif add is not None:
+        click.echo(f"{told['id']}  {told['url']}\nIts secret, which signs calls: {told['secret']}")
+    elif test is not None:
+        click.echo("A test is on its way.")
+    elif remove is not None:
+        click.echo("It is called no more.")
+    else:
+        for hook in told:
+            click.echo(f"{hook['id']}  {hook['url']}")
+
+
+@main.command()
+@click.argument("track")
+@click.option("--q", default="", help='Words of the text; "in quotes" as they stand, -without.')
+@json_option
+@service_of
+def documents(service: Service, track: str, q: str, as_json: bool) -> None:
+    """List the documents of TRACK, or those that have some words."""
+    with service.client() as client:
+        rows = cast(list[dict[str, Any]], client.documents(track, q))
+    if as_json:
+        show_json(rows)
+        return
+    for row in rows:
+        begins = " ".join((row["title"] or row["begins"]).split())
+        click.echo(f"{row['id']}  {begins[:SHOWN_CHARACTERS]}")
+    click.echo(f"{len(rows):,} documents.")
+
+
 def _chosen(plan: dict[str, Any], half_width: str | None) -> dict[str, Any]:
     """The option of a plan that is confirmed; an empty one where there is none of this width."""
     widths: dict[float, dict[str, Any]] = {

@@ -11,6 +11,8 @@ from django.db import transaction
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
 
+ROLES = ("owner", "member")
+
 
 class CannotChange(ValueError):
     """Nothing was changed; the text is a sentence for whoever tried."""

@@ -23,6 +23,7 @@ from kbpo_client import Client, Refused, Unreachable, settings
 from kbpo_client.commands import ENDED, comparison, main
 
 from kbpo.accounts.models import Token
+from kbpo.accounts.teams import join
 from kbpo.clock import now
 from kbpo.corpus.models import Mention
 from kbpo.instances.models import Label
@@ -409,6 +410,39 @@ def test_what_a_team_sent_and_what_became_of_it_is_told_to_it_alone(
     teams = run("teams")
     assert teams.exit_code == 0 and "patterns  Patterns: rosa" in teams.output
     assert [one["slug"] for one in told(run("teams", "--json", who="Tim"))] == ["neural"]
+
+
+def test_a_team_its_notices_and_webhooks_are_looked_after_from_a_shell(run: Run, toy: Toy) -> None:
+    join(toy.teams["Patterns"], toy.users["Rosa"])
+    made = run("team", "patterns", "--invite")
+    assert made.exit_code == 0 and "/join/" in made.output and "for one person" in made.output
+    shown = run("team", "patterns")
+    assert "rosa  owner" in shown.output and "by rosa" in shown.output
+    [row] = told(run("team", "patterns", "--json"))["invitations"]
+    assert run("team", "patterns", "--take-back", row["id"]).output == "Done.\n"
+    assert told(run("team", "patterns", "--json"))["invitations"] == []
+    last = run("team", "patterns", "--remove", "rosa", "--json")
+    assert last.exit_code == 0 and run("team", "patterns").exit_code == 1, "she left"
+    assert run("team", "neural", "--owner", "rosa").exit_code == 1, "a team of others"
+    assert "scored" in run("notices").output
+    chosen = told(run("notices", "--mail", "refused", "--webhook", "none", "--json"))
+    by_mail = [one["event"] for one in chosen if one["by_mail"]]
+    assert by_mail == ["refused"] and not any(one["by_webhook"] for one in chosen)
+    assert "yes" in run("notices").output
+    added = told(run("webhooks", "--add", "https://hooks.example.org/", "--json"))
+    assert added["secret"] and f"{added['id']}  https://hooks" in run("webhooks").output
+    assert run("webhooks", "--test", added["id"]).output == "A test is on its way.\n"
+    assert run("webhooks", "--remove", added["id"], who="Tim").exit_code == 1
+    assert run("webhooks", "--remove", added["id"]).exit_code == 0
+    assert run("webhooks", "--add", "http://127.0.0.1/").exit_code == 1
+    assert told(run("webhooks", "--json")) == []
+
+
+def test_documents_are_listed_and_found_from_a_shell(run: Run, toy: Toy) -> None:
+    keys = set(toy.corpus.documents.values_list("key", flat=True))
+    assert {one["id"] for one in told(run("documents", "toy", "--json"))} == keys
+    assert f"{len(keys)} documents." in run("documents", "toy", who="").output
+    assert "0 documents." in run("documents", "toy", "--q", "nowordofanytext").output
 
 
 def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:

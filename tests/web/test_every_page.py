@@ -107,7 +107,8 @@ NO_PAGE = {
         "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",
         "api-track", "api-track-judgments",
         "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores", "api-unscored",
-        "api-news", "api-teams",
+        "api-document-list", "api-invitation", "api-invitations", "api-member", "api-news", "api-notices", "api-sent",
+        "api-teams", "api-webhook", "api-webhook-test", "api-webhooks",
         "healthz", "service-metrics",
     },
     "a file": {

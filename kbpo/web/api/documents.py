@@ -1,18 +1,89 @@
-"""One document of a track over the API: its text, the names in it, what systems predict of it."""
+"""The documents of a track over the API: a list and a search; of one its text, the names in it, what
+systems predict of it.
+"""
 
 from __future__ import annotations
 
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kbpo.corpus.models import Document, Mention
-from kbpo.web.public.documents import claims_of, found_in, readable, visible
+from kbpo.web.api.answers import page_of_list, whole
+from kbpo.web.api.parameters import BIGGEST, whole_number, words
+from kbpo.web.public.documents import (
+    LONGEST_WORDS,
+    MOST_FOUND,
+    claims_of,
+    found_in,
+    listed,
+    readable,
+    visible,
+)
 from kbpo.web.research.missed import missed_record
+
+DEFAULT, MOST = 100, 500
+BEGINS = 200
+"""Characters of a text that a list has"""
+WORDS = {"type": "string", "maxLength": LONGEST_WORDS}
+
+
+class DocumentList(APIView):
+    """The documents of a track in pages, in the order in which they were loaded, or those that have
+    some words: as long as `next` is not null there are more. Of a search that finds more than it
+    lists `count` is null.
+    """
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(
+        operation_id="list_documents",
+        parameters=[
+            OpenApiParameter(
+                "q",
+                WORDS,
+                description=(
+                    f'Words of the text; "in quotes" one after the other, -without. At most'
+                    f" {MOST_FOUND} documents are listed"
+                ),
+            ),
+            whole("limit", MOST, f"{DEFAULT} where nothing is said"),
+            whole("after", BIGGEST, "The page begins after this document"),
+        ],
+        responses={200: page_of_list(previous=False, is_counted=False)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = readable(request, slug)
+        asked = words(request, "q", LONGEST_WORDS)
+        limit = whole_number(request, "limit", DEFAULT, MOST, least=1)
+        page = listed(track, asked, whole_number(request, "after", 0, least=1), limit)
+        following = None
+        if page.after:
+            query = request.query_params.copy()
+            query["after"] = str(page.after)
+            following = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+        rows = [
+            {
+                "id": row.key,
+                "title": row.title,
+                "date": row.date,
+                "begins": row.text[:BEGINS],
+                "link": _link(request, "api-document", slug, row.key),
+                "page": _link(request, "track-document", slug, row.key),
+            }
+            for row in page.rows
+        ]
+        count = page.n if page.all_found else None
+        return Response({"count": count, "next": following, "results": rows})
+
+
+def _link(request: Request, name: str, slug: str, key: str) -> str:
+    return str(request.build_absolute_uri(reverse(name, args=[slug, key])))
 
 
 class DocumentDetail(APIView):

@@ -21,6 +21,14 @@ def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
     return str(value)
 
 
+def words(request: Request, name: str, most: int) -> str:
+    """Return the text that a parameter says. Raises ValidationError for one that is too long."""
+    value = request.query_params.get(name, "")
+    if len(value) > most:
+        raise ValidationError({name: [f"These are more than {most} characters."]})
+    return value.replace("\0", "").strip()
+
+
 def whole_number(
     request: Request, name: str, fallback: int, most: int = BIGGEST, *, least: int = 0
 ) -> int:

@@ -36,10 +36,11 @@ class Teams(APIView):
         are null where there is no cap.
         """
         user = cast(User, request.user)
-        return Response({"teams": [_shown(team) for team in user.teams.order_by("pk")]})
+        return Response({"teams": [shown(team) for team in user.teams.order_by("pk")]})
 
 
-def _shown(team: Team) -> dict[str, Any]:
+def shown(team: Team) -> dict[str, Any]:
+    """Return a team as the API tells it to its members."""
     owners = set(team.owners.values_list("pk", flat=True))
     members = team.members.order_by("username").values_list("pk", "username")
     return {

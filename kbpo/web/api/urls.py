@@ -12,6 +12,8 @@ from kbpo.web.api import (
     evaluations,
     judges,
     judgments,
+    members,
+    notices,
     ratings,
     submissions,
     teams,
@@ -41,6 +43,7 @@ urlpatterns = [
     ),
     path("submissions/<int:pk>/history/", evaluations.History.as_view(), name="api-history"),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
+    path("tracks/<slug:slug>/search/", documents.DocumentList.as_view(), name="api-document-list"),
     path(
         "tracks/<slug:slug>/mentions/",
         downloads.MentionTypes.as_view(),
@@ -79,5 +82,21 @@ urlpatterns = [
     path("submissions/<int:pk>/missed/", judgments.Missed.as_view(), name="api-missed"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
     path("teams/", teams.Teams.as_view(), name="api-teams"),
+    path("teams/<slug:team>/members/<str:member>/", members.Member.as_view(), name="api-member"),
+    path(
+        "teams/<slug:team>/invitations/",
+        members.Invitations.as_view(),
+        name="api-invitations",
+    ),
+    path(
+        "teams/<slug:team>/invitations/<int:pk>/",
+        members.InvitationDetail.as_view(),
+        name="api-invitation",
+    ),
+    path("notices/", notices.Notices.as_view(), name="api-notices"),
+    path("notices/sent/", notices.Sent.as_view(), name="api-sent"),
+    path("webhooks/", notices.Webhooks.as_view(), name="api-webhooks"),
+    path("webhooks/<int:pk>/", notices.WebhookDetail.as_view(), name="api-webhook"),
+    path("webhooks/<int:pk>/test/", notices.WebhookTest.as_view(), name="api-webhook-test"),
     path("news/", teams.News.as_view(), name="api-news"),
 ]

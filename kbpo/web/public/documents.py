@@ -4,6 +4,7 @@ readers found, and who found what; as far as whoever asks may see.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -28,6 +29,8 @@ Asking = HttpRequest | Request
 PAGE = 50
 MOST_FOUND = 500
 """Documents that a search lists"""
+LONGEST_WORDS = 200
+"""Characters that are searched for"""
 
 
 def readable(request: Asking, slug: str) -> Track:
@@ -51,29 +54,48 @@ def _is_staff(user: Any) -> bool:
     return isinstance(user, User) and user.is_staff
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A page of the documents of a track."""
+
+    rows: list[Document]
+    after: int
+    """Where the next page begins; 0 on the last one"""
+    n: int
+    """How many documents there are, or have the words"""
+    all_found: bool
+    """Whether no more have the words than are listed"""
+
+
+def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
+    """Return the documents in the order in which they were loaded, or those that have some words."""
+    rows = Document.objects.filter(corpus=track.corpus)
+    n, all_found = track.corpus.n_documents, True
+    if words:
+        found = list(rows.with_words(words).values_list("pk", flat=True)[: MOST_FOUND + 1])
+        n, all_found = min(len(found), MOST_FOUND), len(found) <= MOST_FOUND
+        rows = rows.filter(pk__in=found[:MOST_FOUND])
+    rows = rows.filter(pk__gt=after).order_by("pk").only("key", "title", "date", "text")
+    page = list(rows[: at_once + 1])
+    following = page[at_once - 1].pk if len(page) > at_once else 0
+    return Listed(page[:at_once], following, n, all_found)
+
+
 def listing(request: HttpRequest, slug: str) -> HttpResponse:
     """The documents, in the order in which they were loaded, or those that have some words."""
     track = readable(request, slug)
-    words = request.GET.get("q", "").replace("\0", "").strip()[:200]
+    words = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_WORDS]
     after = request.GET.get("after", "")
     if not (after.isascii() and after.isdecimal() and len(after) < 18):
         after = "0"
-    rows = Document.objects.filter(corpus=track.corpus)
-    all_found = True
-    if words:
-        found = list(rows.with_words(words).values_list("pk", flat=True)[: MOST_FOUND + 1])
-        all_found = len(found) <= MOST_FOUND
-        rows = rows.filter(pk__in=found[:MOST_FOUND])
-    page = list(
-        rows.filter(pk__gt=int(after)).order_by("pk").only("key", "title", "text")[: PAGE + 1]
-    )
+    page = listed(track, words, int(after), PAGE)
     context = {
         "track": track,
         "q": words,
-        "rows": page[:PAGE],
-        "after": page[PAGE - 1].pk if len(page) > PAGE else 0,
-        "n": len(found[:MOST_FOUND]) if words else None,
-        "all_found": all_found,
+        "rows": page.rows,
+        "after": page.after,
+        "n": page.n if words else None,
+        "all_found": page.all_found,
     }
     return render(request, "documents.html", context)
 

@@ -12,19 +12,14 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from kbpo.accounts import notices
 from kbpo.accounts.close import forget_requests
-from kbpo.accounts.limits import Limit
-from kbpo.accounts.models import EVENTS, Preference, User, Webhook
+from kbpo.accounts.models import User, Webhook
 from kbpo.accounts.password_again import why_not
+from kbpo.accounts.preferences import MOST, add_webhook, choose, send_test, ways_of
 from kbpo.accounts.sign_up import EmailForm
-from kbpo.accounts.webhooks import CannotCall, check_new
+from kbpo.accounts.webhooks import CannotCall
 
-MOST = 5
-"""Webhooks of one person"""
 LISTED = 20
-TESTS = Limit("webhook test", 20, 3600)
-"""Tests that one person may send in an hour"""
 
 
 @never_cache
@@ -40,23 +35,14 @@ def show(request: HttpRequest) -> HttpResponse:
         elif request.POST.get("verb") == "email":
             refusal = _write_to(user, request)
         else:
-            _choose(user, request)
+            said = {f"by_{way}": request.POST.getlist(way) for way in ("mail", "call")}
+            choose(user, **said)
         if not refusal:
             messages.success(request, "Saved.")
             return redirect("notices")
-    said = {row.event: row for row in user.preferences.all()}
-    events = [
-        {
-            "name": name,
-            "words": words,
-            "by_mail": name not in said or said[name].by_mail,
-            "by_call": name not in said or said[name].by_call,
-        }
-        for name, words in EVENTS.items()
-    ]
     log = user.deliveries.select_related("hook").order_by("-pk")
     context = {
-        "events": events,
+        "events": ways_of(user),
         "hooks": user.webhooks.order_by("pk"),
         "log": log[:LISTED],
         "most": MOST,
@@ -64,16 +50,6 @@ def show(request: HttpRequest) -> HttpResponse:
         "said": request.POST,
     }
     return render(request, "people/notices.html", context, status=422 if refusal else 200)
-
-
-def _choose(user: User, request: HttpRequest) -> None:
-    by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
-    for event in EVENTS:
-        Preference.objects.update_or_create(
-            user=user,
-            event=event,
-            defaults={"by_mail": event in by_mail, "by_call": event in by_call},
-        )
 
 
 def _write_to(user: User, request: HttpRequest) -> str:
@@ -92,19 +68,11 @@ def _write_to(user: User, request: HttpRequest) -> str:
 
 
 def _add(user: User, url: str) -> str:
-    """Why no webhook was added, as a sentence; nothing if one was. Where a name leads is looked up
-    when it is called: that may change.
-    """
-    if len(url) > 500:
-        return "The address is longer than 500 characters."
+    """Why no webhook was added, as a sentence; nothing if one was."""
     try:
-        check_new(url)
+        add_webhook(user, url)
     except CannotCall as refusal:
         return str(refusal)
-    if user.webhooks.count() >= MOST:
-        return f"You have {MOST} webhooks. Remove one that is not used any more."
-    if not Webhook.objects.get_or_create(user=user, url=url)[1]:
-        return "This address is called already."
     return ""
 
 
@@ -117,10 +85,9 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     if request.POST.get("verb") == "remove":
         hook.delete()
         messages.success(request, "It is called no more.")
-    elif not TESTS.count(str(user.pk)):
+    elif send_test(hook) is None:
         messages.error(request, "No test was sent: there were many in the last hour.")
     else:
-        notices.test(hook)
         messages.success(request, "A test is on its way; what came of it stands below in a moment.")
     return redirect("notices")
 

@@ -186,6 +186,8 @@ EXAMPLES = {
     "{pk}": "12",
     "{prediction}": "3811",
     "{key}": "d17",
+    "{team}": "harbor",
+    "{member}": "rosa",
     "track": "harbour-wire",
     "name": "my run 1",
     "description": "Patterns and a classifier",
@@ -200,6 +202,10 @@ EXAMPLES = {
     "system": "[4.2, 2.5, 3.1]",
     "scores": '[{"id": 12, "value": 0.7}]',
     "used": "true",
+    "url": "https://hooks.example.org/kbpo",
+    "by_mail": '["scored", "refused"]',
+    "by_webhook": '["scored"]',
+    "role": "owner",
     "note": "The text says so in its second sentence",
 }
 """What stands for a value in the examples; a field that is not here is left out of them."""
@@ -208,8 +214,9 @@ EXAMPLES = {
 def curl(endpoint: Endpoint, site: str) -> str:
     """A command that calls the endpoint."""
     address = endpoint.address
-    for name in ("{slug}", "{id}", "{pk}", "{prediction}", "{key}"):
-        address = address.replace(name, EXAMPLES[name])
+    for name, value in EXAMPLES.items():
+        if name.startswith("{"):
+            address = address.replace(name, value)
     asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
     parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
     if endpoint.content == "application/json":

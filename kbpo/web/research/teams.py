@@ -22,6 +22,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
+from rest_framework.request import Request
 
 from kbpo import clock
 from kbpo.accounts import teams
@@ -40,6 +41,9 @@ DAYS = 14
 USED_UP = (
     "This invitation does not work any more: it was used up or has run out. Ask for a new one."
 )
+
+
+ONLY_OWNERS = "Only owners of the team give roles and remove members."
 
 
 class JoinForm(SignUpForm):
@@ -161,7 +165,12 @@ def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, An
     ]
 
 
-def find_team(request: HttpRequest, slug: str) -> Team:
+def open_invitations(team: Team) -> QuerySet[Invitation]:
+    """Invitations of a team that may still be used."""
+    return usable().filter(team=team, role="researcher")
+
+
+def find_team(request: HttpRequest | Request, slug: str) -> Team:
     """The team, for its members and for admins. Raises Http404 for everybody else."""
     user = cast(User, request.user)
     rows = Team.objects.filter(slug=slug)
@@ -183,7 +192,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "manages": teams.may_manage(team, cast(User, request.user)),
         "money": balance(team=team),
         "budgets": money_of(team).purses,
-        "links": links(request, usable().filter(team=team, role="researcher")),
+        "links": links(request, open_invitations(team)),
     }
     return render(request, "people/team.html", context)
 
@@ -294,7 +303,7 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     person = get_object_or_404(team.members, pk=pk)
     leaves = verb == "remove" and person == user
     if not leaves and not teams.may_manage(team, user):
-        raise PermissionDenied("Only owners of the team give roles and remove members.")
+        raise PermissionDenied(ONLY_OWNERS)
     try:
         if verb == "remove":
             ended = teams.remove(team, person, user, why_of(request))

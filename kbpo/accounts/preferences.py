@@ -1,0 +1,72 @@
+"""By which ways somebody wants to be told of what, and their webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kbpo.accounts import notices
+from kbpo.accounts.limits import Limit
+from kbpo.accounts.models import EVENTS, Delivery, Preference, User, Webhook
+from kbpo.accounts.webhooks import CannotCall, check_new
+
+MOST = 5
+"""Webhooks of one person"""
+LONGEST = 500
+"""Characters of an address"""
+TESTS = Limit("webhook test", 20, 3600)
+"""Tests that one person may send in an hour"""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Of one kind of event: its name, when it happens, and by which ways somebody is told."""
+
+    name: str
+    words: str
+    by_mail: bool
+    by_call: bool
+
+
+def ways_of(user: User) -> list[Ways]:
+    """Return by which ways somebody is told of every kind of event."""
+    said = {row.event: row for row in user.preferences.all()}
+    return [
+        Ways(
+            name,
+            words,
+            name not in said or said[name].by_mail,
+            name not in said or said[name].by_call,
+        )
+        for name, words in EVENTS.items()
+    ]
+
+
+def choose(user: User, *, by_mail: Collection[str], by_call: Collection[str]) -> None:
+    """Nothing; of these events, and no others, the user is told by mail and by webhooks."""
+    for event in EVENTS:
+        Preference.objects.update_or_create(
+            user=user,
+            event=event,
+            defaults={"by_mail": event in by_mail, "by_call": event in by_call},
+        )
+
+
+def add_webhook(user: User, url: str) -> Webhook:
+    """Return a new webhook. Raises CannotCall. Where a name leads is looked up when it is called:
+    that may change.
+    """
+    if len(url) > LONGEST:
+        raise CannotCall(f"The address is longer than {LONGEST} characters.")
+    check_new(url)
+    if user.webhooks.count() >= MOST:
+        raise CannotCall(f"You have {MOST} webhooks. Remove one that is not used any more.")
+    hook, is_new = Webhook.objects.get_or_create(user=user, url=url)
+    if not is_new:
+        raise CannotCall("This address is called already.")
+    return hook
+
+
+def send_test(hook: Webhook) -> Delivery | None:
+    """Return the call that tests a webhook; None where its owner sent many within an hour."""
+    return notices.test(hook) if TESTS.count(str(hook.user_id)) else None
