@@ -5,6 +5,7 @@ Relations may precede the mentions that they are about, so the file is read twic
 entities, whose mentions are held compactly, then the relations, which are streamed.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from formats.checks import ClaimChecks
@@ -89,6 +90,7 @@ class _Relations:
         self._report = checks.report
         self._reader = LineReader(checks.report)
         self._uncanonical = CompactMap()
+        self._types: dict[tuple[str, str, str], tuple[str | None, bool]] = {}
 
     def claims(self, lines: Lines) -> Iterator[RelationClaim]:
         """The claims, batch by batch, so that the documents of a batch are fetched together."""
@@ -202,35 +204,46 @@ class _Relations:
         """True if both arguments have types, which may still be the wrong ones for the
         predicate.
         """
-        entities, schema = self._entities, self._schema
-        relation.subject_type = entities.type(relation.subject) or ""
-        object_type = (
-            entities.type(relation.object) if isinstance(relation.object, int) else "STRING"
-        )
-        if object_type == "STRING" and not schema.allowed(
-            relation.predicate, relation.subject_type, "STRING"
-        ):
-            # Strings of no type of their own take the type of a string that the predicate asks for.
-            wanted = schema.object_types(relation.predicate, relation.subject_type)
-            object_type = next((name for name in wanted if not schema.linkable(name)), None)
-            if object_type is None:
-                text = (
-                    f"{relation.predicate} takes an entity as its object, not a string. The line is"
-                    " dropped."
-                )
-                culprit = column(relation.line, 2)
-                self._report.add("schema.string", relation.number, text, relation.line, culprit)
-                return False
-        relation.object_type = object_type or ""
-        if not schema.allowed(relation.predicate, relation.subject_type, relation.object_type):
+        entities = self._entities
+        subject_type = relation.subject_type = entities.type(relation.subject) or ""
+        given = entities.type(relation.object) if isinstance(relation.object, int) else "STRING"
+        key = (relation.predicate, subject_type, given or "")
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = self._read_type(*key)
+        object_type, is_allowed = found
+        if object_type is None:
+            text = (
+                f"{relation.predicate} takes an entity as its object, not a string. The line is"
+                " dropped."
+            )
+            culprit = column(relation.line, 2)
+            self._report.add("schema.string", relation.number, text, relation.line, culprit)
+            return False
+        relation.object_type = object_type
+        if not is_allowed:
             self._checks.wrong_types(
                 relation.predicate,
-                relation.subject_type,
-                relation.object_type,
+                subject_type,
+                object_type,
                 relation.number,
                 relation.line,
             )
         return True
+
+    def _read_type(
+        self, predicate: str, subject_type: str, object_type: str
+    ) -> tuple[str | None, bool]:
+        """The type that an object has for a predicate, None for a string that it does not take, and
+        whether the two types are allowed.
+        """
+        schema = self._schema
+        if object_type == "STRING" and not schema.allowed(predicate, subject_type, "STRING"):
+            # Strings of no type of their own take the type of a string that the predicate asks for.
+            wanted = schema.object_types(predicate, subject_type)
+            taken = next((name for name in wanted if not schema.linkable(name)), None)
+            return taken, taken is not None and schema.allowed(predicate, subject_type, taken)
+        return object_type, schema.allowed(predicate, subject_type, object_type)
 
     def _resolve(
         self, relation: _Relation, document: str, spans: list[Span]
@@ -345,12 +358,13 @@ class _Relations:
 
 
 def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:
-    """The mentions that lie inside one of the spans, in their order."""
-    if len(provenance) == 1:
-        begin, end = provenance[0]
-        return [span for span in mentions if begin <= span[0] and span[1] <= end]
-    return [
-        span
-        for span in mentions
-        if any(begin <= span[0] and span[1] <= end for begin, end in provenance)
-    ]
+    """The mentions, which are sorted, that lie inside one of the spans, in their order."""
+    found: list[Span] = []
+    for begin, end in provenance:
+        for at in range(bisect_left(mentions, (begin, 0)), len(mentions)):
+            mention = mentions[at]
+            if mention[0] >= end:
+                break
+            if mention[1] <= end:
+                found.append(mention)
+    return found if len(found) < 2 or len(provenance) == 1 else sorted(set(found))

@@ -4,6 +4,7 @@ provenance, confidence.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from unicodedata import normalize
 
 from formats.messages import Report, column, quoted
@@ -74,19 +75,23 @@ def parse_span(field: str) -> tuple[str, Span] | None:
     return document, (int(begin), int(end) + 1)
 
 
+@lru_cache(maxsize=2048)
 def parse_provenance(field: str) -> Spans | None:
-    """The spans by document, in the order of the line; None if one cannot be read."""
-    if "," not in field:
-        one = parse_span(field)
-        return None if one is None else {one[0]: [one[1]]}
+    """The spans by document, in the order of the line; None if one cannot be read. Not to be
+    changed: relations of one pair of mentions have the same provenance, which is read once.
+    """
     found: Spans = {}
-    for part in field.split(","):
-        one = parse_span(part.strip())
-        if one is None:
+    for part in map(str.strip, field.split(",")) if "," in field else (field,):
+        match = _SPAN.fullmatch(part)
+        if match is None:
             return None
-        spans = found.setdefault(one[0], [])
-        if one[1] not in spans:
-            spans.append(one[1])
+        document, begin, end = match.groups()
+        span = int(begin), int(end) + 1
+        spans = found.get(document)
+        if spans is None:
+            found[document] = [span]
+        elif span not in spans:
+            spans.append(span)
     return found
 
 

@@ -21,19 +21,33 @@ def copy(
     """How many rows were copied. Between two chunks the rows' iterator may use the same
     connection.
     """
-    source, total = iter(rows), 0
+    return copy_lines(table, columns, ("\t".join(map(_field, row)) for row in rows), chunk=chunk)
+
+
+def copy_lines(
+    table: str, columns: Sequence[str], lines: Iterable[str], *, chunk: int = CHUNK
+) -> int:
+    """How many rows were copied, each a line as COPY reads it: for a million rows, whose columns
+    are written faster all at once than one by one. Texts in it have to be `escaped`.
+    """
+    source, total = iter(lines), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-    while lines := ["\t".join(map(_field, row)) for row in islice(source, chunk)]:
-        lines.append("")
+    while block := list(islice(source, chunk)):
+        total += len(block)
+        block.append("")
         with connection.cursor() as cursor:
-            cursor.copy_expert(sql, io.StringIO("\n".join(lines)))
-        total += len(lines) - 1
+            cursor.copy_expert(sql, io.StringIO("\n".join(block)))
     return total
+
+
+def escaped(text: str) -> str:
+    """The text as COPY reads it back."""
+    return text.translate(_ESCAPES) if "\\" in text or not text.isprintable() else text
 
 
 def _field(value: Any) -> str:
     if isinstance(value, str):
-        return value.translate(_ESCAPES) if "\\" in value or not value.isprintable() else value
+        return escaped(value)
     if isinstance(value, int | float):
         return repr(value)
     if value is None:

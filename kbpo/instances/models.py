@@ -33,7 +33,11 @@ class Target(models.Model):
         Corpus, on_delete=models.CASCADE, related_name="+", db_constraint=False
     )
     document = models.ForeignKey(
-        Document, null=True, on_delete=models.CASCADE, related_name="targets"
+        Document,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="targets",
+        db_constraint=False,
     )
     kind = models.CharField(max_length=16)
     a_begin = models.IntegerField(default=0)
@@ -89,11 +93,14 @@ class Instance(models.Model):
     A relation is (document, subject span, predicate, object span); several lie on one target. Where
     a target is all that can be said, it has one instance, without any of these.
 
-    PostgreSQL checks the target alone: the document is the target's, predicates live as long as
-    their corpus, and two more checks a row took half of the time in which instances are stored.
+    PostgreSQL does not look up what a row refers to: targets come from the statement that stores
+    instances, documents and predicates live as long as their corpus, which a track protects, and a
+    lookup and a lock a row took longer than storing it.
     """
 
-    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="instances")
+    target = models.ForeignKey(
+        Target, on_delete=models.CASCADE, related_name="instances", db_constraint=False
+    )
     document = models.ForeignKey(
         Document,
         null=True,

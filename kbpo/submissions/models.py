@@ -375,12 +375,26 @@ class Submission(Moving):
 class Prediction(models.Model):
     """x ∈ X_i, with what the system said besides. The three counts make p_i(x) a function of this
     row alone. What only relations have is empty, or 1 if it is a count, for whatever else is said.
+
+    PostgreSQL does not look up what a row refers to: a lookup and a lock a row took longer than
+    storing it. The statement that stores predictions joins instances that it or an earlier one of
+    the same transaction found, and Django deletes predictions with their submission.
     """
 
     submission = models.ForeignKey(
-        Submission, on_delete=models.CASCADE, related_name="predictions", db_index=False
+        Submission,
+        on_delete=models.CASCADE,
+        related_name="predictions",
+        db_index=False,
+        db_constraint=False,
     )
-    instance = models.ForeignKey(Instance, on_delete=models.PROTECT, related_name="predictions")
+    instance = models.ForeignKey(
+        Instance,
+        on_delete=models.PROTECT,
+        related_name="predictions",
+        db_index=False,
+        db_constraint=False,
+    )
     predicate = models.ForeignKey(
         Predicate,
         null=True,
@@ -421,7 +435,8 @@ class Prediction(models.Model):
     class Meta:
         db_table_comment = "What a submission claims"
         constraints = [
-            models.UniqueConstraint(fields=["submission", "instance"], name="prediction_once")
+            # The instance comes first, so that this index tells who else predicts it, too.
+            models.UniqueConstraint(fields=["instance", "submission"], name="prediction_once")
         ]
         indexes = [
             models.Index(fields=["submission", "predicate", "id"], name="prediction_by_predicate"),

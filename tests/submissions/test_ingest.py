@@ -192,14 +192,14 @@ def test_two_readers_at_once_share_instances_and_never_block_each_other(
         upload([kb[0], *kb[1:-5], *reversed(kb[-5:])], team="Neural", user="Tim"),
     )
     both = threading.Barrier(2, timeout=120)
-    copied = store.copy
+    copied = store.copy_lines
 
     def wait(*args: Any, **more: Any) -> int:
         done = copied(*args, **more)
         both.wait()  # both transactions are open and have staged their claims
         return done
 
-    monkeypatch.setattr(store, "copy", wait)
+    monkeypatch.setattr(store, "copy_lines", wait)
     failures: list[BaseException] = []
 
     def read() -> None:

@@ -22,6 +22,8 @@ from formats.splitting import Span
 from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus
 
+_LATEST = 20_000
+"""Entities whose numbers are at hand; the numbers of all are kept compactly."""
 Tell = Callable[[float], None]
 
 
@@ -46,6 +48,7 @@ class Reading:
         self.door, self.run_id = _opening(path)
         self.entities = CompactMap()
         """Numbers of the system's own entities, by the hash of what identifies them."""
+        self._latest: dict[str, int] = {}
         self._schema = schema
         self._tell = tell
 
@@ -64,13 +67,20 @@ class Reading:
         link; without either, its document and the words of its canonical mention.
         """
         if name:
-            key = hash(name)
-        elif link:
-            key = hash(("link", link))
-        else:
-            view = self.documents.get(claim.document)
-            assert view is not None, claim.document
-            key = hash((claim.document, normalize("NFC", view.text[canonical[0] : canonical[1]])))
+            known = self._latest.get(name, -1)
+            if known == -1:
+                if len(self._latest) >= _LATEST:
+                    self._latest.clear()
+                known = self._latest[name] = self._number(hash(name))
+            return known
+        if link:
+            return self._number(hash(("link", link)))
+        view = self.documents.get(claim.document)
+        assert view is not None, claim.document
+        words = normalize("NFC", view.text[canonical[0] : canonical[1]])
+        return self._number(hash((claim.document, words)))
+
+    def _number(self, key: int) -> int:
         number = len(self.entities)
         known = self.entities.add((key,), number)
         return number if known == -1 else known

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection
 
 from formats.relation import RelationClaim
-from kbpo.corpus.copy import copy
+from kbpo.corpus.copy import copy_lines, escaped
 from kbpo.corpus.models import Corpus, Predicate
 from kbpo.instances.hashing import KEY_SQL, U_SQL
 from kbpo.tracks.kbp.read import Reading
@@ -91,19 +91,21 @@ _PREDICTIONS = """
         GROUP BY subject_entity, predicate_id, object_entity),
     of_subject AS (SELECT subject_entity, sum(n) AS n, count(*) AS facts FROM facts GROUP BY 1)
     INSERT INTO submissions_prediction
-        (submission_id, instance_id, predicate_id, confidence, subject_type, object_type, subject_canonical_begin,
-         subject_canonical_end, object_canonical_begin, object_canonical_end, subject_link,
-             object_link, provenance,
-         subject_entity, object_entity, same_predicate, same_subject, subject_facts, line)
+        (submission_id, instance_id, predicate_id, confidence, subject_type, object_type,
+         subject_canonical_begin, subject_canonical_end, object_canonical_begin,
+         object_canonical_end, subject_link, object_link, provenance, subject_entity,
+         object_entity, same_predicate, same_subject, subject_facts, line)
     SELECT %(submission)s, i.id, c.predicate_id, c.confidence, c.subject_type, c.object_type,
-        c.subject_canonical_begin,
-           c.subject_canonical_end, c.object_canonical_begin, c.object_canonical_end,
-               c.subject_link, c.object_link,
-           c.provenance, c.subject_entity, c.object_entity, r.n, s.n, s.facts, c.line
-    FROM claims c
+        c.subject_canonical_begin, c.subject_canonical_end, c.object_canonical_begin,
+        c.object_canonical_end, c.subject_link, c.object_link, c.provenance, c.subject_entity,
+        c.object_entity, c.same_predicate, c.same_subject, c.subject_facts, c.line
+    FROM (
+        SELECT claims.*, r.n AS same_predicate, s.n AS same_subject, s.facts AS subject_facts
+        FROM claims JOIN of_predicate r USING (predicate_id) JOIN of_subject s USING (subject_entity)
+        OFFSET 0 -- counts are joined first: PostgreSQL expects one row of the join by six columns
+    ) AS c
     JOIN instances_instance i USING (document_id, subject_begin, object_begin, subject_end,
         object_end, predicate_id)
-    JOIN of_predicate r USING (predicate_id) JOIN of_subject s USING (subject_entity)
     ORDER BY c.document_id, c.subject_begin, c.object_begin, i.id
 """
 _COUNTS = """
@@ -112,6 +114,7 @@ _COUNTS = """
                FROM claims) AS e)
     FROM claims
 """
+_NULL = r"\N"
 STEPS = (("pairs", _PAIRS), ("targets", _TARGETS), ("found", _FOUND), ("instances", _INSTANCES))
 
 
@@ -129,7 +132,7 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '128MB'")
         cursor.execute(_STAGE)
-    relations = copy("claims", COLUMNS, _rows(claims, predicates))
+    relations = copy_lines("claims", COLUMNS, _lines(claims, predicates))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE claims")
         for name, statement in STEPS:
@@ -151,26 +154,25 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
     }
 
 
-def _rows(claims: Reading, predicates: dict[str, int]) -> Iterator[tuple[Any, ...]]:
+def _lines(claims: Reading, predicates: dict[str, int]) -> Iterator[str]:
+    """The claims as COPY reads them, with their columns in the order of `COLUMNS`."""
+    entity, document_of = claims.entity, claims.documents.pk
     for claim in claims:
         subject, object_ = claim.subject, claim.object
         a, b = (subject, object_) if subject <= object_ else (object_, subject)
+        (a_begin, a_end), (b_begin, b_end) = a, b
+        canonical, other = claim.subject_canonical, claim.object_canonical
+        link, other_link = claim.subject_link, claim.object_link
+        provenance = ",".join([f"{begin},{end}" for begin, end in claim.provenance])
         yield (
-            claim.line,
-            claims.documents.pk(claim.document),
-            predicates[claim.predicate],
-            *subject,
-            *object_,
-            *a,
-            *b,
-            claim.confidence,
-            claim.subject_type,
-            claim.object_type,
-            *claim.subject_canonical,
-            *claim.object_canonical,
-            claim.subject_link or "",
-            claim.object_link or "",
-            [end for span in claim.provenance for end in span],
-            claims.entity(claim, claim.subject_entity, claim.subject_link, claim.subject_canonical),
-            claims.entity(claim, claim.object_entity, claim.object_link, claim.object_canonical),
+            f"{claim.line}\t{document_of(claim.document)}\t{predicates[claim.predicate]}"
+            f"\t{subject[0]}\t{subject[1]}\t{object_[0]}\t{object_[1]}"
+            f"\t{a_begin}\t{a_end}\t{b_begin}\t{b_end}"
+            f"\t{_NULL if claim.confidence is None else claim.confidence}"
+            f"\t{escaped(claim.subject_type)}\t{escaped(claim.object_type)}"
+            f"\t{canonical[0]}\t{canonical[1]}\t{other[0]}\t{other[1]}"
+            f"\t{escaped(link) if link else ''}\t{escaped(other_link) if other_link else ''}"
+            f"\t{{{provenance}}}"
+            f"\t{entity(claim, claim.subject_entity, link, canonical)}"
+            f"\t{entity(claim, claim.object_entity, other_link, other)}"
         )
