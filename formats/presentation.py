@@ -99,6 +99,12 @@ class Presentation:
         """The setting as a JSON object, to be stored beside what was shown."""
         return asdict(self)
 
+    @property
+    def name(self) -> str:
+        """What tells the setting from others, on one line; empty for texts as they are."""
+        parts = [name for name in SAID if getattr(self, name)]
+        return " ".join([*parts, str(self.version)]) if parts else ""
+
     @classmethod
     def of(cls, record: Mapping[str, object]) -> "Presentation":
         """The setting of a JSON object; as it is, where it is empty. Raises ValueError."""

@@ -52,6 +52,7 @@ from kbpo.sampling.models import (
 )
 from kbpo.scores.models import Score as Scoring
 from kbpo.scores.models import Scorer
+from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
@@ -205,7 +206,7 @@ def signs_of(track: Track) -> dict[str, Any]:
 
 def _scored(track: Track) -> list[Any]:
     """Which metrics and judges are in use, and the newest score of one of them."""
-    used = Scorer.objects.filter(corpus=track.corpus_id, is_used=True).order_by("pk")
+    used = scorers_of(track).filter(is_used=True)
     pks = list(used.values_list("pk", flat=True))
     newest = Scoring.objects.filter(scorer__in=pks).order_by("-pk").values_list("pk", flat=True)
     return [pks, newest.first() if pks else None]

@@ -94,7 +94,7 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Any]:
     opinions = kind.opinions(data.pool.instance[data.judged])
     everything = scorers(kind.track)
     numbers = [one["id"] for one in everything]
-    scores = read_scores(kind.corpus, data.pool.instance, numbers).value
+    scores = read_scores(kind.track, data.pool.instance, numbers).value
     circular = [one["source"] == "computed" and one["name"] in kind.circular for one in everything]
     scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:

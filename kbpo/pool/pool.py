@@ -49,7 +49,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
             "SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]
         )
     )
-    scores = read_scores(track.corpus, instance)
+    scores = read_scores(track, instance)
     pool = Pool(
         systems=list(submissions),
         teams=[teams[one] for one in submissions],

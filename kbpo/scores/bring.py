@@ -29,6 +29,7 @@ from kbpo.instances.models import Instance
 from kbpo.queue import nudge
 from kbpo.scores.compute import STATED, STORED, store
 from kbpo.scores.models import Scorer
+from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.submissions.names import run_names
 from kbpo.submissions.receive import still_read
@@ -98,7 +99,7 @@ class Name:
 
 def scorer_of(track: Track, named: Name) -> Scorer | None:
     """The scorer of that name, version and prompt; None if it has not scored anything yet."""
-    return Scorer.objects.filter(corpus=track.corpus, **vars(named)).first()
+    return scorers_of(track).filter(**vars(named)).first()
 
 
 def unscored(
@@ -302,9 +303,10 @@ def _scorer(track: Track, named: Name, who: User) -> Scorer:
     ):
         raise CannotTake("Name, version and prompt are at most 200 characters on one line.")
     scorer, is_new = Scorer.objects.get_or_create(
-        corpus=track.corpus, **vars(named), defaults={"user": who}
+        corpus=track.corpus, presentation="", **vars(named), defaults={"user": who}
     )
-    if scorer.source == Scorer.Source.COMPUTED:
+    alike = Scorer.objects.filter(corpus=track.corpus, **vars(named))
+    if alike.filter(source=Scorer.Source.COMPUTED).exists():
         raise CannotTake(f"{scorer} is computed here; bring yours under another name.")
     if is_new:
         note("bring judge", f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
@@ -326,7 +328,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
     here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
     [(of,)] = fetch(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}
-    rows = Scorer.objects.filter(corpus=track.corpus).order_by("pk")
+    rows = scorers_of(track)
     counts = dict(
         fetch(
             "SELECT scorer_id, count(*) FROM scores_score WHERE scorer_id = ANY(%s) AND"
@@ -354,7 +356,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
 def switch(track: Track, scorer: int, who: User, *, used: bool) -> Scorer:
     """Lets the model learn from a scorer, or no longer. Raises Scorer.DoesNotExist."""
     with transaction.atomic():
-        row = Scorer.objects.select_for_update().get(corpus=track.corpus, pk=scorer)
+        row = scorers_of(track).select_for_update().get(pk=scorer)
         if row.is_used != used:
             row.is_used = used
             row.save(update_fields=["is_used"])

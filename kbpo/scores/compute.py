@@ -8,14 +8,18 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 
+from django.db.models import QuerySet
+
 from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Corpus
 from kbpo.queue import nudge, work
 from kbpo.scores.models import Computing, Scorer
+from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Metric
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of, kind_of, kinds
 
 AT_ONCE = 200
@@ -59,7 +63,7 @@ def _some(row: Computing) -> None:
     """Scores the next portion of a submission; it is *made* once nothing is left."""
     submission = Submission.objects.select_related("track__corpus").get(pk=row.submission_id)
     kind = kind_of(submission.track)
-    scorers = {metric.name: _scorer(submission.track.corpus, metric) for metric in kind.metrics}
+    scorers = {metric.name: _scorer(kind, metric) for metric in kind.metrics}
     numbers = [scorer.pk for scorer in scorers.values()]
     rows = fetch(MISSING, [submission.pk, numbers, len(numbers)])
     missing = [instance for (instance,) in rows]
@@ -73,36 +77,35 @@ def _some(row: Computing) -> None:
     row.versions = [[metric.name, metric.version] for metric in kind.metrics]
     row.save(update_fields=["done", "total", "versions"])
     row.move("wanted" if len(missing) > AT_ONCE else "made")
-    submissions = Submission.objects.filter(
-        track__corpus=submission.track.corpus_id, status__in=STORED
-    )
+    tracks = Track.objects.filter(corpus=submission.track.corpus_id).select_related("corpus")
+    alike = [track for track in tracks if kind_of(track).shown_as() == kind.shown_as()]
+    submissions = Submission.objects.filter(track__in=alike, status__in=STORED)
     # One that was given up has not been scored, and may be asked for again.
     if not Computing.objects.filter(submission__in=submissions).exclude(status="made").exists():
-        _retire(submission.track.corpus, scorers)
+        _retire(scorers_of(submission.track), scorers)
 
 
-def _scorer(corpus: Corpus, metric: Metric) -> Scorer:
+def _scorer(kind: Kind, metric: Metric) -> Scorer:
     """The scorer that a metric in its version is; a new one is used if its last version is."""
-    versions = Scorer.objects.filter(
-        corpus=corpus, name=metric.name, prompt="", source=Scorer.Source.COMPUTED
-    )
-    last = versions.order_by("-pk").first()
+    versions = scorers_of(kind.track).filter(name=metric.name, source=Scorer.Source.COMPUTED)
+    last = versions.last()
     scorer, _ = Scorer.objects.get_or_create(
-        corpus=corpus,
+        corpus=kind.corpus,
         name=metric.name,
         version=metric.version,
         prompt="",
+        presentation=kind.shown_as(),
         defaults={"source": Scorer.Source.COMPUTED, "is_used": last is None or last.is_used},
     )
     return scorer
 
 
-def _retire(corpus: Corpus, scorers: Mapping[str, Scorer]) -> None:
-    """Nothing; the model learns no longer from versions that others, complete now, stand in for:
-    these are used instead, also where they had been retired themselves, as when an upgrade is taken
-    back.
+def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
+    """Nothing; of every scorer of a track the model learns no longer from versions that others,
+    complete now, stand in for: these are used instead, also where they had been retired themselves,
+    as when an upgrade is taken back.
     """
-    computed = Scorer.objects.filter(corpus=corpus, source=Scorer.Source.COMPUTED, is_used=True)
+    computed = every.filter(source=Scorer.Source.COMPUTED, is_used=True)
     old = computed.filter(name__in=scorers).exclude(pk__in=[row.pk for row in scorers.values()])
     for row in old:
         successor = scorers[row.name]

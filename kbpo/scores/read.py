@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Corpus
 from kbpo.scores.models import Scorer
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +25,21 @@ class Scores:
     """(u, k); NaN where one says nothing"""
 
 
+def scorers_of(track: Track) -> QuerySet[Scorer]:
+    """The metrics and judges of a track, in the order of their making: what was brought for its
+    corpus, and what is computed here of texts as this track shows them.
+    """
+    shown = Q(source=Scorer.Source.BROUGHT) | Q(presentation=kind_of(track).shown_as())
+    return Scorer.objects.filter(shown, corpus=track.corpus_id).order_by("pk")
+
+
 def read_scores(
-    corpus: Corpus, instances: NDArray[np.int64], scorers: Sequence[int] | None = None
+    track: Track, instances: NDArray[np.int64], scorers: Sequence[int] | None = None
 ) -> Scores:
-    """What is said of instances (ascending): by these scorers of a corpus, or by all that are in
+    """What is said of instances (ascending): by these scorers of a track, or by all that are in
     use and say anything of them.
     """
-    chosen = Scorer.objects.filter(corpus=corpus).order_by("pk")
+    chosen = scorers_of(track)
     chosen = chosen.filter(is_used=True) if scorers is None else chosen.filter(pk__in=scorers)
     wanted = list(chosen.values_list("pk", flat=True))
     rows = fetch(

@@ -688,6 +688,10 @@ class Track(ABC):
         """What is done to what systems write before anybody or any metric sees it, in words."""
         return ()
 
+    def shown_as(self) -> str:
+        """The name of how texts are shown here, which metrics see as people do; empty: as they are."""
+        return ""
+
     def asked(self) -> Sequence[Mapping[str, Any]]:
         """What people are asked about each thing, for the public page: questions (`ask`) with
         `options` (`label`, and perhaps `cue`); empty where the page says it otherwise.

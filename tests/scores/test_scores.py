@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scores.conftest import World
 
+from formats.presentation import PRESENTED
 from kbpo import clock
 from kbpo.accounts.models import Audit, User
 from kbpo.corpus.models import Corpus
@@ -36,13 +37,14 @@ from kbpo.scores.bring import (
 )
 from kbpo.scores.compute import tick
 from kbpo.scores.models import Computing, Score, Scorer
-from kbpo.scores.read import read_scores
+from kbpo.scores.read import read_scores, scorers_of
 from kbpo.submissions.discard import forget_reading
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.generation.metrics import METRICS
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.track import GenerationTrack
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 JUDGE = Name("judge", "1", "p3")
@@ -75,7 +77,7 @@ def test_metrics_are_computed_in_portions_and_never_twice(
     tick()
     assert list(Score.objects.order_by("pk").values_list("pk", "made_at")) == before
     numbers = world.numbers("A")
-    scores = read_scores(world.track.corpus, np.array(numbers))
+    scores = read_scores(world.track, np.array(numbers))
     rouge = scores.value[:, scores.scorers.index(scorers.get(name="rouge_l_f").pk)]
     shown = kind_of(world.track).to_judge(numbers)
     [reference] = [at for at, pk in enumerate(numbers) if shown[pk]["output"] == "the cat sat"]
@@ -163,6 +165,57 @@ def test_an_old_version_is_used_where_the_new_one_was_given_up_half_way(world: W
     Computing.objects.update(versions=[["length", "of last year"]])
     tick()
     assert used("length") == [False, True], "of a run that has left nothing is waited for"
+
+
+def test_metrics_of_texts_that_are_shown_in_another_way_are_metrics_of_their_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Input.objects.update(references=["The cat sat in the u.k. today . ", "a cat was sitting"])
+    tick()
+    printed = Track.objects.create(
+        corpus=world.track.corpus,
+        name="Printed",
+        slug="printed",
+        kind="generation",
+        status="open",
+        presentation=PRESENTED.as_record(),
+    )
+    plain, world.track = world.track, printed
+    world.add("C", ["the cat sat", "a dog", "something else", "The cat sat in the u.k. today."])
+    tick()
+    shared = sorted({*world.numbers("A")} & {*world.numbers("C")})
+    assert len(shared) == 2, "equal outputs are one thing to ask people about"
+    value = {}
+    for track in (plain, printed):
+        found = scorers_of(track)
+        assert {row.name for row in found} == set(METRICS) and found.count() == len(METRICS)
+        assert set(found.values_list("is_used", flat=True)) == {True}
+        scores = read_scores(track, np.array(shared))
+        assert scores.scorers == [row.pk for row in found]
+        value[track] = scores.value[:, scores.scorers.index(found.get(name="bleu").pk)]
+    assert (value[plain] != value[printed]).any(), "references are shown in another way, too"
+    pool = read_pool(printed, [world.runs["C"].pk])
+    assert pool.scorers == [row.pk for row in scorers_of(printed)]
+    length = METRICS["length"]
+    metrics = [replace(one, version="next") if one is length else one for one in METRICS.values()]
+    monkeypatch.setattr(GenerationTrack, "metrics", metrics)
+    Computing.objects.filter(submission__track=plain).update(status="failed")
+    tick()
+    used_of = {
+        track: list(scorers_of(track).filter(name="length").values_list("is_used", flat=True))
+        for track in (plain, printed)
+    }
+    assert used_of == {plain: [True], printed: [False, True]}, "neither waits for the other"
+    with pytest.raises(CannotTake, match="computed here"):
+        named = Name("length", length.version)
+        take(plain, named, [(shared[0], 1.0)], world.admin)
+    taken = take(printed, JUDGE, [(shared[0], 1.0)], world.admin)
+    assert taken.stored == 1 and scorer_of(plain, JUDGE) == scorer_of(printed, JUDGE), (
+        "who brings scores has seen the text, however it is shown"
+    )
+    bleu = scorers_of(printed).get(name="bleu")
+    for track, status in ((plain, 404), (printed, 200)):
+        assert Client().get(f"/tracks/{track.slug}/?helped={bleu.pk}").status_code == status
 
 
 def test_a_judge_is_shown_the_text_and_never_who_wrote_it(world: World) -> None:

@@ -232,6 +232,9 @@ class GenerationTrack(ContentTrack):
     def presented(self) -> Sequence[str]:
         return [words for name, words in SAID.items() if getattr(self._setting, name)]
 
+    def shown_as(self) -> str:
+        return self._setting.name
+
     @property
     def _setting(self) -> Presentation:
         return Presentation.of(self.track.presentation)

@@ -42,7 +42,7 @@ from kbpo.evaluation.leaderboard import (
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
-from kbpo.scores.models import Scorer
+from kbpo.scores.read import scorers_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Column
 from kbpo.tracks.base import Track as Kind
@@ -313,7 +313,7 @@ def _helper(asked: str, track: Track) -> str:
     if asked in (PEOPLE, BEST, ALL):
         return asked
     is_number = asked.isascii() and asked.isdecimal() and len(asked) < 10
-    if is_number and Scorer.objects.filter(pk=asked, corpus=track.corpus_id).exists():
+    if is_number and scorers_of(track).filter(pk=asked).exists():
         return str(int(asked))
     raise Http404(f"No metric or judge “{asked[:40]}” helps people on this board.")
 

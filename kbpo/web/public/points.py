@@ -67,7 +67,7 @@ def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
     instances = np.unique(np.array([instance for instance, _ in predicted], dtype=np.int64))
     targets = dict(zip(instances.tolist(), targets_of(instances).tolist(), strict=True))
     known = rated(set(targets.values()), public=True)
-    scores = read_scores(kind.corpus, instances, [scorer]).value[:, 0]
+    scores = read_scores(kind.track, instances, [scorer]).value[:, 0]
     score_of = dict(zip(instances.tolist(), scores.tolist(), strict=True))
     asked = next(one for one in kind.criteria if one.name == criterion)
     points = [
