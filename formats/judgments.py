@@ -91,12 +91,14 @@ def _record(
     low, high = criteria[str(names["prompt"])]
     value = number_of(row.values["value"])
     if value is None:
-        text = f"{quoted(str(row.values['value']))} is no finite number. The line is dropped."
+        told = quoted(str(row.values["value"]))
+        text = f"The value {told} is no finite number. The line is dropped."
         report.add("syntax.number", row.number, text, row.line)
         return None
     if not low <= value <= high:
         text = (
-            f"{value:g} lies outside the scale of {shown['prompt']}, {low:g} to {high:g}. Dropped."
+            f"The value {value:g} lies outside the scale of {shown['prompt']}, {low:g} to {high:g}."
+            " The line is dropped."
         )
         report.add("schema.range", row.number, text, row.line)
         return None

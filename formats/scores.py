@@ -164,7 +164,7 @@ def _said(row: Row, name: str, owner: str, metric: str, report: Report) -> Score
     """What a row says of an output that exists, or None after a message."""
     value = number_of(row.values["value"])
     if value is None:
-        text = f"{quoted(str(row.values['value']))} is no finite number."
+        text = f"The value {quoted(str(row.values['value']))} is no finite number."
         report.add("syntax.number", row.number, text, row.line)
         return None
     if abs(value) > LARGEST:

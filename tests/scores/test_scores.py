@@ -394,7 +394,12 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     bad = json.dumps({**who, "scores": [{"id": 5, "value": "much"}]})
     refused = client.post(f"{address}/scores/", bad, content_type="application/json")
     assert refused.status_code == 400 and refused.json()["error"] == "invalid"
-    assert refused.json()["detail"] == "scores: A valid number is required.", "a sentence"
+    assert refused.json()["detail"] == "scores[0].value: A valid number is required.", "and where"
+    spoilt = [{"id": first_of, "value": value} for first_of, value in ((1, 1), (2, "x"), (3, "y"))]
+    bad = json.dumps({**who, "scores": spoilt})
+    refused = client.post(f"{address}/scores/", bad, content_type="application/json")
+    told = "scores[1].value: A valid number is required. (The first of 2.)"
+    assert refused.json()["detail"] == told, "of thousands the first"
     first = asked["results"][0]["id"]
     for values, status, why in (
         (f'[{{"id": {first}, "value": NaN}}]', 400, ""),

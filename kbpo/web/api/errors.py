@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,11 +42,7 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         return None
     if isinstance(exception, ValidationError):
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
-        detail = " ".join(
-            f"{name}: {' '.join(dict.fromkeys(_sentences(told)))}".strip(": ")
-            for name, told in fields.items()
-        )
-        response.data = {"error": "invalid", "detail": detail, "fields": fields}
+        response.data = {"error": "invalid", "detail": " ".join(_told(fields)), "fields": fields}
     elif isinstance(exception, Http404 | PermissionDenied):
         told = str(exception.args[0]) if exception.args else ""
         code = "not_found" if isinstance(exception, Http404) else "forbidden"
@@ -67,13 +64,31 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-def _sentences(told: Any) -> Iterator[str]:
-    """What is wrong with a field, or with any part of one that holds others, without their
-    places."""
+def _told(fields: dict[str, Any]) -> Iterator[str]:
+    """What is wrong with each field, or with a part of one that holds others: each sentence once,
+    with the first place that it is said of, and of how many it is said.
+    """
+    for name, told in fields.items():
+        places: dict[str, list[str]] = defaultdict(list)
+        for place, sentence in _sentences(name, told):
+            places[sentence].append(place)
+        of_place: dict[str, list[str]] = defaultdict(list)
+        for sentence, said_of in places.items():
+            n = len(set(said_of))
+            of_place[said_of[0]].append(f"{sentence} (The first of {n:,}.)" if n > 1 else sentence)
+        for place, sentences in of_place.items():
+            yield f"{place}: {' '.join(sentences)}".strip(": ")
+
+
+def _sentences(place: str, told: Any) -> Iterator[tuple[str, str]]:
+    """The place of each sentence about a field, or about any part of one that holds others."""
     if isinstance(told, dict):
-        told = list(told.values())
-    if isinstance(told, list | tuple):
-        for one in told:
-            yield from _sentences(one)
+        for key, part in told.items():
+            inner = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".strip(".")
+            yield from _sentences(inner, part)
+    elif isinstance(told, list | tuple):
+        for at, part in enumerate(told):
+            is_part = isinstance(part, dict)
+            yield from _sentences(f"{place}[{at}]" if is_part else place, part)
     else:
-        yield str(told)
+        yield place, str(told)

@@ -19,7 +19,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="Slug of the track")
         parser.add_argument(
-            "file", type=Path, help="The knowledge base: TAC KBP or JSON Lines, may be gzipped"
+            "file",
+            type=Path,
+            help="What the system predicts or wrote (docs/formats.md); may be gzipped",
         )
         parser.add_argument("--user", required=True, help="Who submits")
         parser.add_argument("--team", help="Slug of the team (default: the user's first one)")
