@@ -15,7 +15,7 @@ import numpy as np
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.ratings import judge_effect, rating_design, with_judges, with_rating_noise
-from scoring.data import Data, Noise
+from scoring.data import Data
 from scoring.default import Centred
 
 WITH_JUDGES = "judges"
@@ -42,8 +42,6 @@ def with_noise(
             alone, weight, pi, count, noise.variance, target=target, design=design
         )
 
-    expected = _expected(arranged, kind, noise)
-    estimate = replace(estimate, anticipated=np.asarray(estimate.anticipated) + expected)
     of_all = widened(estimate, p * under.counts[:, None], under.row_pi)
     of_own = {}
     for column in arranged.data.disclosed:  # their probabilities are their own
@@ -83,16 +81,6 @@ def with_judges_of(
         if telling.any():
             value = np.where(telling, np.asarray(estimate.value), np.nan)
             yield (quantity, criterion, kind), replace(crossed.estimate, value=value)
-
-
-def _expected(arranged: Centred, kind: str, noise: Noise) -> np.ndarray:
-    """(m,) what people differ by once all is rated, as many of them a thing as there were so far:
-    Σ p² σ_a²/c, for the floor of the variance.
-    """
-    rated = noise.count[noise.count > 0]
-    inverse = float((1 / rated).mean()) if rated.size else 1.0
-    squares = arranged.data.pool.p[kind].power(2).sum(axis=0)
-    return np.asarray(squares).ravel() * noise.variance * inverse
 
 
 def _column(estimate: Estimate, column: int) -> Estimate:

@@ -36,6 +36,8 @@ from kbpo.tracks.generation.models import Input
 from kbpo.tracks.registry import kind_of
 from kbpo.web.public.points import points_of
 from kbpo.web.research.submissions import ENDED
+from scoring.default import Centred
+from scoring.score import default_estimates
 
 
 def mean_of(world: World, method: str, name: str) -> Estimate:
@@ -70,6 +72,18 @@ def test_a_judge_narrows_what_people_say_and_its_own_bias_reaches_no_score(studi
     evaluate(studied.track)
     shown = board(studied.track, distribution="instance", criterion="overall")
     assert all(row.saved is not None and row.saved < 0.2 for row in shown.rows)
+
+
+def test_what_people_differ_by_counts_once_in_the_variance_and_once_in_its_floor(
+    studied: World,
+) -> None:
+    data = read(studied.track)
+    alone = Centred(data).settled("instance", "overall")
+    estimate, _ = default_estimates(data, ("overall",), ())["mean", "overall", "instance"]
+    added = np.asarray(estimate.variance) - np.asarray(alone.variance)
+    assert (added > 0).all()
+    floor = np.asarray(estimate.anticipated) - np.asarray(alone.anticipated)
+    assert floor == pytest.approx(added)
 
 
 def test_the_page_tells_what_the_judge_is_worth_with_the_numbers_behind_it(studied: World) -> None:

@@ -425,6 +425,36 @@ def test_a_program_asks_and_answers_over_the_api(world: World) -> None:
     assert client.get(f"{address}/unscored/", who | {"after": "x"}).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("spoil", "code", "line", "sentence"),
+    [
+        (lambda rows: rows[:4], "consistency.one_system", 0, "“A” alone"),
+        (lambda rows: [*rows, rows[0] | {"value": "NaN"}], "syntax.number", 9, "value “NaN”"),
+        (lambda rows: [*rows, rows[0] | {"value": None}], "syntax.number", 9, "“None”"),
+        (lambda rows: [*rows, rows[0]], "consistency.score_twice", 9, "on line 1 already"),
+        (
+            lambda rows: [*rows, rows[0] | {"input_id": "<b>\u202ez"}],
+            "reference.input",
+            9,
+            "is not in the corpus",
+        ),
+        (lambda rows: [{"output": "x"}], "syntax.key_missing", 1, "“input_id” is missing"),
+    ],
+)
+def test_a_bad_file_of_scores_is_refused_over_the_api_with_what_is_wrong_where(
+    world: World, written: Write, spoil: Any, code: str, line: int, sentence: str
+) -> None:
+    client = Client(headers={"Authorization": f"Token {world.token}"})
+    with written(spoil(rows_for(world))).open("rb") as file:
+        refused = client.post("/api/tracks/answers/judges/", {"file": file, "name": "judge"})
+    told = refused.json()
+    assert refused.status_code == 422 and told["error"] == "bad_file"
+    assert (told["n"] >= 1) and told["detail"] in [one["text"] for one in told["problems"]]
+    [problem] = [one for one in told["problems"] if one["code"] == code]
+    assert problem["line"] == line and sentence in problem["text"]
+    assert not Score.objects.exists() and not Scorer.objects.exists()
+
+
 def test_what_left_while_a_judge_was_thinking_costs_no_other_score(world: World) -> None:
     asked = [one["id"] for one in unscored(world.track, JUDGE)]
     forget_reading(withdraw(world.runs["B"]))

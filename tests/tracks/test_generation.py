@@ -337,6 +337,55 @@ def test_an_error_about_the_whole_file_is_not_told_as_a_line_s(
         assert f"Evaluate the 4 good outputs alone: {told}." in confirmed
 
 
+@pytest.mark.django_db
+def test_bad_outputs_are_told_on_the_page_and_over_the_api_and_the_good_ones_stay(
+    tmp_path: Path, client: Client
+) -> None:
+    path = tmp_path / "inputs.jsonl"
+    path.write_text("".join(json.dumps({"input_id": key}) + "\n" for key in INPUTS))
+    corpus = load_inputs("Articles", path)
+    track = open_track(
+        create_track(corpus, "Summaries", kind="generation", money=Money(budget=Decimal(50)))
+    )
+    token = researcher("writers")
+    body = [
+        line(INPUTS[0], "\u202eIt \u200breads <script>well</script>"),
+        line(INPUTS[1], "x" * 200_001),
+        line(INPUTS[2], "\u200b \u2066"),
+        line(INPUTS[3], "nothing \x00 here"),
+        line(INPUTS[0], "Once more."),
+        line("<b>z</b>", "Of nobody."),
+        line(INPUTS[4], "y" * 200_000),
+    ]
+    sentences = {
+        2: "has 200,001 characters; allowed are 200,000",
+        3: "has no text that can be seen",
+        4: "holds a control character",
+        5: f"There is an output for “{INPUTS[0]}” on line 1 already",
+        6: "The input “<b>z</b>” is not in the corpus",
+    }
+    client.force_login(User.objects.get(username="of writers"))
+    file = SimpleUploadedFile("mine.jsonl", "\n".join(body).encode())
+    page = client.post("/submit/", {"track": track.slug, "file": file})["Location"]
+    ingest()
+    plan()
+    row = Submission.objects.get()
+    told = client.get(
+        f"/api/submissions/{row.pk}/problems/", headers={"Authorization": f"Token {token}"}
+    ).json()["results"]
+    errors = {one["line"]: one["text"] for one in told if one["severity"] == "error"}
+    assert errors.keys() == {0, *sentences}, "each line once, and what the whole file lacks"
+    assert all(sentence in errors[at] for at, sentence in sentences.items())
+    assert "4 of 6 inputs have no usable output" in errors[0]
+    warned = {one["line"] for one in told if one["severity"] == "warning"}
+    assert warned == {1}, "what was removed, and what is shown as text"
+    shown = client.get(page).content.decode()
+    assert "5 lines have errors, and 1 error is about the whole file" in shown
+    assert "&lt;b&gt;z&lt;/b&gt;" in shown and "<b>z</b>" not in shown
+    texts = sorted((target.content["text"] for target in Target.objects.all()), key=len)
+    assert texts == ["It reads <script>well</script>", "y" * 200_000]
+
+
 class Reader:
     """Thinks that a text is good where it says that it reads well, and else wholly bad."""
 
