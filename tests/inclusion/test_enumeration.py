@@ -81,13 +81,23 @@ def by_follow_up(play: Play) -> dict[str, Any]:
 
 
 def again_by_thresholds(play: Play) -> dict[str, Any]:
-    play.numbers({0: [0.4, 0.8], 1: [0.4, 0.6, 0.8], 2: [0.4, 0.6, 0.8], 3: [0.6, 0.8]})
-    play.upload("first", "Patterns", [0, 1, 2])
-    play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
-    play.upload("other", "Neural", [1, 2, 3])
-    play.ask("other", dict.fromkeys([1, 2, 3], 0.6))
-    saw = play.labelled() & {0, 1, 2}
-    states = [k for k in range(4) if k not in saw or TRUE[k]]
+    return _again_by_thresholds(play, 3)
+
+
+def again_by_thresholds_of_four(play: Play) -> dict[str, Any]:
+    """Of what both teams state one target holds and one does not; else only one that does not."""
+    return _again_by_thresholds(play, 4)
+
+
+def _again_by_thresholds(play: Play, n: int) -> dict[str, Any]:
+    both = {k: [0.4, 0.6, 0.8] for k in range(1, n - 1)}
+    play.numbers({0: [0.4, 0.8], **both, n - 1: [0.6, 0.8]})
+    play.upload("first", "Patterns", [0, *both])
+    play.ask("first", dict.fromkeys([0, *both], 0.4))
+    play.upload("other", "Neural", [*both, n - 1])
+    play.ask("other", dict.fromkeys([*both, n - 1], 0.6))
+    saw = play.labelled() & {0, *both}
+    states = [k for k in range(n) if k not in saw or TRUE[k]]
     play.upload("again", "Patterns", states)
     play.ask("again", dict.fromkeys(states, 0.8))
     return {"first": None, "other": None, "again": frozenset(saw)}
@@ -171,6 +181,7 @@ STORIES = {
     "documents in which what is not marked is false": Story(3, by_documents),
     "an exhaustive follow-up": Story(3, by_follow_up),
     "a second run by thresholds": Story(2, again_by_thresholds),
+    "a second run by thresholds, of four targets": Story(2, again_by_thresholds_of_four),
     # How much of its draws a second run spends on what others predict depends on what its team saw,
     # and so on where the draws of others fell: of n draws that is of the order of 1/n. Here n is
     # one.
@@ -181,6 +192,7 @@ STORIES = {
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }
 LONG = {
+    "a second run by thresholds, of four targets",
     "a run made from another team's answers, by thresholds",
     "a second run, documents before and after",
     "a second run, follow-ups before and after",
