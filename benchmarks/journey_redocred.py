@@ -162,8 +162,9 @@ def main() -> None:
         )
         call_command("migrate", verbosity=0)
         call_command("flush", interactive=False, verbosity=0)
-        demo.prepare()
         with demo.running():
+            demo.prepare()
+            demo.wait_for_web()
             demo.judge_all()
         compare(demo, redocred.read(names))
     finally:

@@ -19,10 +19,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.core.management import call_command
 
 from annotation.quality.warn import set_exclude_for
@@ -153,10 +155,8 @@ class Demo:
         self.directory = Path(settings.VAR) / "demo"
 
     def prepare(self) -> None:
-        """Database, corpus, track and people."""
+        """Corpora, tracks and people, in a database that was migrated."""
         study = self.study
-        self.say("Preparing the database")
-        call_command("migrate", verbosity=0)
         for texts in study.texts:  # the site opens with the newest track's board: the relations'
             self._prepare_texts(texts)
         if not Corpus.objects.filter(name=study.name).exists():
@@ -260,8 +260,8 @@ class Demo:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The web server and a worker with the clock as processes of their own; stopped at the
-        end.
+        """The web server and a worker with the clock as processes of their own, which come up while
+        whatever follows is prepared; stopped at the end.
         """
         if not _free(self.port):
             raise DemoFailed(
@@ -269,22 +269,21 @@ class Demo:
             )
         with self._processes(
             *(name for name in self._commands() if name not in ("annotators", "raters"))
-        ):
+        ) as processes:
+            self.web = processes["web"]
             yield
 
     @contextmanager
-    def _processes(self, *names: str) -> Iterator[None]:
-        processes: list[subprocess.Popen[bytes]] = []
+    def _processes(self, *names: str) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+        processes: dict[str, subprocess.Popen[bytes]] = {}
         try:
             for name in names:
-                processes.append(self._start(name, self._commands()[name]))
-                if name == "web":
-                    self._wait_for_web(processes[-1])
-            yield
+                processes[name] = self._start(name, self._commands()[name])
+            yield processes
         finally:
-            for process in processes:
+            for process in processes.values():
                 process.send_signal(signal.SIGTERM)
-            for process in processes:
+            for process in processes.values():
                 try:
                     process.wait(timeout=15)
                 except subprocess.TimeoutExpired:
@@ -587,11 +586,12 @@ class Demo:
                 start_new_session=True,
             )
 
-    def _wait_for_web(self, web: subprocess.Popen[bytes]) -> None:
+    def wait_for_web(self) -> None:
+        """Nothing, once the site answers. Raises DemoFailed if it does not."""
         for _ in range(300):
             if not _free(self.port):
                 return
-            if web.poll() is not None:
+            if self.web.poll() is not None:
                 break
             time.sleep(0.1)
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
@@ -599,17 +599,23 @@ class Demo:
 
 def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters: int = 0) -> None:
     """One researcher a team (the first is called researcher), an annotator, the simulated ones,
-    one admin.
+    one admin. They have one password, which is hashed once.
     """
+    hashed = cache(lambda: make_password(PASSWORD))
+
+    def person(name: str, **roles: bool) -> User:
+        defaults = {"email": f"{name}@example.org", "password": hashed, **roles}
+        return User.objects.get_or_create(username=name, defaults=defaults)[0]
+
     for at, name in enumerate(sorted({system["team"] for system in systems})):
         team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
-        user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
+        user = person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
         join(team, user)
-    _person("annotator", is_annotator=True)
+    person("annotator", is_annotator=True)
     for first, number in ((CROWD, simulated), (RATER, raters)):
         for at in range(number):
-            _person(first if at == 0 else f"{first}{at + 1}", is_annotator=True)
-    _person("admin", is_staff=True, is_superuser=True)
+            person(first if at == 0 else f"{first}{at + 1}", is_annotator=True)
+    person("admin", is_staff=True, is_superuser=True)
 
 
 def describe(track: Track, what: str) -> None:
@@ -620,16 +626,6 @@ def describe(track: Track, what: str) -> None:
     track.corpus.description = "Invented by a program, with everything that is true of them."
     track.corpus.licence = "CC0 1.0"
     track.corpus.save(update_fields=["description", "licence"])
-
-
-def _person(name: str, **roles: bool) -> User:
-    user, new = User.objects.get_or_create(
-        username=name, defaults={"email": f"{name}@example.org", **roles}
-    )
-    if new:
-        user.set_password(PASSWORD)
-        user.save()
-    return user
 
 
 def _name(system: dict[str, str]) -> str:

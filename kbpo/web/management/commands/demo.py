@@ -91,6 +91,7 @@ class Command(BaseCommand):
         if options["reset"]:
             self.say("Forgetting the last demo")
             forget(files)
+        self.say("Preparing the database")
         call_command("migrate", verbosity=0)
         chosen = resume(
             files, {name: options[name] for name in DEFAULTS if options[name] is not None}
@@ -102,9 +103,10 @@ class Command(BaseCommand):
             raise DemoFailed("--annotators is a number of people: 0 or more.")
         study = demo_study(files / "files", **chosen, annotators=options["annotators"])
         demo = Demo(self.say, study, port=options["port"])
-        demo.prepare()
         self.say("Starting the site and a worker")
         with demo.running():
+            demo.prepare()
+            demo.wait_for_web()
             self.say(
                 "Submitting the systems, one after the other; what is judged for one counts for"
                 " the next"
