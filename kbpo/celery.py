@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 
-from celery import Celery
+from celery import Celery, signals
 from django.db import close_old_connections
 from django.utils.module_loading import import_string
 
@@ -102,6 +102,14 @@ def step(name: str) -> int:
     if moved and name != names[-1]:
         step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)
     return moved
+
+
+@signals.task_prerun.connect  # type: ignore[untyped-decorator]
+def begin(**_: object) -> None:
+    """Connections that are old or broken are closed before a task, as before a page; the others
+    stay open.
+    """
+    close_old_connections()
 
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]

@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 from psycopg2.errors import DeadlockDetected, LockNotAvailable
 
 from kbpo import clock
-from kbpo.clock.served import beat, late_since
+from kbpo.clock.served import beat, late_since, pauses_before
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +111,8 @@ def work(
     """How many rows in `status` were handled. `handle(row)` runs in a transaction that holds the
     row's lock.
     """
+    if not _any_due(model, status):
+        return 0
     done, tried = 0, set[Any]()
     while len(tried) < limit and (row := _claim(model, status, tried, where or {})):
         tried.add(row.pk)
@@ -127,6 +129,8 @@ def work_together(
     Only rows that nobody has tried yet go together. What a failure threw back, or a killed process
     left behind, is tried alone from then on (`work`): no row is given up for another one's fault.
     """
+    if not _any_due(model, status):
+        return 0
     done, tried = 0, set[Any]()
     while pks := _claim_fresh(model, status, limit):
         try:
@@ -154,6 +158,19 @@ def work_together(
         handle([row])
 
     return done + work(model, status, alone, limit=limit, where={"attempts__gt": 0})
+
+
+def _any_due(model: type[Row], status: str) -> bool:
+    """Whether a row waits to be claimed, by a statement that Django need not compile: most looks
+    find nothing, and each asks this of every step.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'SELECT EXISTS (SELECT FROM "{model._meta.db_table}"'
+            " WHERE status = %s AND next_try_at <= %s)",
+            [status, clock.now()],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
@@ -251,20 +268,36 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
 def reap() -> int:
     """How many rows were given up because they stayed in a waiting status beyond its deadline."""
     now = beat()
-    since = cache(partial(late_since, now=now))
-    return sum(
-        _reap(model, since)
+    pauses = pauses_before(now)
+    since = cache(partial(late_since, now=now, pauses=pauses))
+    return sum(_reap(model, since) for model in _with_late_rows(since))
+
+
+def _with_late_rows(since: Callable[[timedelta], datetime]) -> list[type[Moving]]:
+    """Return the models that have such a row: one statement asks of all of them."""
+    waiting = [
+        model
         for model in apps.get_models()
-        if issubclass(model, Moving) and not model._meta.abstract
-    )
+        if issubclass(model, Moving) and not model._meta.abstract and model.DEADLINES
+    ]
+    asked: list[str] = []
+    values: list[str | datetime] = []
+    for number, model in enumerate(waiting):
+        late = " OR ".join(["(status = %s AND status_since < %s)"] * len(model.DEADLINES))
+        asked.append(
+            f'SELECT {number} WHERE EXISTS (SELECT FROM "{model._meta.db_table}" WHERE {late})'
+        )
+        for status, (limit, _, _) in model.DEADLINES.items():
+            values += [status, since(limit)]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(asked), values)
+        return [waiting[number] for (number,) in cursor.fetchall()]
 
 
 def _reap(model: type[Moving], since: Callable[[timedelta], datetime]) -> int:
     late = models.Q()
     for status, (limit, _, _) in model.DEADLINES.items():
         late |= models.Q(status=status, status_since__lt=since(limit))
-    if not late or not model._default_manager.filter(late).exists():
-        return 0
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",), no_key=True)
         found = list(rows.filter(late)[:1000])

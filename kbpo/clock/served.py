@@ -42,18 +42,18 @@ SINCE = (
 """Moments after which a while has to pass before somebody looks again"""
 
 
-def beat() -> datetime:
-    """Return the time, noted as the last beat. Whoever gives something up for being late asks here
-    first.
+def beat(every: timedelta = EVERY) -> datetime:
+    """Return the time, noted as the last beat where that was some while ago. Whoever gives
+    something up for being late asks here first.
     """
     connection.ensure_connection()  # before its first answer the time would be this machine's
     now = clock.now()
     last, _ = Heartbeat.objects.get_or_create(pk=1, defaults={"at": now})
-    if timedelta(0) <= now - last.at < EVERY:
+    if timedelta(0) <= now - last.at < every:
         return now  # without a lock: that, too, is written, and would be news to `look`
     with transaction.atomic():
         row = Heartbeat.objects.select_for_update().get(pk=1)
-        if timedelta(0) <= now - row.at < EVERY:
+        if timedelta(0) <= now - row.at < every:
             return now
         if now - row.at > LONGEST_ROUND:
             _note_pause(row.at, now)
@@ -66,10 +66,17 @@ def beat() -> datetime:
     return now
 
 
-def late_since(limit: timedelta, now: datetime) -> datetime:
-    """Return the moment since which the service ran for as long as the limit, pauses left out."""
+def pauses_before(now: datetime) -> list[Pause]:
+    """Return the pauses so far, the last one first."""
+    return list(Pause.objects.filter(begin__lt=now).order_by("-end"))
+
+
+def late_since(limit: timedelta, now: datetime, pauses: list[Pause] | None = None) -> datetime:
+    """Return the moment since which the service ran for as long as the limit, pauses left out. Who
+    asks of several limits passes `pauses_before(now)`.
+    """
     at, left = now, limit
-    for pause in Pause.objects.filter(begin__lt=now).order_by("-end"):
+    for pause in pauses_before(now) if pauses is None else pauses:
         ran = max(at - pause.end, timedelta(0))
         if ran >= left:
             break
