@@ -56,11 +56,13 @@ class User(AbstractUser):
         """
         return frozenset(self.teams.values_list("pk", flat=True))
 
-    def team(self, slug: str = "") -> Team | None:
+    def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
         """The team of that name in addresses, of those that this person submits for; without one,
-        that which was made first. None if there is no such team.
+        that which was made first. `looks`: also of those where they only may look. None if there is
+        no such team.
         """
-        teams = self.teams.order_by("pk")
+        mine = {} if looks else {"memberships__may_only_look": False}
+        teams = Team.objects.filter(memberships__user=self, **mine).order_by("pk")
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 
@@ -96,6 +98,11 @@ class Membership(models.Model):
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    may_only_look = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Sees what the team sees; uploads, spends, changes and invites nothing",
+    )
     news_read_at = models.DateTimeField(
         null=True, help_text="Up to when they have read what happened to the team's runs"
     )
@@ -185,11 +192,11 @@ class Token(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes its visitor an annotator (or a researcher of a team)."""
+    """A link that makes its visitor an annotator, or a researcher or observer of a team."""
 
     code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
     role = models.CharField(
-        max_length=16, choices=[("annotator", "annotator"), ("researcher", "researcher")]
+        max_length=16, choices=[(role, role) for role in ("annotator", "researcher", "observer")]
     )
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -9,9 +9,14 @@ from __future__ import annotations
 from django.db import transaction
 
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import Membership, Team, User
 
-ROLES = ("owner", "member")
+ROLES = {
+    "owner": "an owner",
+    "member": "a member who may submit and spend",
+    "observer": "a member who may look",
+}
+ONLY_LOOKS = "You may look at what this team does, and change nothing. Ask one of its owners."
 
 
 class CannotChange(ValueError):
@@ -23,27 +28,57 @@ def may_manage(team: Team, user: User) -> bool:
     return user.is_staff or team.owners.filter(pk=user.pk).exists()
 
 
+def may_act(team: Team, user: User) -> bool:
+    """Return whether this person uploads, spends, changes and invites for a team: its members but for
+    those who only may look, and admins.
+    """
+    acting = Membership.objects.filter(team=team, user=user, may_only_look=False)
+    return user.is_staff or acting.exists()
+
+
+def roles_of(team: Team) -> dict[User, str]:
+    """Return the members of a team by name, each with the role."""
+    owners = set(team.owners.values_list("pk", flat=True))
+    rows = team.memberships.select_related("user").order_by("user__username")
+    return {
+        row.user: "owner"
+        if row.user_id in owners
+        else "observer"
+        if row.may_only_look
+        else "member"
+        for row in rows
+    }
+
+
 @transaction.atomic
-def join(team: Team, user: User) -> None:
-    """Nothing; the user is a member, and the owner of a team that has none yet."""
+def join(team: Team, user: User, *, may_only_look: bool = False) -> None:
+    """Nothing; the user is a member, and the owner of a team that has none yet. Who is a member
+    already may do no less than before.
+    """
     team = _lock(team)
-    team.members.add(user)
-    if not team.owners.exists():
+    mine = Membership.objects.filter(team=team, user=user)
+    if not mine.exists():
+        Membership.objects.create(team=team, user=user, may_only_look=may_only_look)
+    elif not may_only_look:
+        mine.update(may_only_look=False)
+    if not may_only_look and not team.owners.exists():
         team.owners.add(user)
 
 
 @transaction.atomic
 def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
-    """Nothing; a member is an owner from now on, or no owner any more. Raises CannotChange."""
+    """Nothing; a member is an owner, no owner any more, or may only look. Raises CannotChange."""
+    if role not in ROLES:
+        raise CannotChange("Say whether they own the team, are a member, or may look.")
     team = _lock(team)
     _check_member(team, user)
     if role == "owner":
         team.owners.add(user)
-    elif role == "member":
+    else:
         _check_other_owner(team, user)
         team.owners.remove(user)
-    else:
-        raise CannotChange("Say whether they own the team, or are a member.")
+    mine = Membership.objects.filter(team=team, user=user)
+    mine.update(may_only_look=role == "observer")
     after = role_text(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
 

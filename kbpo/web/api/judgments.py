@@ -24,7 +24,7 @@ from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import BIGGEST, whole_number
 from kbpo.web.api.said import Said
-from kbpo.web.api.submissions import PAGING, find, page_of
+from kbpo.web.api.submissions import PAGING, find_to_act, page_of
 from kbpo.web.public.documents import shows_readers
 from kbpo.web.research.explore import as_record, explored, rows_of
 from kbpo.web.research.explorer import SORTS, VERDICTS, Choice, Unreadable, read_choice
@@ -109,7 +109,7 @@ class Dispute(APIView):
         responses={201: OpenApiTypes.OBJECT, **declined(409)},
     )
     def post(self, request: Request, pk: int, prediction: int) -> Response:
-        submission = find(request, pk)
+        submission = find_to_act(request, pk)
         form = DisputeForm(data=request.data)
         form.is_valid(raise_exception=True)
         user = cast(User, request.user)

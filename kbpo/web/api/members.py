@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from kbpo.accounts import teams
 from kbpo.accounts.models import Invitation, Team, User
+from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.said import Said
@@ -36,7 +37,18 @@ BY_API = "By the API."
 class RoleForm(Said):
     """Which role somebody has in a team."""
 
-    role = serializers.ChoiceField(teams.ROLES)
+    role = serializers.ChoiceField(list(teams.ROLES))
+
+
+class InviteForm(Said):
+    """What the link makes of who opens it."""
+
+    role = serializers.ChoiceField(
+        ["member", "observer"],
+        required=False,
+        default="member",
+        help_text="An observer may look, and change nothing",
+    )
 
 
 class Member(APIView):
@@ -93,6 +105,7 @@ class Invitations(APIView):
     """The invitations of a team of yours that may still be used."""
 
     permission_classes = [IsAuthenticated]
+    parser_classes = [JSONParser, FormParser, MultiPartParser]
 
     @extend_schema(operation_id="list_invitations", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, team: str) -> Response:
@@ -102,14 +115,17 @@ class Invitations(APIView):
         rows = open_invitations(find_team(request, team)).select_related("made_by")
         return Response({"invitations": [_shown(row) for row in rows.order_by("-pk")]})
 
-    @extend_schema(operation_id="invite", request=None, responses={201: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="invite", request=InviteForm, responses={201: OpenApiTypes.OBJECT})
     def post(self, request: Request, team: str) -> Response:
         """Make a link that makes one person a member of a team of yours. It is told here, and on the
         team's page; whoever opens it sees all that the team sees.
         """
-        row = invite(
-            "researcher", cast(User, request.user), team=find_team(request, team), why=BY_API
-        )
+        found, user = find_team(request, team), cast(User, request.user)
+        form = InviteForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        check_may_act(user, found)
+        role = "observer" if form.validated_data["role"] == "observer" else "researcher"
+        row = invite(role, user, team=found, why=BY_API)
         url = request.build_absolute_uri(reverse("join", args=[row.code]))
         return Response(_shown(row) | {"url": url}, status=201)
 
@@ -122,7 +138,9 @@ class InvitationDetail(APIView):
     @extend_schema(operation_id="take_back_invitation", responses={204: None})
     def delete(self, request: Request, team: str, pk: int) -> Response:
         """Take an invitation of a team of yours back: its link works no more."""
-        rows = Invitation.objects.filter(pk=pk, team=find_team(request, team))
+        found = find_team(request, team)
+        check_may_act(cast(User, request.user), found)
+        rows = Invitation.objects.filter(pk=pk, team=found)
         if not rows.exists():
             raise Http404(f"There is no invitation {pk} of this team.")
         withdraw(rows, cast(User, request.user), BY_API)
@@ -132,6 +150,7 @@ class InvitationDetail(APIView):
 def _shown(row: Invitation) -> dict[str, Any]:
     return {
         "id": row.pk,
+        "role": "observer" if row.role == "observer" else "member",
         "made_by": row.made_by and row.made_by.get_username(),
         "made_at": row.created_at,
         "expires_at": row.expires_at,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, cast
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404
 from drf_spectacular.types import OpenApiTypes
@@ -19,6 +20,7 @@ from rest_framework.views import APIView
 
 from annotation.quality.reliability import reliability
 from kbpo.accounts.models import Token, User
+from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.flips import turned
 from kbpo.evaluation.judges import judges_of
@@ -32,6 +34,7 @@ from kbpo.submissions.discard import delete
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
+from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused, no_team
@@ -232,6 +235,15 @@ def page_of(
     return pages, pages.paginate_queryset(rows, request, view=view) or []
 
 
+def find_to_act(request: Request, pk: int) -> Submission:
+    """The same, for those who change it or spend on it. Raises PermissionDenied where somebody of
+    its team only may look.
+    """
+    row = find(request, pk)
+    check_may_act(cast(User, request.user), row.team)
+    return row
+
+
 class SubmissionList(APIView):
     """The submissions of your teams; upload another."""
 
@@ -290,6 +302,8 @@ class SubmissionList(APIView):
         user = request.user
         assert isinstance(user, User)
         team = user.team()
+        if team is None and user.team(looks=True) is not None:
+            raise PermissionDenied(ONLY_LOOKS)
         if team is None or not user.is_researcher:  # before a byte of the file is read
             raise no_team()
         form = UploadForm(data=request.data)
@@ -297,7 +311,7 @@ class SubmissionList(APIView):
         said = dict(form.validated_data)
         track, file, again = said.pop("track"), said.pop("file"), said.pop("again")
         if "team" in said and (team := user.team(said.pop("team"))) is None:
-            raise Refused("You belong to no such team.", "no_team", 403)
+            raise Refused("You submit for no such team.", "no_team", 403)
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)
@@ -340,7 +354,7 @@ class SubmissionDetail(APIView):
         """Rename or describe a submission, link its paper and code, say who sees it; also once it
         is scored. What is not sent stays as it is. What has stood on the board cannot be private.
         """
-        submission = find(request, pk)
+        submission = find_to_act(request, pk)
         form = EditForm(data=request.data, partial=True)  # else a form without a tick takes it off
         form.is_valid(raise_exception=True)
         try:
@@ -353,7 +367,7 @@ class SubmissionDetail(APIView):
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a refused upload or a discarded draft, with its file. A run is withdrawn
         instead."""
-        row = find(request, pk)
+        row = find_to_act(request, pk)
         if not delete(row, cast(User, request.user)):
             raise Refused(f"{row.name} is a run: it is withdrawn, not deleted.", "cannot_change")
         return Response(status=204)
@@ -394,7 +408,7 @@ class Confirm(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk)
+        submission = find_to_act(request, pk)
         form = ConfirmForm(data=request.data)
         form.is_valid(raise_exception=True)
         width = form.validated_data.get("half_width")
@@ -431,7 +445,7 @@ class Order(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(402, 409)},
     )
     def post(self, request: Request, pk: int) -> Response:
-        submission = find(request, pk)
+        submission = find_to_act(request, pk)
         form = OrderForm(data=request.data)
         form.is_valid(raise_exception=True)
         said = form.validated_data
@@ -464,7 +478,7 @@ class Withdraw(APIView):
     )
     def post(self, request: Request, pk: int) -> Response:
         try:
-            submission = withdraw(find(request, pk), cast(User, request.user))
+            submission = withdraw(find_to_act(request, pk), cast(User, request.user))
         except CannotChange as refusal:
             raise Refused(str(refusal), "cannot_change") from refusal
         return Response(shown(submission))
@@ -479,7 +493,7 @@ class Retry(APIView):
         operation_id="retry", request=None, responses={200: OpenApiTypes.OBJECT, **declined(409)}
     )
     def post(self, request: Request, pk: int) -> Response:
-        row = find(request, pk)
+        row = find_to_act(request, pk)
         if not put_back(row, cast(User, request.user)):
             raise Refused(f"{row.name} was not given up.", "cannot_retry")
         return Response(shown(row))

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
+from kbpo.accounts.teams import roles_of
 from kbpo.web.api.answers import Json, declined
 from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.said import Said
@@ -41,14 +42,10 @@ class Teams(APIView):
 
 def shown(team: Team) -> dict[str, Any]:
     """Return a team as the API tells it to its members."""
-    owners = set(team.owners.values_list("pk", flat=True))
-    members = team.members.order_by("username").values_list("pk", "username")
     return {
         "slug": team.slug,
         "name": team.name,
-        "members": [
-            {"name": name, "role": "owner" if pk in owners else "member"} for pk, name in members
-        ],
+        "members": [{"name": user.username, "role": role} for user, role in roles_of(team).items()],
         "budgets": [
             {
                 "track": purse.track.slug,
@@ -113,7 +110,7 @@ class News(APIView):
 
 def _team_of(request: Request, slug: str) -> Team:
     """The team. Raises Http404 for one of others, and Refused where there is none."""
-    team = cast(User, request.user).team(slug)
+    team = cast(User, request.user).team(slug, looks=True)
     if team is not None:
         return team
     if slug:

@@ -33,6 +33,7 @@ from annotation.workers.models import (
     TutorialRun,
     WorkMail,
 )
+from kbpo.accounts import teams
 from kbpo.accounts.belongings import label, relations, rows_of
 from kbpo.accounts.models import (
     AccountRequest,
@@ -146,7 +147,11 @@ def data_of(user: User) -> dict[str, Any]:
     return {
         "account": {name: getattr(user, name) for name in (*ACCOUNT, *ROLES)},
         "teams": [
-            {"name": team.name, "owner": team.owners.filter(pk=user.pk).exists()}
+            {
+                "name": team.name,
+                "owner": team.owners.filter(pk=user.pk).exists(),
+                "role": teams.roles_of(team)[user],
+            }
             for team in user.teams.order_by("pk")
         ],
         "former_teams": list(user.former_teams.order_by("pk").values_list("name", flat=True)),

@@ -34,7 +34,7 @@ from kbpo.web.research.explorer import (
 from kbpo.web.research.judged import describe, may_see, only_public, with_disputes
 from kbpo.web.research.missed import MISSED, Fact, missed_of
 from kbpo.web.research.slices import by_slice
-from kbpo.web.research.submissions import Asking, find, is_own, name_for
+from kbpo.web.research.submissions import Asking, acts, find, is_own, name_for
 
 HIDDEN = (
     "Judgments are shown to the submission's own team, and to everybody once the track is closed."
@@ -85,6 +85,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "words": explorer.kind.words,
         "pages": explorer.kind.pages,
         "own": not explorer.public,
+        "acts": own and acts(request, submission),
         "waits": not explorer.public and not is_answered(submission),
         "said": choice.said,
         "refusal": refusal,

@@ -23,6 +23,7 @@ from kbpo.sampling.models import Further
 from kbpo.sampling.order import CannotOrder, may_order, offered, order
 from kbpo.sampling.plan import refresh, was_reckoned_before
 from kbpo.submissions.models import Submission
+from kbpo.web.access import check_may_act
 from kbpo.web.components.figures import count_text, half_width_text, money_text
 from kbpo.web.research.quote import Quote, quotes
 
@@ -126,9 +127,11 @@ def _own(request: HttpRequest, pk: int) -> Submission:
     """The submission, for those who may spend on it. Raises Http404 for everybody else."""
     submissions = Submission.objects.select_related("track", "team")
     user = cast(User, request.user)
-    return get_object_or_404(
+    row = get_object_or_404(
         submissions if user.is_staff else submissions.filter(team__members=user), pk=pk
     )
+    check_may_act(user, row.team)
+    return row
 
 
 def _moment(text: str) -> datetime | None:

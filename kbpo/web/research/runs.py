@@ -21,6 +21,7 @@ from django.views.decorators.http import require_POST
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
+from kbpo.accounts.teams import may_act, roles_of
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.leaderboard import headlines, ranks
 from kbpo.evaluation.models import InterimInterval
@@ -30,6 +31,7 @@ from kbpo.submissions.limits import runs_left
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
+from kbpo.web.access import check_may_act
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_response
@@ -37,7 +39,7 @@ from kbpo.web.moment import at_one_moment
 from kbpo.web.research.follow import time_left
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.quote import quote
-from kbpo.web.research.teams import money_of, usable
+from kbpo.web.research.teams import money_of, open_invitations
 from kbpo.web.research.upload import drafts, for_researchers, team_of
 
 PAGE = 50
@@ -82,7 +84,7 @@ class Run:
 @at_one_moment
 def show(request: HttpRequest) -> HttpResponse:
     """The page. It says first what waits, then what is new, then everything."""
-    team = team_of(request)
+    team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     user, now = cast(User, request.user), clock.now()
@@ -114,9 +116,9 @@ def show(request: HttpRequest) -> HttpResponse:
         "csv": f"{reverse('runs-csv')}?{urlencode({'team': team.slug})}",
         "discards": discards[:200],
         "money": money_of(team),
-        "members": team.members.order_by("username"),
-        "owners": set(team.owners.values_list("pk", flat=True)),
-        "invited": usable().filter(team=team, role="researcher").count(),
+        "members": roles_of(team),
+        "acts": may_act(team, user),
+        "invited": open_invitations(team).count(),
         "left": _left(team),
         "open_tracks": Track.objects.filter(status="open").order_by("-pk"),
         "tokens": user.tokens.filter(revoked_at=None).count(),
@@ -231,7 +233,7 @@ def _score(
 @for_researchers
 def mark_as_read(request: HttpRequest) -> HttpResponse:
     """What was shown of a team is read; what happened since the page was made stays news."""
-    team = team_of(request)
+    team = team_of(request, looks=True)
     if team is None:  # an admin who belongs to no team
         return redirect("runs")
     until = _moment(request.POST.get("until", ""))
@@ -257,6 +259,7 @@ def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
     user = cast(User, request.user)
     submissions = Submission.objects.filter(team__members=user, deleted_at=None)
     row = get_object_or_404(submissions.select_related("team"), pk=pk)
+    check_may_act(user, row.team)
     if delete(row, user):
         messages.success(request, f"{row.file_name} is deleted.")
     else:
@@ -267,7 +270,7 @@ def delete_discard(request: HttpRequest, pk: int) -> HttpResponse:
 @for_researchers
 def as_csv(request: HttpRequest) -> HttpResponse:
     """All runs of a team with the figures of the page, unrounded."""
-    team = team_of(request)
+    team = team_of(request, looks=True)
     if team is None:
         raise Http404("You belong to no team yet.")
     chosen, _ = _of_state(team, "all")

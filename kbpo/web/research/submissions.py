@@ -26,6 +26,7 @@ from rest_framework.request import Request
 from annotation.quality.reliability import reliability
 from annotation.questions import share
 from kbpo.accounts.models import User
+from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
@@ -41,6 +42,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
 from kbpo.tracks.registry import kind_of
+from kbpo.web.access import check_may_act
 from kbpo.web.csv import csv_stream
 from kbpo.web.desk.reason import why_of
 from kbpo.web.kept import part, values
@@ -97,6 +99,21 @@ beside it is drawn, ends or is withdrawn"""
 Asking = HttpRequest | Request
 
 
+def find_to_act(request: Asking, pk: int) -> Submission:
+    """The submission, for those who change it or spend on it. Raises Http404, and PermissionDenied
+    where somebody of its team only may look.
+    """
+    row = find(request, pk, own=True)
+    check_may_act(cast(User, request.user), row.team)
+    return row
+
+
+def acts(request: Asking, submission: Submission) -> bool:
+    """Whether the visitor may change it or spend on it."""
+    user = request.user
+    return isinstance(user, User) and may_act(submission.team, user)
+
+
 def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
     """The submission, if its page may be seen, or the same be read over the API: its own team and
     admins always, everybody once it is on the board.
@@ -150,6 +167,7 @@ def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpRespon
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
     context = {"submission": submission, "name": name_for(submission, page.own), "own": page.own}
+    context["acts"] = page.acts
     parts = {"live": page.live(), "rest": page.rest(request.GET.get("by", ""))}
     return render(request, "submission.html", context | parts)
 
@@ -169,6 +187,7 @@ class _Page:
     ) -> None:
         self.request, self.submission, self.further = request, submission, further
         self.own = is_own(request, submission)
+        self.acts = self.own and acts(request, submission)
         self.seen = may_see(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
         self.seen_samples = samples_seen(submission) if self.own else []
@@ -193,7 +212,7 @@ class _Page:
         """
         row = self.submission
         newest = [getattr(row, name) for name in NEWEST]
-        known = [self.own, self.seen, self.sums, self.seen_samples, *newest]
+        known = [self.own, self.acts, self.seen, self.sums, self.seen_samples, *newest]
         further = values(self.further) if self.further else None
         return [known, values(row, row.track, row.team), further]
 
@@ -206,7 +225,7 @@ class _Page:
 
         def told() -> dict[str, Any]:
             found = context(self.latest, self.seen, self.further, self.sums)
-            return found | {"seen_samples": self.seen_samples}
+            return found | {"seen_samples": self.seen_samples, "acts": self.acts}
 
         return part(self.request, "submission_live.html", told, self._told, self._seconds)
 
@@ -499,7 +518,7 @@ class RunForm(forms.Form):
 @login_required
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Rename and describe a submission, and say who sees it."""
-    submission = find(request, pk, own=True)
+    submission = find_to_act(request, pk)
     form = RunForm(request.POST or None, submission=submission, who=request.user)
     if request.method != "POST":
         status = 200
@@ -521,7 +540,7 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Withdraw a submission; what was not spent is given back."""
     try:
         user, why = cast(User, request.user), why_of(request)
-        submission = withdraw(find(request, pk, own=True), user, why)
+        submission = withdraw(find_to_act(request, pk), user, why)
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
@@ -535,7 +554,7 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a submission that was given up back where it was."""
-    put_back(find(request, pk, own=True), cast(User, request.user))
+    put_back(find_to_act(request, pk), cast(User, request.user))
     return redirect("submission", pk=pk)
 
 

@@ -34,6 +34,7 @@ from kbpo.money.models import Budget
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, allowance, balance
 from kbpo.tracks.models import Track
+from kbpo.web.access import check_may_act
 from kbpo.web.desk.reason import why_of
 from kbpo.web.public import throttle
 
@@ -43,6 +44,8 @@ USED_UP = (
 )
 
 
+OF_TEAM = ("researcher", "observer")
+"""Roles of invitations that a team makes"""
 ONLY_OWNERS = "Only owners of the team give roles and remove members."
 
 
@@ -106,7 +109,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         user.is_researcher = True
     user.save()
     if invitation.team is not None:
-        teams.join(invitation.team, user)
+        teams.join(invitation.team, user, may_only_look=invitation.role == "observer")
     link(invitation, user)
     return cast(User, user)
 
@@ -117,9 +120,8 @@ def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
         return redirect("annotate")
     if invitation.team is None:
         return redirect("account")
-    messages.success(
-        request, f"Welcome. You belong to {invitation.team.name} now and can submit for it."
-    )
+    may = "see what it does" if invitation.role == "observer" else "submit for it"
+    messages.success(request, f"Welcome. You belong to {invitation.team.name} now and can {may}.")
     return redirect(f"{reverse('runs')}?{urlencode({'team': invitation.team.slug})}")
 
 
@@ -167,7 +169,7 @@ def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, An
 
 def open_invitations(team: Team) -> QuerySet[Invitation]:
     """Invitations of a team that may still be used."""
-    return usable().filter(team=team, role="researcher")
+    return usable().filter(team=team, role__in=OF_TEAM)
 
 
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
@@ -187,8 +189,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     team = find_team(request, slug)
     context = {
         "team": team,
-        "members": team.members.order_by("username"),
-        "owners": set(team.owners.values_list("pk", flat=True)),
+        "members": teams.roles_of(team),
+        "n_owners": team.owners.count(),
+        "acts": teams.may_act(team, cast(User, request.user)),
         "manages": teams.may_manage(team, cast(User, request.user)),
         "money": balance(team=team),
         "budgets": money_of(team).purses,
@@ -284,10 +287,11 @@ def _own_cap(track: Track, team: Team) -> Decimal | None:
 @require_POST
 def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
     """Makes an invitation for one researcher of the team."""
-    team = find_team(request, slug)
+    team, user = find_team(request, slug), cast(User, request.user)
+    check_may_act(user, team)
     invite(
-        "researcher",
-        cast(User, request.user),
+        "observer" if request.POST.get("role") == "observer" else "researcher",
+        user,
         team=team,
         why=why_of(request, "Invited from the team’s page."),
     )
@@ -311,9 +315,7 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             told += " Open links ended with it: make new ones." if ended else ""
         else:
             teams.set_role(team, person, verb or "", user, why_of(request))
-            told = (
-                f"{person.get_username()} is {'an owner' if verb == 'owner' else 'a member'} now."
-            )
+            told = f"{person.get_username()} is {teams.ROLES[verb or '']} now."
         messages.success(request, told)
     except teams.CannotChange as refusal:
         messages.error(request, str(refusal))
@@ -325,7 +327,9 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An invitation of the team works no more."""
-    invitations = Invitation.objects.filter(pk=pk, team=find_team(request, slug))
+    team = find_team(request, slug)
+    check_may_act(cast(User, request.user), team)
+    invitations = Invitation.objects.filter(pk=pk, team=team)
     withdraw(
         invitations, cast(User, request.user), why_of(request, "Taken back from the team’s page.")
     )

@@ -19,6 +19,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import (
@@ -35,6 +36,7 @@ from django.views.decorators.http import require_POST
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
+from kbpo.accounts.teams import ONLY_LOOKS
 from kbpo.money.spend import ZERO, OverBudget
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.models import Problem, Submission
@@ -44,7 +46,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.components.figures import count_text
 from kbpo.web.research.quote import Quote, quote, quotes
-from kbpo.web.research.submissions import RunForm, find, told
+from kbpo.web.research.submissions import RunForm, acts, find, find_to_act, told
 
 P = ParamSpec("P")
 DRAFT = ("received", "read", "planned")
@@ -65,7 +67,7 @@ def for_researchers(
     @login_required
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         user = cast(User, request.user)
-        if not user.is_staff and (not user.is_researcher or user.team() is None):
+        if not user.is_staff and (not user.is_researcher or user.team(looks=True) is None):
             return render(
                 request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403
             )
@@ -95,12 +97,15 @@ def submit(request: HttpRequest) -> HttpResponse:
     return _receive(request, user, team, tracks, asked)
 
 
-def team_of(request: HttpRequest) -> Team | None:
-    """The team that the form or the address names, of those that the visitor belongs to; the first
-    one if none is named. Raises Http404 for a team of others.
+def team_of(request: HttpRequest, *, looks: bool = False) -> Team | None:
+    """The team that the form or the address names, of those that the visitor submits for, or also
+    `looks` at; the first one if none is named. Raises Http404 for a team of others, and
+    PermissionDenied where they only may look.
     """
-    slug = request.POST.get("team") or request.GET.get("team", "")
-    team = cast(User, request.user).team(slug)
+    slug, user = request.POST.get("team") or request.GET.get("team", ""), cast(User, request.user)
+    team = user.team(slug, looks=looks)
+    if team is None and user.team(slug, looks=True) is not None:
+        raise PermissionDenied(ONLY_LOOKS)
     if team is None and slug:
         raise Http404("There is no such team, or it is not yours to see.")
     return team
@@ -224,6 +229,7 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     chosen = quote(submission, request.GET.get("target")) if options else None
     return {
         "submission": submission,
+        "acts": acts(request, submission),
         "at": 2,
         "reading": reading,
         "share": share,
@@ -341,7 +347,7 @@ def same_as(submission: Submission) -> Submission | None:
 @for_researchers
 def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The third step: a name and a sentence about the system."""
-    submission = find(request, pk, own=True)
+    submission = find_to_act(request, pk)
     if submission.status != "planned":
         return redirect("upload-check", pk=pk)
     if request.GET.get("lines") == "mend":
@@ -377,7 +383,7 @@ def _choices(request: HttpRequest) -> str:
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The last step, the one that spends. A second press changes nothing."""
-    submission = find(request, pk, own=True)
+    submission = find_to_act(request, pk)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)
     if submission.status != "planned":
@@ -445,7 +451,7 @@ def _dollars(said: str) -> Decimal | None:
 @require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
     """A draft is thrown away; nothing was spent on it."""
-    submission = find(request, pk, own=True)
+    submission = find_to_act(request, pk)
     if submission.confirmed_at:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
         return redirect("submission", pk=pk)

@@ -23,10 +23,10 @@ from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import for_admins
+from kbpo.web.access import check_may_act, for_admins
 from kbpo.web.desk.reason import why_of
 from kbpo.web.research import judged
-from kbpo.web.research.submissions import find
+from kbpo.web.research.submissions import find, is_own
 
 CLOCK_IDLE = {"divided": "The clock queues nothing.", "random": "The clock draws nothing."}
 
@@ -155,6 +155,8 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
     """A member of the team thinks that the judgment of a prediction is wrong."""
     submission, note = find(request, pk), request.POST.get("note", "")
+    if is_own(request, submission):
+        check_may_act(cast(User, request.user), submission.team)
     try:
         judged.dispute(cast(User, request.user), submission, prediction, note)
         messages.success(
