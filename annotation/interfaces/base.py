@@ -1,7 +1,7 @@
 """The contract of an interface: how one kind of question looks, what an answer means, how answers
 become labels.
 
-An interface is a directory of its own: `interface.py`, `page.html`, `page.js`, `tutorial.json`, and
+An interface is a directory of its own: `interface.py`, `page.html`, `how.html`, `page.js`, `tutorial.json`, and
 what else its page needs. What several share is in `interfaces/shared`.
 """
 
@@ -114,6 +114,15 @@ class Interface(ABC):
     def template(self) -> str:
         """The template of its page."""
         return f"interfaces/{self.name}/page.html"
+
+    @property
+    def how(self) -> str:
+        """The template of its instructions, which its page includes."""
+        return self.template.replace("page.html", "how.html")
+
+    def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what the instructions show of a payload, where there is no question yet."""
+        return {"guide": payload.get("guide", [])}
 
     @property
     def script(self) -> str:

@@ -430,7 +430,8 @@ class Client:
     ) -> Path:
         """Writes the documents of a track's corpus to a file, whole or not at all.
 
-        `what` may be "mentions" for the types of its mentions; `tell` hears of every block's size.
+        `what` may be "mentions" for the types of its mentions, or "all" for a zip file with all that
+        one needs to take part; `tell` hears of every block's size.
         """
         return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ from kbpo.evaluation.models import LEAVES_OUT, Estimate, Evaluation, Rescoring
 from kbpo.evaluation.printed import printed
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Quantity
+from kbpo.tracks.base import Column, Quantity
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -174,6 +174,11 @@ class Board:
     """Level of all comparisons together"""
     past: bool = False
     """As an earlier evaluation left it: what was printed then, of those that stood on it"""
+
+    @property
+    def headline(self) -> Column:
+        """The column that its systems are ranked by."""
+        return ranked_by(kind_of(self.track), self.criterion, [row.figures for row in self.rows])
 
 
 def board(
@@ -344,15 +349,23 @@ def headlines(
     """
     track, kind = evaluation.track, kind_of(evaluation.track)
     figures = _figures(evaluation, track.distribution, track.criterion, submissions)
-    names = dict.fromkeys((kind.headline(track.criterion), kind.mean))
     found: dict[int, tuple[Quantity, Figure]] = {}
     for submission, of_columns in figures.items():
-        for name in names:
-            figure = of_columns.get(kind.column_of(name).name)
-            if figure is not None and figure.value is not None:
-                found[submission] = kind.quantity(name), figure
-                break
+        column = ranked_by(kind, track.criterion, [of_columns])
+        figure = of_columns.get(column.name)
+        if figure is not None and figure.value is not None:
+            found[submission] = kind.quantity(column.quantity), figure
     return found
+
+
+def ranked_by(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
+    """Return the column that these rows (column -> figure) are ranked by: the headline's; where that
+    is undefined of all of them, the mean's.
+    """
+    headline = kind.column_of(kind.headline(criterion))
+    figures = [figure for row in rows if (figure := row.get(headline.name)) is not None]
+    is_known = any(figure.value is not None for figure in figures)
+    return headline if is_known else kind.column_of(kind.mean)
 
 
 def ranks(evaluation: Evaluation) -> dict[int, tuple[int, int]]:
@@ -494,10 +507,9 @@ class _Order:
         """The column that rows really stand in the order of: sorted by the headline where no system
         has one, they stand by the mean.
         """
-        headline = self.kind.column_of(self.kind.headline(self.criterion)).name
-        if self.sort == headline and all(_value(row, headline) is None for row in rows):
-            return self.kind.column_of(self.kind.mean).name
-        return self.sort
+        if self.sort != self.kind.column_of(self.kind.headline(self.criterion)).name:
+            return self.sort
+        return ranked_by(self.kind, self.criterion, [row.figures for row in rows]).name
 
     def _by(self, row: Row, column: str) -> tuple[bool, float]:
         """Undefined figures last, whichever way is better."""

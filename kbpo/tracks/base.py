@@ -698,6 +698,12 @@ class Track(ABC):
         """
         return ()
 
+    def guide(self) -> Mapping[str, Any]:
+        """What instructions say of this track alone, as payloads carry it: for everybody, and so
+        nothing of a target.
+        """
+        return {}
+
     def n_inputs(self) -> int:
         """How many inputs systems are run on."""
         return self.n_inputs_of([self.corpus])[self.corpus.pk]

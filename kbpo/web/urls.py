@@ -30,6 +30,7 @@ from kbpo.web.public import (
     client,
     compare,
     gallery,
+    guidelines,
     health,
     metrics,
     notices,
@@ -37,6 +38,7 @@ from kbpo.web.public import (
     prmse,
     prose,
     track,
+    whole,
 )
 from kbpo.web.public import (
     documents as corpus,
@@ -47,6 +49,8 @@ urlpatterns = [
     *health.urlpatterns,
     *board.urlpatterns,
     *track.urlpatterns,
+    *guidelines.urlpatterns,
+    *whole.urlpatterns,
     *client.urlpatterns,
     *runs.urlpatterns,
     *submissions.urlpatterns,

@@ -79,6 +79,16 @@ def test_what_is_downloaded_reads_a_file_as_the_service_does(
     assert here["relations"] == there.counts["relations"]
 
 
+def test_all_of_a_track_is_downloaded_and_unpacked(run: Run, toy: Toy, file: Path) -> None:
+    files = told(run("download", "toy", "--all", "--json", who=""))["files"]
+    assert {"README.md", "baseline.py", "guidelines.html", "LICENCE.txt"} <= set(files)
+    assert {path.name for path in Path("toy").iterdir()} == set(files), "the zip file is gone"
+    assert run("validate", file, "--track", "toy").exit_code == 0, "offline, with what is there"
+    toy.corpus.may_be_downloaded = False
+    toy.corpus.save()
+    assert run("download", "toy", "--all", "--to", "none").exit_code == 1
+
+
 def test_a_good_file_is_valid_offline(run: Run, file: Path, live_server: Any) -> None:
     run("download", "toy", who="")
     assert not Path("toy/mentions.jsonl.gz").exists(), "no names came with the texts"

@@ -112,12 +112,12 @@ NO_PAGE = {
         "healthz", "service-metrics",
     },
     "a file": {
-        "api-documents", "api-file", "api-mention-types", "baseline", "baseline-output",
+        "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline", "baseline-output",
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
         "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
-        "badge", "client-file", "release", "runs-csv", "submission-history",
+        "badge", "client-file", "release", "runs-csv", "track-zip", "submission-history",
         "submission-explore-csv", "submission-explore-jsonl",
         "submission-missed-csv", "submission-missed-jsonl",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
@@ -172,6 +172,7 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
     invited = Invitation.objects.create(role="annotator", made_by=toy.users["Admin"])
     return found | {
         "board": [("", reverse("board", args=["toy"]))],
+        "guidelines": [("", reverse("guidelines", args=["toy"]))],
         "track": [("", reverse("track", args=["toy"])), ("Rosa", reverse("track", args=["toy"]))],
         "track-documents": [("", reverse("track-documents", args=["toy"]) + "?q=Berg")],
         "track-document": [("Rosa", reverse("track-document", args=["toy", "d1"]))],

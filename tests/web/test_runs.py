@@ -289,7 +289,7 @@ def test_the_card_of_the_team_tells_who_owns_it_and_what_is_open(toy: Toy, as_us
     team.owners.set([toy.users["Rosa"]])
     invite("researcher", toy.users["Rosa"], team=team)
     page = as_user("Rosa").get(reverse("runs"))
-    assert page.context["owners"] == {toy.users["Rosa"].pk} and page.context["invited"] == 1
+    assert page.context["members"][toy.users["Rosa"]] == "owner" and page.context["invited"] == 1
     assert "1 open invitation" in page.content.decode()
 
 

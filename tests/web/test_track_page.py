@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.template.defaultfilters import filesizeformat
 from django.test import Client
@@ -22,6 +24,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.questions import ask
 from formats.schema import load_schema, words_of
@@ -45,8 +48,9 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import time_text
 from kbpo.web.desk import describe
-from kbpo.web.judging.attempt import examples
+from kbpo.web.judging.attempt import example_at, examples
 from kbpo.web.public import track
+from kbpo.web.public.track import OUTPUTS
 from tests.conftest import Toy
 from tests.formats.test_formats_forms import GOOD
 from tests.web.scored import make_board
@@ -681,18 +685,101 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
     links = client.get(reverse("api-track", args=["texts"])).json()["links"]
     address = links["guidelines"].removeprefix("http://testserver")
     assert f'href="{address}"' in told
-    number = int(address.rstrip("/").rsplit("/", 1)[1])
-    assert examples()[number - 1]["interface"] == interface
+    guidelines = client.get(address).content.decode()
+    [number] = re.findall(r'<iframe class="example" src="/annotate/try/(\d+)/"', guidelines)
+    assert examples()[int(number) - 1]["interface"] == interface
+    instructions = interface_of(interface).instructions(
+        kind_of(Track.objects.get(slug="texts")).guide()
+    )
+    assert all(sentence in guidelines for sentence in instructions["guide"])
 
 
 def test_of_a_form_of_its_own_no_other_example_is_offered(client: Client) -> None:
-    form = declare(GOOD)
+    form = declare(GOOD + "guide: [Read it twice.]\n")
     texts(f"form-{form.name}", *SOURCES)
     told = page(client, "texts")
-    assert reverse("try_question", args=[1]) not in told and "Guidelines" not in told
+    guidelines = client.get(reverse("guidelines", args=["texts"])).content.decode()
+    assert (
+        reverse("try_question", args=[1]) not in told + guidelines and "<iframe" not in guidelines
+    )
+    guide = kind_of(Track.objects.get(slug="texts")).guide()["guide"]
+    assert guide and all(escape(one) in guidelines for one in guide)
     questions = kind_of(Track.objects.get(slug="texts")).asked()
     assert questions and all(escape(str(one["ask"])) in told for one in questions)
-    assert "guidelines" not in client.get(reverse("api-track", args=["texts"])).json()["links"]
+    assert all(escape(str(one["ask"])) in guidelines for one in questions)
+
+
+def test_everybody_reads_the_instructions_as_annotators_see_them(client: Client, toy: Toy) -> None:
+    address = reverse("guidelines", args=["toy"])
+    assert f'href="{address}"' in page(client)
+    told = client.get(address).content.decode()
+    kind = kind_of(toy.track)
+    for name in ("relation", "entities", "relations_exhaustive"):
+        frame = reverse("try_question", args=[example_at(name)])
+        assert f'src="{frame}"' in told
+        shown = client.get(frame)
+        assert shown["X-Frame-Options"] == "SAMEORIGIN"
+        assert "frame-ancestors 'self'" in shown["Content-Security-Policy"]
+        heading = re.search(r"<h2>(How to [^<]+)</h2>", shown.content.decode())
+        assert heading and heading[1] in told, "the same words"
+    for relation in toy.corpus.schema["predicates"]:
+        assert escape(relation.get("label") or relation["name"]) in told
+    types = interface_of("entities").instructions(kind.guide())["types"]
+    assert types and all(f"<b>{one['word']}</b>" in told for one in types)
+    toy.track.status = "draft"
+    toy.track.save()
+    assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["track-zip", "api-track-zip"])
+def test_all_of_a_track_is_one_file_that_is_made_while_it_is_sent(
+    client: Client, toy: Toy, name: str, tmp_path: Path
+) -> None:
+    cache.clear()
+    address = reverse(name, args=["toy"])
+    answer = client.get(address)
+    assert answer.streaming and answer["Content-Type"] == "application/zip"
+    assert client.get(address, headers={"If-None-Match": answer["ETag"]}).status_code == 304
+    blocks = iter(answer)
+    assert next(blocks).startswith(b"PK"), "sent before all of it is made"
+    (tmp_path / "all.zip").write_bytes(client.get(address).getvalue())
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        assert archive.testzip() is None
+        archive.extractall(tmp_path)
+        names = set(archive.namelist())
+    folder = tmp_path / "toy"
+    readme = (folder / "README.md").read_text()
+    assert {one.removeprefix("toy/") for one in names} - {"README.md"} == {
+        line.removeprefix("- ")
+        for line in readme.splitlines()
+        if line.startswith("- ") and ":" not in line
+    }, "it names what there is"
+    corpus = client.get(reverse("api-documents", args=["toy"])).getvalue()
+    texts = gzip.decompress((folder / "documents.jsonl.gz").read_bytes())
+    assert texts == gzip.decompress(corpus)
+    assert json.loads((folder / "schema.json").read_text()) == toy.corpus.schema
+    assert "How to judge" in (folder / "guidelines.html").read_text()
+    command = next(line for line in readme.splitlines() if "baseline.py" in line and ">" in line)
+    words = command.split(">")[0].split()[1:]
+    ran = subprocess.run([sys.executable, *words], capture_output=True, check=True, cwd=folder)
+    assert gzip.decompress((folder / "baseline.jsonl.gz").read_bytes()) == ran.stdout
+    toy.track.description = "Another one."
+    toy.track.save()
+    assert client.get(address)["ETag"] != answer["ETag"]
+    toy.corpus.may_be_downloaded = False
+    toy.corpus.save()
+    assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["track-zip", "api-track-zip"])
+def test_one_address_has_all_of_a_track_made_so_often(client: Client, toy: Toy, name: str) -> None:
+    cache.clear()
+    while OUTPUTS.count("127.0.0.1"):
+        pass
+    refused = client.get(reverse(name, args=["toy"]))
+    assert refused.status_code == 429 and refused["Retry-After"] == str(OUTPUTS.seconds)
+    assert b"often in the last hour" in refused.content
+    cache.clear()
 
 
 def test_documents_can_be_read_from_the_page_and_all_links_from_the_api_lead_somewhere(

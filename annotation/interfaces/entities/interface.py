@@ -65,8 +65,7 @@ class Entities(Interface):
             "date": with_weekday(document.get("date", "")),
             "words": len(reading.tokens),
             "text": reading.text,
-            "types": types_of(reading),
-            "not_asked": reading.data.get("not_asked", []),
+            **self.instructions(question.payload),
             "data": {
                 "text": reading.text,
                 "tokens": reading.data["tokens"],
@@ -81,6 +80,10 @@ class Entities(Interface):
             "flagged": bool(_first(left, "problem")),
             "remark": str(_first(left, "remark")),
         }
+
+    def instructions(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        types = types_of(Reading(payload))
+        return {"types": types, "not_asked": payload.get("not_asked", [])}
 
     def whole(self, question: Question, text: str) -> dict[str, Any]:
         return {"text": text, "marks": []}

@@ -51,6 +51,9 @@ class AnswersTrack(GenerationTrack):
         described="which systems gave an answer, and how long it is",
     )
 
+    def guide(self) -> Mapping[str, Any]:
+        return {}
+
     def asked(self) -> Sequence[Mapping[str, Any]]:
         shows = ("shows that it is correct", "shows that it is incorrect", "does not say")
         return [

@@ -222,6 +222,9 @@ class DeclaredTrack(GenerationTrack):
     form: ClassVar[Form]
     priors: ClassVar = {}
 
+    def guide(self) -> Mapping[str, Any]:
+        return {"guide": list(self.form.guide)}
+
     def asked(self) -> Sequence[Mapping[str, Any]]:
         return [field_of(question) for question in self.form.questions]
 

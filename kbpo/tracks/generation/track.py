@@ -154,16 +154,21 @@ class GenerationTrack(ContentTrack):
             "lines": report.lines,
         }
 
+    def guide(self) -> Mapping[str, Any]:
+        return {
+            "guide": [
+                "Each word counts as it stands; you need not know what it is about.",
+                "Whether it is true does not count here.",
+            ]
+        }
+
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         return {
             target.pk: {
                 "title": "A text",
                 "text": (target.content or {})["text"],
                 "fields": [_field(*facet) for facet in FACETS],
-                "guide": [
-                    "Each word counts as it stands; you need not know what it is about.",
-                    "Whether it is true does not count here.",
-                ],
+                **self.guide(),
             }
             for target in targets
         }

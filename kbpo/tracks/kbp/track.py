@@ -89,6 +89,9 @@ class KbpTrack(TrackWithRecall):
             "run_id": claims.run_id,
         }
 
+    def guide(self) -> Mapping[str, Any]:
+        return whole.asked_types(load_schema(self.corpus.schema))
+
     def baseline(self) -> Path:
         return Path(baseline.__file__)
 

@@ -32,17 +32,27 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
 
 
 def mentions_payload(document: Document, schema: Schema) -> dict[str, Any]:
-    """What the page for marking mentions shows. Types that no predicate names are told apart, so
-    that nobody marks in vain.
+    """What the page for marking mentions shows."""
+    return (
+        _text_of(document)
+        | {
+            "tokens": [
+                list(span) for span in zip(document.token_begin, document.token_end, strict=True)
+            ]
+        }
+        | asked_types(schema)
+    )
+
+
+def asked_types(schema: Schema) -> dict[str, Any]:
+    """What is to be marked. Types that no predicate names are told apart, so that nobody marks in
+    vain.
     """
     counted = schema.counted_types
     others = [
         entity_type_ for entity_type_ in schema.entity_types.values() if entity_type_ not in counted
     ]
-    return _text_of(document) | {
-        "tokens": [
-            list(span) for span in zip(document.token_begin, document.token_end, strict=True)
-        ],
+    return {
         "types": [
             {
                 "name": one.name,

@@ -20,7 +20,6 @@ from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track
-from kbpo.web.judging.attempt import example_of
 
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
 
@@ -61,9 +60,8 @@ class TrackDetail(APIView):
 def _links(request: Request, track: Track) -> dict[str, str]:
     """Where more stands about a track: its page, board and releases, and what annotators see."""
     names = {"page": "track", "board": "api-board", "releases": "api-releases"}
+    names["guidelines"] = "guidelines"
     links = {key: reverse(name, args=[track.slug]) for key, name in names.items()}
-    if guidelines := example_of(kind_of(track)):
-        links["guidelines"] = guidelines
     return {name: request.build_absolute_uri(link) for name, link in links.items()}
 
 
@@ -71,6 +69,7 @@ def _corpus(request: Request, track: Track) -> dict[str, Any]:
     corpus, kind = track.corpus, kind_of(track)
     links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
     if corpus.may_be_downloaded:
+        links["all"] = reverse("api-track-zip", args=[track.slug])
         links["documents"] = reverse("api-documents", args=[track.slug])
         if corpus.has_mentions:
             links["mention_types"] = reverse("api-mention-types", args=[track.slug])

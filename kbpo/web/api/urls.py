@@ -18,6 +18,7 @@ from kbpo.web.api import (
     submissions,
     teams,
     tracks,
+    whole,
 )
 from kbpo.web.public import prmse
 
@@ -30,6 +31,7 @@ urlpatterns = [
         downloads.SchemaDetail.as_view(),
         name="api-schema-of-track",
     ),
+    path("tracks/<slug:slug>/all/", whole.TrackZip.as_view(), name="api-track-zip"),
     path("tracks/<slug:slug>/releases/", downloads.Releases.as_view(), name="api-releases"),
     path(
         "tracks/<slug:slug>/documents/<path:key>/",

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from annotation.interfaces.answer_correctness.interface import LETTERS, SAYS
 from annotation.interfaces.base import BadAnswer
@@ -20,8 +20,8 @@ from annotation.interfaces.shared.flag import flag_of
 from annotation.interfaces.shared.reading import Marked, Reading
 from annotation.models import Question
 from annotation.quality.gold import f1
-from kbpo.tracks.base import Track as Kind
 from kbpo.web.judging.views import raw_of, show
+from kbpo.web.policy import HEADER
 
 Lines = dict[tuple[str, tuple[int, int]], str]
 """What is said, and where it stands -> its words"""
@@ -35,15 +35,12 @@ def examples() -> list[dict[str, Any]]:
     return found
 
 
-def example_of(kind: Kind) -> str:
-    """The address of an example on the page on which people judge for this kind of track; empty if
-    there is none.
-    """
-    interfaces = {asking.interface for asking in kind.asking}
+def example_at(interface: str) -> int:
+    """The number of the first example on the page of an interface; 0 if there is none."""
     for number, example in enumerate(examples(), start=1):
-        if example["interface"] in interfaces:
-            return reverse("try_question", args=[number])
-    return ""
+        if example["interface"] == interface:
+            return number
+    return 0
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -51,8 +48,17 @@ def index(request: HttpRequest) -> HttpResponse:
     return redirect("try_question", number=1)
 
 
+@xframe_options_sameorigin
 def question(request: HttpRequest, number: int) -> HttpResponse:
-    """An example to judge (GET), or what we would have said (POST)."""
+    """An example to judge (GET), or what we would have said (POST); also in a frame on a page of
+    ours.
+    """
+    answer = _answer(request, number)
+    answer[HEADER] = "frame-ancestors 'self'; form-action 'self'"
+    return answer
+
+
+def _answer(request: HttpRequest, number: int) -> HttpResponse:
     if not 1 <= number <= len(examples()):
         raise Http404
     example = examples()[number - 1]

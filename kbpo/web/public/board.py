@@ -753,10 +753,6 @@ def withdrawn_from(track: Track) -> QuerySet[Submission]:
     return gone.select_related("team").order_by("-withdrawn_at")[:200]
 
 
-def _knows(row: Row, column: Column) -> bool:
-    return interval(row.figure(column.name)).estimate is not None
-
-
 @xframe_options_exempt
 @cache_control(public=True, max_age=300)
 def embed(request: HttpRequest, slug: str) -> HttpResponse:
@@ -766,11 +762,7 @@ def embed(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = of_view(track, view)
-    kind = kind_of(track)
-    names = (kind.headline(view.criterion), kind.mean)
-    columns = [kind.column_of(name) for name in dict.fromkeys(names)]
-    known = [column for column in columns if any(_knows(row, column) for row in shown.rows)]
-    heads = [_head(kind, (known or columns)[0], view, "", shown.rows)]
+    heads = [_head(kind_of(track), shown.headline, view, "", shown.rows)]
     rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
     response = render(request, "embed.html", context)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -47,6 +46,7 @@ from kbpo.accounts.models import (
 )
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
+from kbpo.web.zipped import zipped
 
 MOST_BYTES = 2_000_000_000
 """Bytes of uploaded files in a zip; what does not fit is named in it"""
@@ -184,48 +184,27 @@ def as_json(user: User) -> str:
     return json.dumps(data_of(user), cls=DjangoJSONEncoder, indent=2, ensure_ascii=False) + "\n"
 
 
-class _Sent(io.RawIOBase):
-    """What a zip file is written to whose beginning is sent before its end is made."""
-
-    def __init__(self) -> None:
-        self.waiting = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.waiting += data
-        return len(data)
-
-    def taken(self) -> bytes:
-        """What was written since it was last taken."""
-        part = bytes(self.waiting)
-        self.waiting.clear()
-        return part
-
-
 def zip_of(user: User) -> Iterator[bytes]:
     """Yields a zip file as it is made: data.json, the uploads as they came, and which of them are
     missing.
     """
-    sent, left, missing = _Sent(), MOST_BYTES, []
-    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as folder:
-        folder.writestr("data.json", as_json(user))
-        yield sent.taken()
-        for row in Submission.objects.filter(user=user).order_by("pk"):
-            name = f"runs/{row.pk}-{row.file_name.replace('/', '_')}"
-            try:
-                if row.file_size > left:
-                    raise OSError
-                source = row.file.open("rb")
-            except (OSError, ValueError):  # too large, or deleted with what was refused
-                missing.append(name)
-                continue
-            with source, folder.open(name, "w", force_zip64=True) as target:
-                while block := source.read(PART):
-                    target.write(block)
-                    yield sent.taken()
-            left -= row.file_size
-        if missing:
-            folder.writestr("missing.txt", "\n".join(missing) + "\n")
-    yield sent.taken()
+    return zipped(_files(user))
+
+
+def _files(user: User) -> Iterator[tuple[str, Iterator[bytes]]]:
+    yield "data.json", iter([as_json(user).encode()])
+    left, missing = MOST_BYTES, []
+    for row in Submission.objects.filter(user=user).order_by("pk"):
+        name = f"runs/{row.pk}-{row.file_name.replace('/', '_')}"
+        try:
+            if row.file_size > left:
+                raise OSError
+            source = row.file.open("rb")
+        except (OSError, ValueError):  # too large, or deleted with what was refused
+            missing.append(name)
+            continue
+        with source:
+            yield name, iter(partial(source.read, PART), b"")
+        left -= row.file_size
+    if missing:
+        yield "missing.txt", iter(["\n".join(missing).encode() + b"\n"])

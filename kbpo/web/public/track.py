@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -26,11 +25,11 @@ from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.address import address_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
-from kbpo.web.judging.attempt import example_of
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
+from kbpo.web.public.relations import relations_of
 
 SHOWN = 4
 """Relations that are shown before “All of them”"""
@@ -57,11 +56,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """One track for somebody who has never seen it."""
     track = public_track(slug)
     everything = "all" in request.GET
-    relations = [_relation(predicate) for predicate in track.corpus.schema.get("predicates", ())]
+    relations = relations_of(track)
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
-    headline = kind.column_of(kind.headline(track.criterion)).name
-    figures = [interval(row.figure(headline) or row.figure(row.mean)) for row in shown.rows[:BEST]]
+    headline = shown.headline.name
+    figures = [interval(row.figure(headline)) for row in shown.rows[:BEST]]
     best = [
         {
             "rank": _rank(row.rank),
@@ -76,7 +75,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     downloads = _downloads(track)
     of_baseline = next((row for row in shown.rows if row.submission.role == "baseline"), None)
     if of_baseline is not None:
-        score = interval(of_baseline.figure(headline) or of_baseline.figure(of_baseline.mean))
+        score = interval(of_baseline.figure(headline))
         for file in downloads:
             if file["name"] == "Its output":
                 file["score"] = score
@@ -113,24 +112,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 def _of_best(group: list[int]) -> int:
     """How many of the best systems a group of rows that cannot be told apart has."""
     return sum(row < BEST for row in group)
-
-
-def _relation(predicate: dict[str, Any]) -> dict[str, Any]:
-    """A predicate of the schema as the table shows it."""
-    types = [f"{subject} → {object_}" for subject, object_ in predicate.get("types") or []]
-    template = predicate.get("template") or "{subject} – {object}"
-    return {
-        "name": predicate.get("label") or predicate["name"],
-        "predicate": predicate["name"],
-        "types": types,
-        "sentence": [
-            (piece if place % 2 else "", "A" if piece == "subject" else "B" if place % 2 else piece)
-            for place, piece in enumerate(re.split(r"\{(subject|object)\}", template))
-        ],
-        "definition": predicate.get("definition", ""),
-        "example": predicate.get("example", ""),
-        "counter_example": predicate.get("counter_example", ""),
-    }
 
 
 def _downloads(track: Track) -> list[dict[str, Any]]:
@@ -171,16 +152,15 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "size": len(JSONRenderer().render(track.corpus.schema)),
             }
         )
-    if url := example_of(kind):
-        files.append(
-            {
-                "name": "Guidelines",
-                "what": "What annotators are asked, on the page that they see; nothing is stored",
-                "format": "Page",
-                "url": url,
-                "file": "try judging",
-            }
-        )
+    files.append(
+        {
+            "name": "Guidelines",
+            "what": "The instructions as annotators see them, with an example of their page",
+            "format": "Page",
+            "url": reverse("guidelines", args=slug),
+            "file": "read them",
+        }
+    )
     script = kind.baseline()
     if script is not None and track.corpus.may_be_downloaded:
         lines = len(script.read_text(encoding="utf-8").splitlines())
@@ -202,6 +182,16 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "url": reverse("baseline-output", args=slug),
                 "file": "baseline.jsonl.gz",
                 "size": size("baseline", kind.baseline_output),
+            }
+        )
+    if track.corpus.may_be_downloaded and n:
+        files.append(
+            {
+                "name": "All of it",
+                "what": f"One file with all of these. Or `kbpo download {track.slug} --all`",
+                "format": "Zip",
+                "url": reverse("track-zip", args=slug),
+                "file": f"{track.slug}.zip",
             }
         )
     for release in track.releases.filter(status="made").order_by("-number"):

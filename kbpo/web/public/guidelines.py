@@ -1,0 +1,92 @@
+"""The instructions of a track as annotators see them, and an example of each page on which they judge;
+for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import path, reverse
+
+from annotation.interfaces.entities.interface import Entities
+from annotation.interfaces.registry import interface_of
+from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
+from kbpo.tracks.registry import kind_of
+from kbpo.web.api.downloads import public_track
+from kbpo.web.judging.attempt import example_at
+from kbpo.web.public.relations import relations_of
+
+OF_WHOLE_DOCUMENTS = (Entities.name, RelationsExhaustive.name)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One kind of question of a track."""
+
+    title: str
+    how: str
+    """The template of its instructions"""
+    page: Mapping[str, Any]
+    """What they say of this track alone"""
+    extra: Decimal
+    example: str
+    """The address of an example; empty where there is none"""
+
+
+def asked_on(track: Track) -> list[Asked]:
+    """Return the kinds of questions that people are asked on a track."""
+    kind = kind_of(track)
+    guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
+    if recall_of(track) is not None:
+        extra |= dict.fromkeys(OF_WHOLE_DOCUMENTS, Decimal("0.00"))
+    found = []
+    for name, amount in extra.items():
+        interface, example = interface_of(name), example_at(name)
+        found.append(
+            Asked(
+                interface.title,
+                interface.how,
+                interface.instructions(guide),
+                amount,
+                reverse("try_question", args=[example]) if example else "",
+            )
+        )
+    return found
+
+
+def context_of(track: Track) -> dict[str, Any]:
+    """Return what the page and the file are filled with."""
+    kind, relations = kind_of(track), relations_of(track)
+    return {
+        "track": track,
+        "kind": kind,
+        "words": kind.words,
+        "questions": asked_on(track),
+        "asked": kind.asked(),
+        "relations": relations,
+        "n_relations": len(relations),
+        "everything": True,
+        "site": settings.SITE_URL.rstrip("/"),
+    }
+
+
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page."""
+    return render(request, "guidelines.html", context_of(public_track(slug)))
+
+
+def as_file(track: Track) -> str:
+    """Return the same as a file of HTML that stands by itself."""
+    return render_to_string("guidelines_file.html", context_of(track) | {"as_file": True})
+
+
+urlpatterns = [path("tracks/<slug:slug>/guidelines/", show, name="guidelines")]

@@ -1,0 +1,132 @@
+"""All that somebody needs to take part in a track, as one file: texts, schema, guidelines, baseline and
+its output, licence. It is made while it is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
+from django.template.loader import render_to_string
+from django.urls import path, reverse
+from rest_framework.request import Request
+
+from kbpo.corpus.export import gzipped, mention_lines
+from kbpo.submissions.limits import limits_in_words
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.address import address_of
+from kbpo.web.api.downloads import downloadable
+from kbpo.web.public.guidelines import as_file
+from kbpo.web.public.track import OUTPUTS
+from kbpo.web.zipped import zipped
+
+File = tuple[str, Iterator[bytes]]
+LICENCE_UNSAID = "The licence of these texts is not stated: ask before you use them elsewhere."
+MANY = "Your network had this made for it often in the last hour. Try again later."
+
+
+class TooMany(Exception):
+    """One address has had it made too often; the text is a sentence for people."""
+
+
+def answer(request: HttpRequest | Request, slug: str) -> HttpResponse | StreamingHttpResponse:
+    """Return all of a track as a zip file, streamed; 304 where the requester has it already.
+
+    Raises Http404 where its texts are not to be downloaded, and TooMany.
+    """
+    track = downloadable(slug)
+    head = _head(track)
+    tag = f'"{_digest(track, head)}"'
+    if request.headers.get("If-None-Match") == tag:
+        return HttpResponseNotModified(headers={"ETag": tag})
+    if not OUTPUTS.count(address_of(request)):  # the baseline runs for it
+        raise TooMany(MANY)
+    return StreamingHttpResponse(
+        zipped((f"{track.slug}/{name}", blocks) for name, blocks in _files(track, head)),
+        content_type="application/zip",
+        headers={
+            "Content-Disposition": f'attachment; filename="{track.slug}.zip"',
+            "ETag": tag,
+        },
+    )
+
+
+def _head(track: Track) -> dict[str, bytes]:
+    """What is small: its file -> what it says."""
+    corpus, kind = track.corpus, kind_of(track)
+    head = {"guidelines.html": as_file(track)}
+    head["LICENCE.txt"] = f"{corpus.name}\n\n{corpus.licence or LICENCE_UNSAID}\n"
+    if corpus.schema.get("predicates"):
+        head["schema.json"] = json.dumps(corpus.schema, indent=1, ensure_ascii=False) + "\n"
+    if script := kind.baseline():
+        head["baseline.py"] = script.read_text(encoding="utf-8")
+    files = [*head, *(name for name, _ in _large(track))]
+    about = {
+        "track": track,
+        "corpus": corpus,
+        "words": kind.words,
+        "n_inputs": kind.n_inputs(),
+        "limit": limits_in_words(track),
+        "site": settings.SITE_URL.rstrip("/"),
+        "page": reverse("track", args=[track.slug]),
+        "command": _command(track) if script else "",
+        "files": files,
+    }
+    return {"README.md": render_to_string("track_readme.md", about).encode()} | {
+        name: text.encode() for name, text in head.items()
+    }
+
+
+def _large(track: Track) -> Iterator[File]:
+    kind = kind_of(track)
+    yield texts_name(track), gzipped(kind.input_lines())
+    if track.corpus.has_mentions:
+        yield "mentions.jsonl.gz", gzipped(mention_lines(track.corpus))
+    if kind.baseline() is not None:
+        yield "baseline.jsonl.gz", gzipped(kind.baseline_output())
+
+
+def texts_name(track: Track) -> str:
+    """Return what the client calls the file of a track's texts."""
+    return "documents.jsonl.gz" if track.corpus.schema.get("predicates") else "inputs.jsonl.gz"
+
+
+def _command(track: Track) -> str:
+    """How the baseline is run where the files are."""
+    names = [texts_name(track)]
+    if track.corpus.schema.get("predicates"):
+        names.append("schema.json")
+    if track.corpus.has_mentions:
+        names.append("mentions.jsonl.gz")
+    return f"python baseline.py {' '.join(names)} > baseline.jsonl"
+
+
+def _files(track: Track, head: dict[str, bytes]) -> Iterator[File]:
+    for name, text in head.items():
+        yield name, iter([text])
+    yield from _large(track)
+
+
+def _digest(track: Track, head: dict[str, bytes]) -> str:
+    """What is other where any file is: of the texts themselves their corpus has a digest."""
+    digest = hashlib.sha256(f"{track.corpus.digest}/{kind_of(track).n_inputs()}".encode())
+    for name, text in head.items():
+        digest.update(f"{name}/{len(text)}/".encode() + text)
+    return digest.hexdigest()
+
+
+def download(request: HttpRequest, slug: str) -> HttpResponse | StreamingHttpResponse:
+    """All of a track as one file."""
+    try:
+        return answer(request, slug)
+    except TooMany as many:
+        refusal = HttpResponse(str(many), status=429, content_type="text/plain; charset=utf-8")
+        refusal["Retry-After"] = str(OUTPUTS.seconds)
+        return refusal
+
+
+urlpatterns = [path("tracks/<slug:slug>/all.zip", download, name="track-zip")]
