@@ -50,11 +50,16 @@ class User(AbstractUser):
                 self.tokens.filter(revoked_at=None).update(revoked_at=clock.now())
 
     @cached_property
-    def team_keys(self) -> frozenset[int]:
-        """The teams that this person belongs to, as they were when first asked for: each request
-        reads its own.
+    def only_looks(self) -> dict[int, bool]:
+        """The teams that this person belongs to -> whether they only may look, as it was when first
+        asked for: each request reads its own.
         """
-        return frozenset(self.teams.values_list("pk", flat=True))
+        return dict(self.memberships.values_list("team_id", "may_only_look"))
+
+    @property
+    def team_keys(self) -> frozenset[int]:
+        """The teams that this person belongs to."""
+        return frozenset(self.only_looks)
 
     def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
         """The team of that name in addresses, of those that this person submits for; without one,

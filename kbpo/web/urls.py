@@ -43,7 +43,7 @@ from kbpo.web.public import (
 from kbpo.web.public import (
     documents as corpus,
 )
-from kbpo.web.research import cited, explore, missed_page, order, runs, submissions, upload
+from kbpo.web.research import cited, explore, ledger, missed_page, order, runs, submissions, upload
 
 urlpatterns = [
     *health.urlpatterns,
@@ -53,6 +53,7 @@ urlpatterns = [
     *whole.urlpatterns,
     *client.urlpatterns,
     *runs.urlpatterns,
+    *ledger.urlpatterns,
     *submissions.urlpatterns,
     *cited.urlpatterns,
     *explore.urlpatterns,

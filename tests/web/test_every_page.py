@@ -316,6 +316,7 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
         | {
             "submit": [("Rosa", reverse("submit"))],
             "runs": [("Rosa", reverse("runs"))],
+            "runs-ledger": [("Rosa", reverse("runs-ledger"))],
             "evaluations": [("", reverse("evaluations", args=["toy"]))],
             "evaluation": [
                 (

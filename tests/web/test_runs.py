@@ -164,7 +164,9 @@ def test_money_is_one_sum_of_the_ledger(toy: Toy, as_user: As, draft: Draft) -> 
     )
     page = page_of(as_user("Rosa"))
     assert "<b>$40.00</b>" in page and "free of $50.00" in page
-    assert "$3.35 <small>$6.65 reserved</small>" in page, "the run's own line is of the same book"
+    assert "$3.35</a> <small>$6.65 reserved</small>" in page, (
+        "the run's own line is of the same book"
+    )
     Budget.objects.filter(track=toy.track, scope="team").delete()
     assert as_user("Rosa").get(reverse("runs")).context["money"].free is None, "no cap, no sum"
     toy.track.status = "closed"
@@ -298,3 +300,38 @@ def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: A
     assert "<code>kbpo submit TRACK FILE --name NAME</code>" in page
     assert "<code>kbpo status NUMBER --watch</code>" in page
     assert "No run yet." in page and f'href="{reverse("track", args=["toy"])}"' in page
+
+
+def test_the_ledger_of_a_run_adds_up_and_says_who_pays(toy: Toy, as_user: As, draft: Draft) -> None:
+    team, row = toy.teams["Patterns"], draft()
+    Budget.objects.filter(track=toy.track, scope="team").delete()
+    reserve(toy.track, team, row.purpose, Decimal("10.00"), key="r")
+    for key in ("a", "b"):
+        spend(toy.track, row.purpose, Decimal("0.06"), key=key)
+    scored(toy, row, 0.5)
+    other = draft(name="other")
+    reserve(toy.track, team, other.purpose, Decimal("3.00"), key="o")
+    rosa, address = as_user("Rosa"), reverse("runs-ledger")
+    runs = rosa.get(reverse("runs")).content.decode()
+    assert f"{address}?team={team.slug}&amp;run={row.pk}" in runs
+    assert f"{address}?team={team.slug}" in runs
+    page = rosa.get(address, {"run": row.pk})
+    sums = page.context["sums"]
+    assert (sums.reserved, sums.spent, sums.open) == (
+        Decimal("10.00"),
+        Decimal("0.12"),
+        Decimal("9.88"),
+    )
+    lines = {line.words: (line.amount, line.n) for line in page.context["lines"]}
+    assert lines == {"Set aside": (Decimal("10.00"), 1), "Spent": (Decimal("0.12"), 2)}
+    said = page.content.decode()
+    assert "no budget of its own" in said and "on 2 answers" in said
+    Budget.objects.create(track=toy.track, scope="team", team=team, cap=Decimal("50.00"))
+    assert "budget of $50.00 on Toy track" in rosa.get(address, {"run": row.pk}).content.decode()
+    everything = rosa.get(address)
+    assert {line.submission for line in everything.context["lines"]} == {row, other}
+    assert everything.context["sums"].reserved == Decimal("13.00")
+    for wrong in ("x", "999999", ""):
+        assert rosa.get(address, {"run": wrong}).status_code == (404 if wrong else 200)
+    assert as_user("Tim").get(address, {"run": row.pk}).status_code == 404
+    assert as_user("Tim").get(address, {"team": team.slug}).status_code == 404

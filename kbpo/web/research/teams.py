@@ -272,11 +272,12 @@ def money_of(team: Team) -> Money:
         left: Decimal | None = ZERO
         if track.status == Track.Status.OPEN:
             left = allowance(track, team, Purpose("submission")).left  # of a run to come
-        purses.append(Purse(track, sums.spent, sums.open, _own_cap(track, team), left))
+        purses.append(Purse(track, sums.spent, sums.open, own_cap(track, team), left))
     return Money(purses)
 
 
-def _own_cap(track: Track, team: Team) -> Decimal | None:
+def own_cap(track: Track, team: Team) -> Decimal | None:
+    """Return what a team's own budget on a track is; None where it has none."""
     caps = Budget.objects.filter(
         Q(team=team) | Q(team=None), track=track, scope="team"
     ).values_list("cap", flat=True)
