@@ -12,6 +12,10 @@ from estimators.checks import FloatArray, IntArray
 FEW = 20_000
 """Up to so many numbers, going through the rows once a column is quicker than making a matrix"""
 
+SPARSE = 16
+"""Where there are so many times more codes than rows, sorting the rows is quicker than looking at
+all codes"""
+
 
 def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     """Return (n_codes, …) sums of the ``rows`` (n, …) that carry each code.
@@ -32,6 +36,28 @@ def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     )
     total: FloatArray = chooser @ rows
     return total
+
+
+def present(code: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
+    """Return the codes below ``n_codes`` that some rows have, ascending, and the place of each
+    row's code among them: what ``np.unique`` returns, without sorting where the codes are dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found, place = present(np.array([4, 1, 4]), 5)
+    >>> found.tolist(), place.tolist()
+    ([1, 4], [1, 0, 1])
+    """
+    if code.size * SPARSE < n_codes:
+        found, place = np.unique(code, return_inverse=True)
+        return found.astype(np.int64), place.astype(np.int64)
+    has = np.zeros(n_codes, dtype=np.bool_)
+    has[code] = True
+    found = np.flatnonzero(has)
+    place_of = np.empty(n_codes, dtype=np.int64)
+    place_of[found] = np.arange(found.size)
+    return found, place_of[code]
 
 
 def code_pairs(first: IntArray, second: IntArray) -> IntArray:
@@ -86,6 +112,11 @@ class Support:
         several = several[np.argsort(code[several], kind="stable")]
         first = np.diff(code[several], prepend=-1) != 0
         return cls(np.asarray(row, dtype=np.int64), several, np.flatnonzero(first))
+
+    @property
+    def n_targets(self) -> int:
+        """How many targets the rows have."""
+        return self.row.size - self.several.size + self.begins.size
 
     def shared(self, term: FloatArray, weight: FloatArray | None = None) -> float:
         """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): what the squares of the sums

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.sums import present
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
 from scoring.inclusion import Disclosed, Inclusion
@@ -186,7 +187,7 @@ class Data:
         draws, facts and confidences.
         """
         pool = self.pool
-        targets, target = np.unique(pool.target[rows], return_inverse=True)
+        targets, target = present(pool.target[rows], pool.target_id.size)
         inside = np.zeros(pool.target.size, dtype=np.bool_)
         inside[rows] = True
         judged = np.flatnonzero(inside[self.judged])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from estimators.sums import Support
+from estimators.sums import Support, present
 from scoring.arrays import Floats, Ids, Matrix
 
 
@@ -144,7 +144,8 @@ class Pool:
         first[self.target[::-1]] = np.arange(self.target.size)[::-1]
         found = np.zeros(first.size, dtype=np.int64)  # of a slice not every target has a row
         said = np.flatnonzero(first >= 0)
-        found[said] = np.unique(self.predicate[first[said]], return_inverse=True)[1]
+        of_them = self.predicate[first[said]]
+        found[said] = present(of_them, int(of_them.max(initial=-1)) + 1)[1]
         return found
 
     @cached_property
@@ -206,8 +207,7 @@ class Pool:
     @property
     def n_targets(self) -> Ids:
         """(m,) how many targets each submission predicts anything of."""
-        summed = sparse.csc_array(self._chooser @ self.member)
-        return np.asarray(np.diff(summed.indptr), dtype=np.int64)
+        return np.array([self.support(column).n_targets for column in range(len(self.systems))])
 
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""

@@ -89,21 +89,21 @@ def score_cuts(
     if not data.judged.size:
         return
     for cut in cuts:
-        part = restricted(data, cut)
+        part = restricted(data, cut, with_facts=with_recall and cut.stratum is not None)
         size = part.pool.n_targets
         for score in _scores(part, cut, criteria, with_recall, keep):
             if size[score.column]:
                 yield SliceScore(cut.key, int(size[score.column]), score)
 
 
-def restricted(data: Data, cut: Cut) -> Data:
-    """The data of a slice alone: its instances, their labels and facts, and its distribution, which
-    sums to 1 again.
+def restricted(data: Data, cut: Cut, *, with_facts: bool = True) -> Data:
+    """The data of a slice alone: its instances, their labels and, as recall needs them, facts, and
+    its distribution, which sums to 1 again.
     """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
     confidence = pool.confidence[inside] if cut.confidence else pool.confidence
     p = _within(_weighed(pool, cut)[inside], confidence, cut.confidence)
-    facts = _facts(data.facts, inside, cut.stratum) if data.facts else None
+    facts = _facts(data.facts, inside, cut.stratum) if data.facts and with_facts else None
     return replace(data.of_rows(inside, {cut.kind: p}), facts=facts)
 
 
@@ -118,9 +118,9 @@ def _weighed(pool: Pool, cut: Cut) -> Matrix:
 
 def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> Matrix:
     """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0:
-    there are none).
+    there are none). The table p, which is the caller's own copy, is changed.
     """
-    kept = sparse.csr_array(p, copy=True)
+    kept = p
     kept.eliminate_zeros()  # what weighs nothing is none of it
     if ends is not None:
         outside = sparse.csr_array(confidence, copy=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kbpo.corpus.fetch import fetch
+from kbpo.corpus.fetch import fetch, fetch_arrays
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -18,19 +18,14 @@ from scoring.arrays import Floats, Ids
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     """Instance ids (ascending), their target ids and p_i(x), over the whole of X_i."""
     weight = kind_of(submission.track).weights(kind)
-    rows = fetch(
-        f"SELECT p.instance_id, i.target_id, {weight} FROM submissions_prediction p JOIN"
-        " instances_instance i ON i.id = p.instance_id WHERE p.submission_id = %s ORDER BY"
-        " p.instance_id",
+    found = fetch_arrays(
+        {"instance": "p.instance_id", "target": "i.target_id", "weight": weight},
+        "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
+        " WHERE p.submission_id = %s ORDER BY p.instance_id",
         [submission.pk],
+        reals=["weight"],
     )
-    instance, target, weights = zip(*rows, strict=True) if rows else ((), (), ())
-    values = np.array(weights, dtype=np.float64)
-    return (
-        np.array(instance, dtype=np.int64),
-        np.array(target, dtype=np.int64),
-        values / values.sum(),
-    )
+    return found["instance"], found["target"], found["weight"] / found["weight"].sum()
 
 
 def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:

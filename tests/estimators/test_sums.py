@@ -41,3 +41,22 @@ def test_squares_of_sums_over_targets_are_those_of_rows_and_what_rows_of_a_targe
     assert (chance * term) @ term + weighed == pytest.approx(odds @ whole**2)
     single = np.bincount(target[row], minlength=targets)[target[row]] == 1
     assert not single[support.several].any() and single.sum() + support.several.size == 60
+
+
+@pytest.mark.parametrize("n_codes", [40, 100_000])
+def test_codes_that_are_present_are_found_whether_or_not_they_are_sorted(n_codes: int) -> None:
+    code = np.random.default_rng(3).integers(0, n_codes, 300)
+    found, place = sums.present(code, n_codes)
+    expected, at = np.unique(code, return_inverse=True)
+    assert found.tolist() == expected.tolist() and place.tolist() == at.tolist()
+    nothing = sums.present(np.zeros(0, dtype=np.int64), n_codes)
+    assert [part.size for part in nothing] == [0, 0]
+
+
+def test_a_support_counts_each_target_once() -> None:
+    rng = np.random.default_rng(4)
+    target = rng.integers(0, 30, 200)
+    for size in (0, 1, 25, 150):
+        rows = np.sort(rng.choice(200, size, replace=False))
+        support = sums.Support.of(rows, target)
+        assert support.n_targets == len(set(target[rows].tolist()))
