@@ -19,13 +19,13 @@ def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     """Instance ids (ascending), their target ids and p_i(x), over the whole of X_i."""
     weight = kind_of(submission.track).weights(kind)
     found = fetch_arrays(
-        {"instance": "p.instance_id", "target": "i.target_id", "weight": weight},
+        {"x": "p.instance_id", "target": "i.target_id", "weight": weight},
         "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
         " WHERE p.submission_id = %s ORDER BY p.instance_id",
         [submission.pk],
         reals=["weight"],
     )
-    return found["instance"], found["target"], found["weight"] / found["weight"].sum()
+    return found["x"], found["target"], found["weight"] / found["weight"].sum()
 
 
 def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
