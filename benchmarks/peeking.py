@@ -28,7 +28,7 @@ from estimators.confidence_sequences import betting, empirical_bernstein
 from estimators.estimate import Estimate
 from estimators.intervals import half_step, score_interval, wilson
 from estimators.poisson import water_fill
-from estimators.repeated import SETTLED, critical_value, is_due, pace
+from estimators.repeated import SETTLED, critical_value, drawn_in, is_due, pace
 
 LEVEL, N, FIRST = 0.9, 500, 10
 PLANS = (
@@ -37,7 +37,27 @@ PLANS = (
     *((200, 204), (500, 510), (1000, 1020), (1000, 1005)),
 )
 """Judgments that are planned of made-up runs, and their sizes; of the last nearly all is asked"""
-SHARES = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+SHARES = (
+    0.01,
+    0.02,
+    0.03,
+    0.05,
+    0.08,
+    0.1,
+    0.15,
+    0.2,
+    0.25,
+    0.3,
+    0.35,
+    0.4,
+    0.45,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    0.95,
+)
 """Precisions of made-up runs"""
 WATCHED, RUNS = 0.8, 6
 DESIGNS = (("entity_relation", 0.03), ("entity_relation", 0.05), ("instance", 0.03))
@@ -142,8 +162,10 @@ def ever_wrong(size, right, looks):
         for extra in range(k - before + 1):
             moved[extra : extra + before + 1] += law * step[:, extra]
         low, high = interval(k, size, 2 * norm.cdf(quantile) - 1, continuity)
+        one_low, one_high = interval(k, size, WATCHED, 0.0)
+        pairs = zip(low, high, one_low, one_high, np.arange(k + 1) / k, strict=True)
+        low, high = np.array([drawn_in((a, b), at, (c, d), k) for a, b, c, d, at in pairs]).T
         if k >= SETTLED:
-            one_low, one_high = interval(k, size, WATCHED, 0.0)
             widest = max(widest, float(moved @ (high - low) / (moved @ (one_high - one_low))))
         out = (low > right / size + 1e-12) | (high < right / size - 1e-12)
         wrong += float(moved[out].sum())
@@ -218,7 +240,7 @@ class Run:
         judged, times, quantiles, ever, widest = [], [], [], False, np.nan
         for k in [*range(10, order.size, 10), order.size]:
             released = float(rank[order[k]]) if k < order.size else 1.0
-            told, variance = self.estimate(order[:k], np.minimum(self.pi * released, 1.0))
+            told, value, variance = self.estimate(order[:k], np.minimum(self.pi * released, 1.0))
             now = min(1.0, self.goal / variance)
             if not is_due(judged, times, k, now):
                 continue
@@ -230,7 +252,8 @@ class Run:
             )
             judged.append(k)
             times.append(now)
-            low, high = told(2 * norm.cdf(min(quantiles[-1], 5.0)) - 1, continuity)
+            ends = told(2 * norm.cdf(min(quantiles[-1], 5.0)) - 1, continuity)
+            low, high = drawn_in(ends, value, told(WATCHED, 0.0), k)
             ever |= not low <= self.truth <= high
             if k >= SETTLED:
                 one_low, one_high = told(WATCHED, 0.0)
@@ -241,7 +264,9 @@ class Run:
         return ever, not low <= self.truth <= high, widest
 
     def estimate(self, at, pi):
-        """Return a function from level and continuity to the interval, and the larger variance."""
+        """Return a function from level and continuity to the interval, the estimate, and the larger
+        variance.
+        """
         weight = self.p[at] / pi[at]
         residual = self.true[at] - self.g[at]
         mean = float(weight @ residual / weight.sum())
@@ -268,7 +293,7 @@ class Run:
                 **options,
             )
 
-        return told, max(variance, anticipated)
+        return told, total + mean, max(variance, anticipated)
 
 
 def by_thresholds(pool, repeats, rng):

@@ -52,6 +52,10 @@ SETTLED = 100
 """Judgments before which they are early..."""
 HALF = 0.5
 """...unless they have so much of the information: then there will hardly be more judgments."""
+MOST_WIDER = 1.5
+"""How many times as far from the estimate as that of an interval for one look an end may be from the
+hundredth judgment on. The quantiles alone keep to this but where one in fifty is right: there the
+part of a judgment that ends are moved by is much of so small a share, and not needed."""
 
 
 class Pace(NamedTuple):
@@ -134,6 +138,42 @@ def is_due(judged: Sequence[int], information: Sequence[float], n: int, now: flo
     early, growth, _ = pace(judged, information)
     is_early = n < SETTLED and now < early
     return now >= (GROWTH if is_early else growth) * information[-1]
+
+
+def drawn_in(
+    ends: tuple[float, float], value: float, one_look: tuple[float, float], judged: int
+) -> tuple[float, float]:
+    """Return the ends of an interim interval, neither more than 1.5 times as far from the estimate as
+    the interval for one look at the same judgments has it. Of fewer than 100 judgments they stay.
+
+    Parameters
+    ----------
+    ends : (2,) tuple of float
+        The interval with the quantile of :func:`critical_value`.
+    value : float
+        The estimate.
+    one_look : (2,) tuple of float
+        The interval with the normal quantile, whose ends are not moved outwards.
+    judged : int
+        The judgments that both rest on.
+
+    Returns
+    -------
+    (2,) tuple of float
+        The lower and the upper end.
+
+    Examples
+    --------
+    >>> drawn_in((0.0, 0.125), 0.0625, (0.03125, 0.125), 100)
+    (0.015625, 0.125)
+    >>> drawn_in((0.0, 0.125), 0.0625, (0.03125, 0.125), 99)
+    (0.0, 0.125)
+    """
+    if judged < SETTLED:
+        return ends
+    value = min(max(value, one_look[0]), one_look[1])  # of a share outside 0 to 1, its nearer end
+    low = max(ends[0], value - MOST_WIDER * (value - one_look[0]))
+    return low, min(ends[1], value + MOST_WIDER * (one_look[1] - value))
 
 
 def growth_of(early: float) -> float:

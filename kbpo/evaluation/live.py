@@ -22,7 +22,7 @@ import numpy as np
 
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval
-from estimators.repeated import critical_value, is_due, pace
+from estimators.repeated import critical_value, drawn_in, is_due, pace
 from kbpo.evaluation.models import LEAST, InterimInterval
 from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import target_variance
@@ -65,7 +65,10 @@ def store_interim_interval(
             early=early,
             growth=growth,
         )
-        ends[level] = _interval(found, column, quantiles[level], continuity)
+        one_look = _interval(found, column, NormalDist().inv_cdf(0.5 + level / 200), 0.0)
+        ends[level] = drawn_in(
+            _interval(found, column, quantiles[level], continuity), value, one_look, n
+        )
         if intervals:  # what was once shut out stays out
             last = getattr(intervals[-1], f"low{level}"), getattr(intervals[-1], f"high{level}")
             ends[level] = _both(ends[level], last)

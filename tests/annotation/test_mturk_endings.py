@@ -204,8 +204,7 @@ def test_the_books_say_where_they_disagree(up: Submission, turk: Turk) -> None:
     assert holdings("mturk").difference == 0
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("before", ["collect", "find"])
+@pytest.mark.parametrize("before", ["collect", pytest.param("find", marks=pytest.mark.soak)])
 def test_a_hit_that_a_stop_took_down_is_still_so_when_its_next_call_fails(
     up: Submission, turk: Turk, admin: User, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimators.horvitz_thompson import anticipated_variance, centred
 from estimators.intervals import wilson
-from estimators.repeated import critical_value, is_due, pace
+from estimators.repeated import critical_value, drawn_in, is_due, pace
 from kbpo.web.components import sketch
 from kbpo.web.components.drawing import Axis, draw_axis
 from kbpo.web.components.figures import NBSP
@@ -107,9 +107,11 @@ def _looked_at(x: Floats) -> Floats:
     ends = np.tile([[0.0], [1.0]], n)
     low, high = 0.0, 1.0
     for count, level, moved in _levels(n):
-        interval = wilson(float(x[:count].mean()), count, level)
-        low = max(low, float(interval.low) - moved)
-        high = min(high, float(interval.high) + moved)
+        share = float(x[:count].mean())
+        wide, one_look = wilson(share, count, level), wilson(share, count, 0.8)
+        moved_out = float(wide.low) - moved, float(wide.high) + moved
+        now = drawn_in(moved_out, share, (float(one_look.low), float(one_look.high)), count)
+        low, high = max(low, now[0]), min(high, now[1])
         ends[:, count - 1 :] = [[low], [high]]
     return ends
 
