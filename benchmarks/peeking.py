@@ -187,12 +187,29 @@ def interval(k, size, level, continuity):
     )
 
 
+def shown(size, looks):
+    """Return how much wider what is shown is than an interval for one look at the judgments that
+    there are by then: the mean and the largest from the hundredth judgment on to before the last,
+    where half are right. A look stands until the next.
+    """
+    ratios, at, width = [], -1, np.nan
+    for n in range(SETTLED, looks[-1][0]):
+        while at + 1 < len(looks) and looks[at + 1][0] <= n:
+            at += 1
+            k, quantile, continuity = looks[at]
+            low, high = interval(k, size, 2 * norm.cdf(quantile) - 1, continuity)
+            width = (high - low)[k // 2]
+        one_low, one_high = interval(n, size, WATCHED, 0.0)
+        ratios.append(width / (one_high - one_low)[n // 2])
+    return (float(np.mean(ratios)), max(ratios)) if ratios else (np.nan, np.nan)
+
+
 def of_made_up_runs():
     """Return a row for each plan and size: the mean and the worst of some precisions."""
     for n, size in PLANS:
         looks = watched(n, size)
         told = [ever_wrong(size, round(p * size), looks) for p in SHARES]
-        yield [f"{n} of {size}", len(told), *summary(told)]
+        yield [f"{n} of {size}", len(told), *summary(told), *shown(size, looks)]
 
 
 def of_real_runs(pool):
@@ -205,7 +222,7 @@ def of_real_runs(pool):
                 size, right = int(predicted.sum()), int(pool.true[predicted].sum())
                 told.append(ever_wrong(size, right, watched(n, size)))
         if told:
-            yield [f"{n}, real", len(told), *summary(told)]
+            yield [f"{n}, real", len(told), *summary(told), np.nan, np.nan]
 
 
 def summary(told):
@@ -335,7 +352,10 @@ def main() -> None:
     pool = redocred.read(redocred.names(RUNS)) if redocred.available() else None
     tables.show(
         "peeking_watched",
-        ["planned", "runs", "ever wrong", "worst run", "width from the 100th on"],
+        [
+            *("planned", "runs", "ever wrong", "worst run", "width from the 100th on"),
+            *("shown, mean", "shown, widest"),
+        ],
         [*of_made_up_runs(), *(of_real_runs(pool) if pool else ())],
     )
     if pool:

@@ -6,12 +6,13 @@ later, so a page that refreshes itself shows *interim intervals*: the same estim
 variance, but with a quantile under which all of an order together miss no more often than the level
 says (`estimators/repeated.py`). One stands until there is so much more information that the next is
 due, so the page changes in steps: from a hundred judgments on about three. Each of these is at most
-1.5 times as wide as an interval made for its moment alone, also where nearly all claims are asked.
+1.5 times as wide as an interval made for its moment alone, also where nearly all claims are asked;
+while it stands, what is shown is wider than one made then would be (`benchmarks/peeking.py`).
 What was once shut out stays out.
 
 It is an approximation of large samples, with something kept back for what is rough in smaller ones:
-fewer than ten judgments have none. They are planned for
-the variance that was ordered; once that is reached, the last one has been stored.
+fewer than ten judgments have none. They are planned for the variance that was ordered; once that is
+reached, the last one has been stored.
 """
 
 from __future__ import annotations

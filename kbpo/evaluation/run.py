@@ -360,7 +360,8 @@ def _tell(evaluation: Evaluation, ended: list[Submission]) -> None:
             one.tell_team()
             continue
         quantity, figure = found[one.pk]
-        said = f"{quantity.label} {figure_text(figure)}, with the interval at 80 %."
+        interval = "" if figure.exact else ", with the interval at 80 %"
+        said = f"{quantity.label} {figure_text(figure)}{interval}."
         ends = {"low80": figure.low80, "high80": figure.high80}
         one.tell_team(said, score={"quantity": quantity.name, "value": figure.value, **ends})
 

@@ -42,7 +42,13 @@ def interval_text(low: float | None, high: float | None, *, n: int | None = None
     return f"{number_text(low, n=n)}{DASH}{number_text(high, n=n)}"
 
 
+ALL_JUDGED = "all judged"
+"""Stands in the place of an interval of no width: nothing is left to sampling"""
+
+
 def figure_text(figure: Figure) -> str:
-    """Return “30.0 (28.6–31.4)”."""
+    """Return “30.0 (28.6–31.4)”, and “30.0 (all judged)” where sampling leaves nothing open."""
     n = figure.n_labels
+    if figure.exact:
+        return f"{number_text(figure.value, n=n)} ({ALL_JUDGED})"
     return f"{number_text(figure.value, n=n)} ({interval_text(figure.low80, figure.high80, n=n)})"

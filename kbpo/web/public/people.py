@@ -32,8 +32,8 @@ TOKENS = 20
 TOKEN_DAYS = (7, 30, 90, 365)
 """Days after which a new token may end"""
 PAUSED = (
-    "Too many wrong passwords were tried. Wait a quarter of an hour, or log in with a browser in"
-    " which you have logged in before."
+    "Too many wrong passwords were tried. Wait a quarter of an hour, log in with a browser in"
+    " which you have logged in before, or set a new password, which lets you in at once."
 )
 WRONG = "This name and password do not go together. Both tell capital letters from small ones."
 
