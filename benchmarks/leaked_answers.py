@@ -10,6 +10,7 @@ The real runs on Re-DocRED, weighted by instance. One run is read from: threshol
 leak        the first one without what was judged wrong             (`adds`: a run of another team without that, and
 sabotage    the first one without what was judged right              with what was judged right of the first)
 masked      the leak, and as much of what was not judged deleted at random
+copy        the first one as it is; ensemble: what two of it and two others state (both honest, errors alone)
 honest      the other real runs, as they are; unions, intersections and majorities of others' runs, with the one that
             is read from and without; that one cut at a confidence, or to some relations
 
@@ -230,7 +231,14 @@ def alarms(p: np.ndarray) -> list[object]:
 
 
 def made_from(world: World, i: int, drawn: np.ndarray, used: float, how: str, rng) -> np.ndarray:
-    """Return a run that is made from a share of the answers to run i's sample."""
+    """Return a run that is made from a share of the answers to run i's sample; of the honest ones,
+    which use none, a copy or what two of it and two others state.
+    """
+    if how == "copy":
+        return world.member[:, i] > 0
+    if how == "ensemble":
+        others = rng.choice(np.delete(np.arange(world.member.shape[1]), i), 2, replace=False)
+        return (world.member[:, [i, *others]] > 0).sum(axis=1) >= 2
     mine, judged = world.member[:, i] > 0, drawn[world.target]
     true = world.true == 1
     told = judged & mine & (rng.random(mine.size) < used)
@@ -441,7 +449,8 @@ def board_of_three(
 def errors(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
     """Return mean error, mean absolute error and coverage of everybody."""
     table: list[list[object]] = []
-    for how, used in (("leak", 1.0), ("sabotage", 1.0), ("masked", 1.0), ("masked", 0.5)):
+    dishonest = (("leak", 1.0), ("sabotage", 1.0), ("masked", 1.0), ("masked", 0.5))
+    for how, used in (*dishonest, ("copy", 0.0), ("ensemble", 0.0)):
         played = [board_of_three(world, how, 0.05, used, rng) for _ in range(repeats)]
         missed = [one["believed"] for one, is_found in played if not is_found]
         ways = {way: [one[way] for one, _ in played] for way in ("believed", "treated")}
