@@ -430,6 +430,8 @@ def board_of_three(
     for one in (i, other):
         arrive(board, [one], True, goal_of(half_width), UNTIL)
     run = made_from(world, i, board.asked, used, how, rng)
+    if not run.any():  # of a small run that was all judged nothing is left: nobody uploads that
+        return board_of_three(world, how, half_width, used, rng)
     p = tested(world, world.member[:, i], run, board.pi, board.asked)
     full = with_run(world, run)
     new = full.member.shape[1] - 1
