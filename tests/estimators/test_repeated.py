@@ -16,6 +16,7 @@ from estimators.repeated import (
     ROUGH,
     SPENT,
     critical_value,
+    drawn_in,
     growth_of,
     is_due,
     pace,
@@ -165,6 +166,14 @@ def test_looks_at_any_times_leave_it_no_more_often_than_the_level_says() -> None
         steps = np.sqrt(np.diff([0.0, *times]))
         paths = np.cumsum(rng.normal(size=(40_000, len(times))) * steps, axis=1) / np.sqrt(times)
         assert float((np.abs(paths) > found).any(axis=1).mean()) <= 0.206
+
+
+def test_from_a_hundred_judgments_on_no_end_is_half_farther_away_than_for_one_look() -> None:
+    one_look = (0.25, 0.625)
+    assert drawn_in((0.0, 1.0), 0.5, one_look, 100) == (0.125, 0.6875)
+    assert drawn_in((0.0, 1.0), 0.5, one_look, 99) == (0.0, 1.0), "few may be wide"
+    assert drawn_in((0.2, 0.65), 0.5, one_look, 100) == (0.2, 0.65), "never moved outwards"
+    assert drawn_in((0.0, 1.0), 1.25, (0.5, 1.0), 100) == (0.25, 1.0), "a share is at most 1"
 
 
 def test_nothing_is_left_to_spend_is_no_end() -> None:
