@@ -194,6 +194,7 @@ def open_questions(hits: int) -> None:
     from kbpo import clock
     from kbpo.corpus.models import Corpus, Predicate
     from kbpo.evaluation.models import Rescoring
+    from kbpo.evaluation.run import signs_of
     from kbpo.instances.models import Instance
     from kbpo.money.models import Price
     from kbpo.submissions.models import Prediction, Submission
@@ -231,6 +232,8 @@ def open_questions(hits: int) -> None:
         for statement in COPIES:
             cursor.execute(statement, {"times": max(0, -(-hits // MADE) - 1)})
         cursor.execute("ANALYZE")
+    # What has been scored once notes what it has seen; else every tick would ask whether it is all.
+    Rescoring.objects.update(state={"signs": signs_of(track)})
     print(f"{HIT.objects.filter(status='open').count():,} HITs are open")
 
 
