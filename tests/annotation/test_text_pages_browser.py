@@ -207,7 +207,10 @@ def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
     page.keyboard.up("Shift")
     expect(at_hand.locator("mark")).to_contain_text("Ida Marsk")
     expect(at_hand.locator(".readback .means")).to_contain_text("[…]")
-    assert at_hand.locator(".readback").inner_text().endswith("Yes, that is what I mean")
+    assert at_hand.locator(".readback").inner_text().split("\n")[-2:] == [
+        "Yes, that is what I mean",
+        "Enter",
+    ]
     assert_is_at_hand(page)
     at_hand.locator(".confirm").click()
     page.keyboard.press("3")
@@ -267,6 +270,8 @@ def checked(page: Page, look: Look) -> None:
     expect(at_hand).to_have_attribute("data-letter", "b")
     page.locator(".pager button").nth(0).click()
     expect(at_hand.locator("mark")).to_be_visible()
+    expect(page.locator("#missing")).to_be_hidden()  # what it asked for is done
+    expect(at_hand.locator(".readback .n")).to_have_class("n done")
     look("confirmed")
 
 

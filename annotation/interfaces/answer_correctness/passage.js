@@ -82,7 +82,8 @@ export class Passage {
     const missing = !this.says ? "is missing: say what it shows." : !this.marks.length ? `: mark the words that show that it is ${this.says}.` : ": read your own words back, and confirm them.";
     this.element.dataset.missing = `Paragraph ${this.letter}${missing.startsWith(":") ? "" : " "}${missing}`;
     this.confirm.setAttribute("aria-pressed", String(this.confirmed.value === "1"));
-    this.confirm.textContent = this.confirmed.value === "1" ? "✓ Confirmed" : "Yes, that is what I mean";
+    this.confirm.firstChild.textContent = this.confirmed.value === "1" ? "✓ Confirmed" : "Yes, that is what I mean";
+    this.readback.querySelector(".n").classList.toggle("done", this.confirmed.value === "1");
     if (!this.readback.hidden) this.read();
   }
 

@@ -40,6 +40,7 @@ export function begin({
   const submitButton = form.querySelector(".submit-bar .primary");
   const clock = document.getElementById("clock");
   let current = 0;
+  let lacking = null; // the step that the line about what is missing speaks of
 
   const isFlagged = () => Boolean(form.querySelector("input[name=problem]:checked")?.value);
   const firstMissing = () => parts.find((part) => isAsked(part) && !isDone(part));
@@ -50,7 +51,7 @@ export function begin({
       part.querySelector(".step .n")?.classList.toggle("done", isDone(part));
       part.toggleAttribute("data-at-hand", part === parts[current]);
     }
-    if (isFlagged() || !firstMissing()) missing.hidden = true;
+    if (isFlagged() || !firstMissing() || (lacking && isDone(lacking))) missing.hidden = true;
   }
 
   const draft = new FormDraft(form, {
@@ -65,6 +66,7 @@ export function begin({
   });
 
   function tell(...sentences) {
+    lacking = null;
     missing.replaceChildren(...sentences);
     missing.hidden = false;
   }
@@ -122,6 +124,7 @@ export function begin({
       return;
     }
     tell(part.dataset.missing);
+    lacking = part;
     goTo(part);
   });
   addEventListener("pageshow", () => { draft.sending = false; submitButton.disabled = false; });

@@ -188,7 +188,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
         files.append(
             {
                 "name": "All of it",
-                "what": f"One file with all of these. Or `kbpo download {track.slug} --all`",
+                "what": f"One file with all of these. Or: kbpo download {track.slug} --all",
                 "format": "Zip",
                 "url": reverse("track-zip", args=slug),
                 "file": f"{track.slug}.zip",
@@ -201,7 +201,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "name": f"Release {release.number}",
                 "what": (
                     f"All that the board rests on, {made}: draws, labels, answers, estimates."
-                    " `kbpo rescore` computes the board from it"
+                    " The command kbpo rescore computes the board from it"
                 ),
                 "format": "Zip of JSON Lines; Parquet if its datasheet says so",
                 "url": reverse("release", args=[track.slug, release.number]),
