@@ -43,8 +43,7 @@ def of_board(shown: Board) -> list[str]:
 
 def people_of(shown: Board) -> Reliability:
     """What is known of those who answer; nothing beside a board of the past, since it is of now."""
-    newest = shown.track.evaluations.order_by("-number").first()
-    return reliability(shown.track) if shown.evaluation in (None, newest) else NOT_KEPT
+    return NOT_KEPT if shown.past else reliability(shown.track)
 
 
 def _checks(shown: Board) -> str:
