@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connection
+from django.db.models import F
 from django.template.defaultfilters import filesizeformat
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -33,7 +34,7 @@ from kbpo.accounts.models import Audit
 from kbpo.corpus import export
 from kbpo.corpus.export import about_bytes, corpus_lines
 from kbpo.corpus.models import Corpus, Document, Mention
-from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.money.models import Price
 from kbpo.money.spend import balance
 from kbpo.releases.models import Release
@@ -121,6 +122,15 @@ def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> Non
     make_board(toy, 5)
     text = page(client)
     assert "Team 4 run 4" in text and "Team 0 run 0" not in text and "5 systems" in text
+
+
+def test_of_a_best_system_of_which_all_is_judged_no_interval_is_shown(
+    client: Client, toy: Toy
+) -> None:
+    make_board(toy, 1)
+    assert "all judged" not in page(client)
+    Estimate.objects.update(**{end: F("value") for end in ("low80", "high80", "low95", "high95")})
+    assert "<b>20.0</b>" in page(client) and "all judged" in page(client)
 
 
 @pytest.mark.parametrize("joined", [3, 2])
