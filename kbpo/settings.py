@@ -307,6 +307,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,  # a file that is sent is bytes, not an address
+    "ENUM_NAME_OVERRIDES": {"NoticeEnum": "kbpo.accounts.models.EVENTS"},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "kbpo.web.api.answers.declare",

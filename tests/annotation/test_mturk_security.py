@@ -136,9 +136,12 @@ def test_only_task_pages_may_be_framed_and_only_by_sites_that_we_know(
         assert f"frame-ancestors {turk.url};" in page["Content-Security-Policy"]
         assert "X-Frame-Options" not in page
         assert not page.cookies
-    for path in ("/annotate/", "/annotate/try/1/", "/login/", "/annotate/next/"):
+    for path in ("/annotate/", "/login/", "/annotate/next/"):
         page = ada.get(path, follow=True)
         assert page["X-Frame-Options"] == "DENY", path
+    example = ada.get("/annotate/try/1/")  # which the page of instructions shows in a frame
+    assert example["X-Frame-Options"] == "SAMEORIGIN"
+    assert "frame-ancestors 'self';" in example["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,8 @@ def test_the_mail_of_a_score_names_team_run_and_the_boards_first_number(
     quantity, figure = headlines(evaluation, [judged.pk])[judged.pk]
     told = calls().get().body
     assert f"Patterns {judged.name} on Toy track is scored." in told["text"]
-    assert f"{quantity.label} {figure_text(figure)}, with the interval at 80 %." in told["text"]
+    assert figure.exact, "all is judged: there is no interval to be told"
+    assert f"{quantity.label} {figure_text(figure)}." in told["text"]
     said = told["submission"]["score"]
     assert (said["value"], said["low80"]) == (figure.value, figure.low80)
 
