@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from kbpo.accounts import audit
 from kbpo.accounts.belongings import delete_belongings
 from kbpo.accounts.models import AccountRequest, Audit, User
-from kbpo.accounts.teams import CannotChange, remove, role_text
+from kbpo.accounts.teams import ROLES, CannotChange, remove, role_text
 
 CLOSED = "closed-"
 """How the name of a closed account begins; its number follows"""
@@ -50,7 +50,7 @@ def forget(user: User) -> None:
     name, instead = user.get_username(), f"{CLOSED}{user.pk}"
     of_teams = Audit.objects.filter(about__startswith="team:")
     of_teams.filter(before=name).update(before=instead, why=audit.ERASED)
-    for role in ("owner", "member"):
+    for role in ROLES:
         acts = of_teams.filter(after=role_text(name, role))
         acts.update(after=role_text(instead, role), why=audit.ERASED)
     audit.forget(f"user:{user.pk}", f"user:{user.pk}")

@@ -61,13 +61,17 @@ class User(AbstractUser):
         """The teams that this person belongs to."""
         return frozenset(self.only_looks)
 
+    def teams_to_act_for(self) -> models.QuerySet[Team]:
+        """The teams that this person submits for, not those where they only may look."""
+        acting = Team.objects.filter(memberships__user=self, memberships__may_only_look=False)
+        return acting.order_by("pk")
+
     def team(self, slug: str = "", *, looks: bool = False) -> Team | None:
         """The team of that name in addresses, of those that this person submits for; without one,
         that which was made first. `looks`: also of those where they only may look. None if there is
         no such team.
         """
-        mine = {} if looks else {"memberships__may_only_look": False}
-        teams = Team.objects.filter(memberships__user=self, **mine).order_by("pk")
+        teams = self.teams.order_by("pk") if looks else self.teams_to_act_for()
         return (teams.filter(slug=slug[:80].replace("\x00", "")) if slug else teams).first()
 
 

@@ -38,16 +38,13 @@ def may_act(team: Team, user: User) -> bool:
 
 def roles_of(team: Team) -> dict[User, str]:
     """Return the members of a team by name, each with the role."""
+    roles = {}
     owners = set(team.owners.values_list("pk", flat=True))
-    rows = team.memberships.select_related("user").order_by("user__username")
-    return {
-        row.user: "owner"
-        if row.user_id in owners
-        else "observer"
-        if row.may_only_look
-        else "member"
-        for row in rows
-    }
+    for row in team.memberships.select_related("user").order_by("user__username"):
+        roles[row.user] = "observer" if row.may_only_look else "member"
+        if row.user_id in owners:
+            roles[row.user] = "owner"
+    return roles
 
 
 @transaction.atomic
@@ -67,7 +64,9 @@ def join(team: Team, user: User, *, may_only_look: bool = False) -> None:
 
 @transaction.atomic
 def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> None:
-    """Nothing; a member is an owner, no owner any more, or may only look. Raises CannotChange."""
+    """Nothing; a member is an owner, no owner any more, or may only look: then the team's open
+    invitations end, for one of them would make more of them again. Raises CannotChange.
+    """
     if role not in ROLES:
         raise CannotChange("Say whether they own the team, are a member, or may look.")
     team = _lock(team)
@@ -79,6 +78,8 @@ def set_role(team: Team, user: User, role: str, who: User, why: str = "") -> Non
         team.owners.remove(user)
     mine = Membership.objects.filter(team=team, user=user)
     mine.update(may_only_look=role == "observer")
+    if role == "observer":
+        _end_invitations(team)
     after = role_text(user.get_username(), role)
     note("team role", f"team:{team.slug}", who=who, why=why, after=after)
 
@@ -100,13 +101,19 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     note(what, f"team:{team.slug}", who=who, why=why, before=user.get_username())
     if who == user:
         return 0
-    # They may have copied a link while they could see it.
-    return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
+    return _end_invitations(team)
 
 
 def role_text(name: str, role: str) -> str:
     """Return how the log says which role somebody was given."""
     return f"{name}: {role}"
+
+
+def _end_invitations(team: Team) -> int:
+    """Return how many of the team's open invitations are ended with this: who may act for it no more
+    may have copied a link while they could see it.
+    """
+    return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
 
 
 def _lock(team: Team) -> Team:

@@ -166,7 +166,9 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
     teams.join(toy.teams["Patterns"], nils)
     own(nils)
     note("volunteer", f"user:{nils.pk}", who=toy.users["Admin"], why="Nils is too quick.")
-    teams.set_role(toy.teams["Patterns"], nils, "owner", toy.users["Admin"], "Berg is on leave.")
+    for role in teams.ROLES:
+        teams.set_role(toy.teams["Patterns"], nils, role, toy.users["Admin"], "Berg is on leave.")
+    teams.set_role(toy.teams["Patterns"], nils, "owner", toy.users["Admin"], "Berg is back.")
 
     def left() -> set[str]:
         found = (row for row in relations(User) if row.on_delete is CASCADE)

@@ -73,7 +73,7 @@ class Notices(APIView):
             by_mail=said.get("by_mail", [way.name for way in now if way.by_mail]),
             by_call=said.get("by_webhook", [way.name for way in now if way.by_call]),
         )
-        return Response(_preferences(User.objects.get(pk=user.pk)))
+        return Response(_preferences(user))
 
 
 def _preferences(user: User) -> dict[str, Any]:

@@ -72,9 +72,10 @@ def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
     rows = Document.objects.filter(corpus=track.corpus)
     n, all_found = track.corpus.n_documents, True
     if words:
-        found = list(rows.with_words(words).values_list("pk", flat=True)[: MOST_FOUND + 1])
-        n, all_found = min(len(found), MOST_FOUND), len(found) <= MOST_FOUND
-        rows = rows.filter(pk__in=found[:MOST_FOUND])
+        with_words = rows.with_words(words).values_list("pk", flat=True)
+        keys = list(with_words[: MOST_FOUND + 1])
+        n, all_found = min(len(keys), MOST_FOUND), len(keys) <= MOST_FOUND
+        rows = rows.filter(pk__in=keys[:MOST_FOUND])
     rows = rows.filter(pk__gt=after).order_by("pk").only("key", "title", "date", "text")
     page = list(rows[: at_once + 1])
     following = page[at_once - 1].pk if len(page) > at_once else 0

@@ -35,8 +35,8 @@ def show(request: HttpRequest) -> HttpResponse:
         elif request.POST.get("verb") == "email":
             refusal = _write_to(user, request)
         else:
-            said = {f"by_{way}": request.POST.getlist(way) for way in ("mail", "call")}
-            choose(user, **said)
+            by_mail, by_call = request.POST.getlist("mail"), request.POST.getlist("call")
+            choose(user, by_mail=by_mail, by_call=by_call)
         if not refusal:
             messages.success(request, "Saved.")
             return redirect("notices")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
@@ -16,7 +16,7 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.cache import never_cache
 
-from kbpo.accounts.models import Team, User
+from kbpo.accounts.models import Team
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -34,6 +34,7 @@ class Line:
 
     on: date
     submission: Submission
+    kind: str
     words: str
     amount: Decimal
     n: int
@@ -64,6 +65,7 @@ def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
         Line(
             row["on"],
             submissions[row["purpose_number"]],
+            row["kind"],
             WORDS[row["kind"]],
             row["amount"],
             row["n"],
@@ -91,7 +93,6 @@ def show(request: HttpRequest) -> HttpResponse:
         "page": page,
         "lines": lines_of(list(page)),
         "query": urlencode(said),
-        "several": cast(User, request.user).teams.count() > 1,
     }
     return render(request, "ledger.html", context)
 

@@ -226,6 +226,9 @@ class _Page:
 
         def told() -> dict[str, Any]:
             found = context(self.latest, self.seen, self.further, self.sums)
+            if not self.acts:
+                for stage in found["stages"]:
+                    stage.pop("retry_url", None)
             return found | {"seen_samples": self.seen_samples, "acts": self.acts}
 
         return part(self.request, "submission_live.html", told, self._told, self._seconds)

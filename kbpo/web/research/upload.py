@@ -190,7 +190,7 @@ def _file_page(
         "n_inputs": kind.n_inputs() if kind else 0,
         "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
-        "teams": list(cast(User, request.user).teams.order_by("pk")),
+        "teams": list(cast(User, request.user).teams_to_act_for()),
         "drafts": drafts(team),
         "key": secrets.token_hex(16),
         "limit_mb": settings.UPLOAD_LIMIT_MB,
