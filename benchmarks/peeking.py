@@ -148,11 +148,11 @@ def choose(n, k):
 
 
 def ever_wrong(size, right, looks):
-    """Return the probability that some look is wrong, and how much wider than an interval for one
-    look the widest is from the hundredth judgment on. Nothing is drawn: the number of right ones is
-    followed through all that it can be.
+    """Return the probability that some look is wrong; and how much wider than an interval for one
+    look the widest is from the hundredth judgment on, and would be if its ends were not drawn in.
+    Nothing is drawn: the number of right ones is followed through all that it can be.
     """
-    law, before, wrong, widest = np.ones(1), 0, 0.0, 0.0
+    law, before, wrong, widest, wide = np.ones(1), 0, 0.0, 0.0, 0.0
     for k, quantile, continuity in looks:
         more = np.arange(k - before + 1)[None, :]
         good = right - np.arange(before + 1)[:, None]
@@ -161,20 +161,29 @@ def ever_wrong(size, right, looks):
         moved = np.zeros(k + 1)
         for extra in range(k - before + 1):
             moved[extra : extra + before + 1] += law * step[:, extra]
-        low, high = interval(k, size, 2 * norm.cdf(quantile) - 1, continuity)
         one_low, one_high = interval(k, size, WATCHED, 0.0)
-        pairs = zip(low, high, one_low, one_high, np.arange(k + 1) / k, strict=True)
-        low, high = np.array([drawn_in((a, b), at, (c, d), k) for a, b, c, d, at in pairs]).T
+        low, high = interval(k, size, 2 * norm.cdf(quantile) - 1, continuity)
+        if k >= SETTLED:
+            wide = max(wide, float(moved @ (high - low) / (moved @ (one_high - one_low))))
+        low, high = interval_at_look(k, size, quantile, continuity)
         if k >= SETTLED:
             widest = max(widest, float(moved @ (high - low) / (moved @ (one_high - one_low))))
         out = (low > right / size + 1e-12) | (high < right / size - 1e-12)
         wrong += float(moved[out].sum())
         law, before = np.where(out, 0.0, moved), k
-    return wrong, widest
+    return wrong, widest, wide
+
+
+def interval_at_look(k, size, quantile, continuity):
+    """Return what is shown of k judgments of a run, for each number of right ones."""
+    wide = interval(k, size, 2 * norm.cdf(quantile) - 1, continuity)
+    one_look = interval(k, size, WATCHED, 0.0)
+    ends = zip(*wide, *one_look, np.arange(k + 1) / k, strict=True)
+    return np.array([drawn_in((a, b), share, (c, d), k) for a, b, c, d, share in ends]).T
 
 
 def interval(k, size, level, continuity):
-    """Return what is shown of k judgments of a run, for each number of right ones."""
+    """Return the interval of k judgments of a run, for each number of right ones."""
     share, judged = np.arange(k + 1) / k, np.arange(size) < k
     return score_interval(
         share,
@@ -197,7 +206,7 @@ def shown(size, looks):
         while at + 1 < len(looks) and looks[at + 1][0] <= n:
             at += 1
             k, quantile, continuity = looks[at]
-            low, high = interval(k, size, 2 * norm.cdf(quantile) - 1, continuity)
+            low, high = interval_at_look(k, size, quantile, continuity)
             width = (high - low)[k // 2]
         one_low, one_high = interval(n, size, WATCHED, 0.0)
         ratios.append(width / (one_high - one_low)[n // 2])

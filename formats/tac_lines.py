@@ -4,7 +4,6 @@ provenance, confidence.
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from unicodedata import normalize
 
 from formats.messages import Report, column, quoted
@@ -24,6 +23,10 @@ MENTIONS = {
 """The predicates of mention lines, and whether such a mention is a name."""
 
 Spans = dict[str, list[Span]]
+REMEMBERED, SHORT = 2048, 200
+"""Provenances of a file that are kept while it is read, and characters of the longest of them: long
+ones hardly come again, and thousands of them would fill the memory
+"""
 
 
 def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
@@ -75,24 +78,18 @@ def parse_span(field: str) -> tuple[str, Span] | None:
     return document, (int(begin), int(end) + 1)
 
 
-@lru_cache(maxsize=2048)
 def parse_provenance(field: str) -> Spans | None:
-    """The spans by document, in the order of the line; None if one cannot be read. Not to be
-    changed: relations of one pair of mentions have the same provenance, which is read once.
-    """
-    found: Spans = {}
+    """The spans by document, in the order of the line; None if one cannot be read."""
+    by_document: Spans = {}
     for part in map(str.strip, field.split(",")) if "," in field else (field,):
-        match = _SPAN.fullmatch(part)
-        if match is None:
+        place = parse_span(part)
+        if place is None:
             return None
-        document, begin, end = match.groups()
-        span = int(begin), int(end) + 1
-        spans = found.get(document)
-        if spans is None:
-            found[document] = [span]
-        elif span not in spans:
+        document, span = place
+        spans = by_document.setdefault(document, [])
+        if span not in spans:
             spans.append(span)
-    return found
+    return by_document
 
 
 def parse_confidence(field: str) -> float | None:
@@ -109,6 +106,7 @@ class LineReader:
 
     def __init__(self, report: Report) -> None:
         self.report = report
+        self._provenances: dict[str, Spans | None] = {}
 
     def wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
         """Nothing; says that the line has the wrong number of columns."""
@@ -142,8 +140,18 @@ class LineReader:
         return value
 
     def provenance(self, number: int, line: str, fields: list[str], index: int) -> Spans | None:
-        """The spans by document in a column, or None after a message."""
-        value = parse_provenance(fields[index])
+        """The spans by document in a column, or None after a message. Not to be changed: relations of
+        one pair of mentions have the same provenance, which is read once.
+        """
+        field = fields[index]
+        if len(field) > SHORT:
+            value = parse_provenance(field)
+        else:
+            if len(self._provenances) == REMEMBERED:
+                self._provenances.clear()
+            if field not in self._provenances:
+                self._provenances[field] = parse_provenance(field)
+            value = self._provenances[field]
         if value is None:
             self._bad_offsets(number, line, fields, index)
         return value

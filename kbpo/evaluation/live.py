@@ -66,9 +66,12 @@ def store_interim_interval(
             early=early,
             growth=growth,
         )
-        one_look = _interval(found, column, NormalDist().inv_cdf(0.5 + level / 200), 0.0)
+        watched = min(2 * NormalDist().cdf(quantiles[level]) - 1, 1 - 1e-9)
         ends[level] = drawn_in(
-            _interval(found, column, quantiles[level], continuity), value, one_look, n
+            _interval(found, column, watched, continuity),
+            value,
+            _interval(found, column, level / 100, 0.0),
+            n,
         )
         if intervals:  # what was once shut out stays out
             last = getattr(intervals[-1], f"low{level}"), getattr(intervals[-1], f"high{level}")
@@ -93,13 +96,10 @@ def _of(column: int, found: Estimate, name: str) -> float:
     return float(np.broadcast_to(getattr(found, name), np.shape(found.value))[column])
 
 
-def _interval(
-    found: Estimate, column: int, quantile: float, continuity: float
-) -> tuple[float, float]:
-    """The interval that the board would print, with this quantile and ends that are moved outwards by
-    a part of one judgment.
+def _interval(found: Estimate, column: int, level: float, continuity: float) -> tuple[float, float]:
+    """The interval that the board would print at this level, with ends that are moved outwards by a
+    part of one judgment.
     """
-    level = min(2 * NormalDist().cdf(quantile) - 1, 1 - 1e-9)
     low, high = score_interval(
         _of(column, found, "value"),
         _of(column, found, "variance"),

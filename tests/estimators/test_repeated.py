@@ -134,9 +134,11 @@ def test_what_is_watched_is_ever_wrong_no_more_often_than_the_level_says(
     """
     looks = watched(planned, size)
     for share in (0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 0.5, 0.7, 0.95, 0.98):
-        wrong, width = ever_wrong(size, round(share * size), looks)
+        wrong, width, not_drawn_in = ever_wrong(size, round(share * size), looks)
         assert wrong <= 0.2
         assert width <= 1.5, "as an interval for one look from the hundredth judgment on"
+        usual = 0.05 <= share <= 0.95
+        assert not_drawn_in <= (1.5 if usual else 1.7), "ends are hardly drawn in"
 
 
 def test_few_judgments_are_early_unless_they_know_half() -> None:

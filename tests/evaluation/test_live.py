@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_a_system_that_is_watched_answer_by_answer_is_missed_no_more_often_than_
             counts, times = [*counts, n], [*times, now]
             early, growth, continuity = pace(counts, times)
             used.append(critical_value(times[:-1], used, now, early=early, growth=growth))
-            low, high = _interval(found, 0, used[-1], continuity)
+            low, high = _interval(found, 0, 2 * NormalDist().cdf(used[-1]) - 1, continuity)
             out |= not low <= truth <= high
         missed += out
     assert missed <= 0.2 * repeats + 2 * (0.16 * repeats) ** 0.5

@@ -6,9 +6,16 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
 def compute_again(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Nothing; where texts are not shown as they are, metrics are computed under that setting."""
-    computing = apps.get_model("scores", "Computing").objects.using(schema_editor.connection.alias)
-    computing.exclude(submission__track__presentation={}).update(versions=[])
+    """Nothing; in a corpus of which some track does not show texts as they are, nobody knows how a
+    text was shown whose metrics are there: all of them are computed anew, each under its setting.
+    """
+    database = schema_editor.connection.alias
+    presented = apps.get_model("tracks", "Track").objects.using(database).exclude(presentation={})
+    corpora = list(presented.values_list("corpus_id", flat=True))
+    scores = apps.get_model("scores", "Score").objects.using(database)
+    scores.filter(scorer__source="computed", scorer__corpus__in=corpora).delete()
+    computing = apps.get_model("scores", "Computing").objects.using(database)
+    computing.filter(submission__track__corpus__in=corpora).update(versions=[])
 
 
 class Migration(migrations.Migration):
