@@ -105,6 +105,14 @@ def quick_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+@pytest.fixture(autouse=True)
+def never_resting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that plays the clock scores whenever something has come: how long the last scoring
+    took, on a busy machine, decides nothing.
+    """
+    monkeypatch.setattr("kbpo.evaluation.run.REST", 0)
+
+
 @pytest.fixture
 def make_user(db: None) -> Callable[..., User]:
     return new_user
