@@ -1,9 +1,10 @@
-"""What outputs differ by, what people differ by, what a metric saves, and how many judgments it takes.
+"""What outputs differ by, what people differ by, what a metric saves,
+and how many judgments it takes.
 
 A judgment of output z is ``Y(z)``, its expectation over people ``f(z) = E Y(z)``. What the outputs
-differ by is ``σ_f² = Var f``, what people differ by on one output ``σ_a² = E Var Y``. A metric g that
-is known for **all** outputs takes away the part of σ_f² that it explains, whatever its own bias;
-σ_a² it cannot touch. :mod:`estimators.control_variates` offers these functions too.
+differ by is ``σ_f² = Var f``, what people differ by on one output ``σ_a² = E Var Y``. A metric g
+that is known for **all** outputs takes away the part of σ_f² that it explains, whatever its own
+bias; σ_a² it cannot touch. :mod:`estimators.control_variates` offers these functions too.
 
 Reference: Chaganty, Mussmann and Liang (2018), *The price of debiasing automatic metrics in natural
 language evaluation*.
@@ -116,7 +117,8 @@ def variance_components(
     Raises
     ------
     ValueError
-        If shapes disagree, a value is infinite, an output lies in two groups, or ``rng`` is missing.
+        If shapes disagree, a value is infinite, an output lies in two groups,
+        or ``rng`` is missing.
 
     References
     ----------
@@ -161,10 +163,11 @@ def with_prior(
     sigma_a2: float,
     strength: float = 20.0,
 ) -> VarianceComponents:
-    """Return components for planning: a prior that counts for a number of outputs, and what was measured.
+    """Return components for planning: a prior that counts for a number of outputs,
+    and what was measured.
 
-    Each variance is the mean of prior and measurement, weighted by ``strength`` and by the degrees of
-    freedom of the measurement (outputs − 1 and judgments − outputs).
+    Each variance is the mean of prior and measurement, weighted by ``strength`` and by the degrees
+    of freedom of the measurement (outputs − 1 and judgments − outputs).
 
     Parameters
     ----------
@@ -301,7 +304,8 @@ def metric_worth(
     n_resamples: int = 0,
     rng: np.random.Generator | None = None,
 ) -> MetricWorth:
-    """Return how a metric goes with people on the level of single outputs, and the judgments it saves.
+    """Return how a metric goes with people on the level of single outputs,
+    and the judgments it saves.
 
     With C the covariance of output means ȳ_i and g: ``ρ̂ = C/√(σ̂_f² Var g)``,
     ``r̂ = C/√((σ̂_f² + σ̂_a²) Var g)``. Without an output judged twice σ_a² is not known: the values
@@ -447,8 +451,8 @@ def required_judgments(
 ) -> RequiredJudgments:
     """Return how many judgments bring a mean to ± half_width.
 
-    The smallest n with ``z² · mean_variance(n) ≤ half_width²``. Where all N outputs with ``per_item``
-    people each are not enough, every output is judged by as many people as it takes.
+    The smallest n with ``z² · mean_variance(n) ≤ half_width²``. Where all N outputs with
+    ``per_item`` people each are not enough, every output is judged by as many people as it takes.
 
     Parameters
     ----------
@@ -568,7 +572,9 @@ def _worth(part: _Summaries, metric: FloatArray, weights: FloatArray) -> FloatAr
 def _within(
     part: _Summaries, left: FloatArray, right: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the covariance within groups (ddof 1 a group), the mean square of ``right``, the d.f."""
+    """Return the covariance within groups (ddof 1 a group),
+    the mean square of ``right``, the d.f.
+    """
     n_groups = int(part.group.max(initial=-1)) + 1
     member = np.zeros((part.group.size, n_groups))
     member[np.arange(part.group.size), part.group] = 1.0

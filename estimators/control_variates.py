@@ -1,11 +1,13 @@
-"""Means of ratings with automatic metrics as control variates, from plain random samples of outputs.
+"""Means of ratings with automatic metrics as control variates,
+from plain random samples of outputs.
 
 A metric g is known for all outputs of a system, human ratings for a few; the mean of ``y − α g``
-estimates the mean of y without any bias of the metric, and with less variance if the two go together.
-For outputs with probabilities of their own, see :mod:`estimators.ratings`.
+estimates the mean of y without any bias of the metric, and with less variance if the two go
+together. For outputs with probabilities of their own, see :mod:`estimators.ratings`.
 
-References: Chaganty, Mussmann and Liang (2018), *The price of debiasing automatic metrics in natural
-language evaluation*; Angelopoulos, Duchi and Zrnic (2023), *PPI++*, for the tuned multiplier.
+References: Chaganty, Mussmann and Liang (2018), *The price of debiasing automatic metrics in
+natural language evaluation*; Angelopoulos, Duchi and Zrnic (2023), *PPI++*, for the tuned
+multiplier.
 """
 
 from __future__ import annotations
@@ -57,14 +59,14 @@ def control_variate_mean(
     As published (algorithm 1): with g standardised over the population, ``α̂ = mean((y − ȳ) g)`` and
     ``μ̂ = mean(y − α̂ g)``; its bias is ``−(n − 1)/n² · E[(Y − μ) g²]``, its variance about
     ``(σ_f² (1 − ρ²) + σ_a²)/n``. With ``power_tune`` the correction is multiplied by
-    ``λ = Cov(y, h)/Var(h)`` cut to [0, 1], h_i = α̂_(−i) g_i without the output's own rating: a metric
-    that says nothing is then left out instead of adding its noise.
+    ``λ = Cov(y, h)/Var(h)`` cut to [0, 1], h_i = α̂_(−i) g_i without the output's own rating: a
+    metric that says nothing is then left out instead of adding its noise.
 
     Parameters
     ----------
     y : (n,) array
-        A rating (or a mean of ratings) of each output drawn, n ≥ 3; draws are independent, or without
-        replacement from many.
+        A rating (or a mean of ratings) of each output drawn, n ≥ 3; draws are independent, or
+        without replacement from many.
     g : (n,) array
         The metric of the outputs drawn.
     g_population : (N,) array
@@ -154,9 +156,10 @@ def regression_mean(
     """Return the mean rating with several metrics as control variates, cross-fitted.
 
     ``μ̂ = mean(y_i − g_k(i)(G_i)) + Σ_k (n_k/n) mean over the population of g_k``: g_k is a ridge
-    regression on the ratings of all folds but k, times λ_k as for :func:`control_variate_mean`, both
-    told by leave-one-out within those folds. For independent draws it is exactly unbiased: no rating
-    has a say in its own guess. Many weak metrics cost little: the penalty grows until they do not.
+    regression on the ratings of all folds but k, times λ_k as for :func:`control_variate_mean`,
+    both told by leave-one-out within those folds. For independent draws it is exactly unbiased: no
+    rating has a say in its own guess. Many weak metrics cost little: the penalty grows until they
+    do not.
 
     Parameters
     ----------
@@ -171,7 +174,8 @@ def regression_mean(
     fold : (n,) integer array, optional
         Fold of each row, for outputs that belong together; by position, in turns, if left out.
     ridge : float, optional
-        Penalty for metrics standardised over the population, ≥ 0; chosen by leave-one-out if left out.
+        Penalty for metrics standardised over the population, ≥ 0;
+        chosen by leave-one-out if left out.
     power_tune : bool
         False: λ = 1.
 

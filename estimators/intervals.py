@@ -208,10 +208,10 @@ def half_step(p: ArrayLike, judged: ArrayLike) -> float:
     """Return half of what one prediction more or less that is right moves the score by, where all
     but a few are judged; 0 elsewhere.
 
-    ``½ Σ_R p² / Σ_R p`` over the predictions R that are not judged, where these have at most a fifth
-    of the weight or are at most five. There a score can only be one of few, and the normal law, which
-    knows of none between them, misses up to half of the time; a correction for continuity (Yates
-    1934) of the finite remainder keeps the level.
+    ``½ Σ_R p² / Σ_R p`` over the predictions R that are not judged, where these have at most a
+    fifth of the weight or are at most five. There a score can only be one of few, and the normal
+    law, which knows of none between them, misses up to half of the time; a correction for
+    continuity (Yates 1934) of the finite remainder keeps the level.
 
     Parameters
     ----------

@@ -182,12 +182,12 @@ def contrast_test(
     draw_predicted: ArrayLike = (),
     draw_level: ArrayLike = (),
 ) -> ShareTest:
-    """Return the exact randomisation test whether a run tells right from wrong better among what was
-    judged than elsewhere.
+    """Return the exact randomisation test whether a run tells right from wrong better among what
+    was judged than elsewhere.
 
     Who deletes as much of what was not judged as of what was, blindly, leaves `share_test` nothing
-    to see. But what he deletes among the judged is wrong, and so mostly of a low level; elsewhere it
-    is of any. So Σ (2ℓ + 1 − k) N_ℓ over the k levels ℓ = 0 … k − 1 that there are is too large,
+    to see. But what he deletes among the judged is wrong, and so mostly of a low level; elsewhere
+    it is of any. So Σ (2ℓ + 1 − k) N_ℓ over the k levels ℓ = 0 … k − 1 that there are is too large,
     where N_ℓ of the drawn targets of level ℓ are predicted: given how many are drawn of each level,
     the N_ℓ are independent, and each has the law that `share_test` has.
 

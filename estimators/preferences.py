@@ -1,8 +1,9 @@
-"""Pairwise preferences: win rates and Bradley-Terry strengths of systems, ties allowed, with intervals.
+"""Pairwise preferences: win rates and Bradley-Terry strengths of systems, ties allowed,
+with intervals.
 
-A judgment says which of two systems' outputs for one input is better, or that neither is. Judgments of
-one input (or by one judge) go together, so intervals take clusters as what is drawn: the influence of
-an estimate is summed per cluster before it is squared.
+A judgment says which of two systems' outputs for one input is better, or that neither is. Judgments
+of one input (or by one judge) go together, so intervals take clusters as what is drawn: the
+influence of an estimate is summed per cluster before it is squared.
 
 References: Bradley and Terry (1952); Davidson (1970), *On extending the Bradley-Terry model to
 accommodate ties*; Ford (1957) for when strengths exist.
@@ -65,8 +66,8 @@ class Preferences:
     def confidence_interval(self, confidence_level: float = 0.8) -> ConfidenceInterval:
         """Return the interval of each system by itself, with clusters − 1 degrees of freedom.
 
-        Rates are taken on the scale of their logits, so that no interval leaves [0, 1]; with a rate of
-        0 or 1 half a win or loss is added for its width.
+        Rates are taken on the scale of their logits, so that no interval leaves [0, 1]; with a rate
+        of 0 or 1 half a win or loss is added for its width.
 
         Raises
         ------
@@ -158,11 +159,11 @@ def win_rates(
 ) -> Preferences:
     """Return the share of judgments that each system wins, a tie counting half.
 
-    The rate of a system is the mean over its opponents of the mean outcome against each, so that one
-    opponent who was met often does not weigh more: it is the chance to win against an opponent drawn at
-    random among those met. Where every pair was judged equally often it is the plain share.
-    The variance takes out the mean of each pair: where each was judged c times it shows (c − 1)/c of
-    what there is.
+    The rate of a system is the mean over its opponents of the mean outcome against each, so that
+    one opponent who was met often does not weigh more: it is the chance to win against an opponent
+    drawn at random among those met. Where every pair was judged equally often it is the plain
+    share. The variance takes out the mean of each pair: where each was judged c times it shows
+    (c − 1)/c of what there is.
 
     Parameters
     ----------
@@ -236,20 +237,21 @@ def bradley_terry(
     n_systems: int | None = None,
     penalty: float = 0.0,
 ) -> Preferences:
-    """Return the strengths of a Bradley-Terry model with ties (Davidson 1970), by maximum likelihood.
+    """Return the strengths of a Bradley-Terry model with ties (Davidson 1970),
+    by maximum likelihood.
 
     With strengths θ and s = (θ_i + θ_k)/2 the chances of i, a tie and k go like
-    ``exp(θ_i) : ν exp(s) : exp(θ_k)``; without any tie ν = 0, the plain model. The strengths sum to 0. The
-    covariance is the sandwich ``H⁻¹ (Σ_c u_c u_cᵀ) H⁻¹`` over clusters: right also where judgments of one
-    input go together.
+    ``exp(θ_i) : ν exp(s) : exp(θ_k)``; without any tie ν = 0, the plain model. The strengths sum to
+    0. The covariance is the sandwich ``H⁻¹ (Σ_c u_c u_cᵀ) H⁻¹`` over clusters: right also where
+    judgments of one input go together.
 
     Parameters
     ----------
     left, right, outcome, cluster, n_systems
         As for :func:`win_rates`.
     penalty : float
-        ½ penalty Σ θ² is added to what is minimised, ≥ 0. With 0 the strengths exist only if no group of
-        systems won (or lost) all judgments against the rest.
+        ½ penalty Σ θ² is added to what is minimised, ≥ 0. With 0 the strengths exist only if no
+        group of systems won (or lost) all judgments against the rest.
 
     Returns
     -------
@@ -259,8 +261,8 @@ def bradley_terry(
     Raises
     ------
     ValueError
-        As :func:`win_rates`; and without a penalty where the strengths do not exist: it names the systems
-        that only win.
+        As :func:`win_rates`; and without a penalty where the strengths do not exist: it names the
+        systems that only win.
 
     Examples
     --------
@@ -301,7 +303,9 @@ def _centred(value: FloatArray, covariance: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _refuse_what_does_not_exist(judged: _Judgments) -> None:
-    """Raise unless every system lost to, or tied with, somebody in every group that it is not in."""
+    """Raise unless every system lost to, or tied with,
+    somebody in every group that it is not in.
+    """
     lost = np.zeros((judged.m, judged.m), dtype=np.bool_)
     wins, ties = judged.outcome == 1, judged.outcome == 0.5
     for rows, one, other in (
@@ -320,7 +324,9 @@ def _refuse_what_does_not_exist(judged: _Judgments) -> None:
 
 
 def _parts(judged: _Judgments, theta: FloatArray, has_ties: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the chances of left, tie, right (n, 3), and what each goes with, for the derivatives."""
+    """Return the chances of left, tie, right (n, 3), and what each goes with,
+    for the derivatives.
+    """
     half = (theta[judged.left] - theta[judged.right]) / 2
     tie = np.full(half.size, theta[-1] if has_ties else -np.inf)
     weights = np.column_stack([half, tie, -half])

@@ -1,12 +1,12 @@
 """PRMSE: how well a machine's scores predict the true scores behind human ratings.
 
-Agreement with human ratings depends on how much those who rate differ. The proportional reduction in
-mean squared error (PRMSE) asks how well the machine predicts the *true* score, the expectation of a
-response's ratings, and so compares machines that were held against different raters.
+Agreement with human ratings depends on how much those who rate differ. The proportional reduction
+in mean squared error (PRMSE) asks how well the machine predicts the *true* score, the expectation
+of a response's ratings, and so compares machines that were held against different raters.
 
-References: Haberman (2008), *When can subscores have value?*; Loukina, Madnani, Cahill, Yao, Johnson,
-Riordan and McCaffrey (2020), *Using PRMSE to evaluate automated scoring systems in the presence of
-label noise*.
+References: Haberman (2008), *When can subscores have value?*; Loukina, Madnani, Cahill, Yao,
+Johnson, Riordan and McCaffrey (2020), *Using PRMSE to evaluate automated scoring systems in the
+presence of label noise*.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class PRMSE:
     Attributes
     ----------
     value : float
-        ``1 − mse/true_score_variance``; above 1 and below 0 by chance, never clipped. NaN where it is
-        undefined: no response with two ratings, or a true-score variance that is not positive.
+        ``1 − mse/true_score_variance``; above 1 and below 0 by chance, never clipped. NaN where it
+        is undefined: no response with two ratings, or a true-score variance that is not positive.
     mse : float
         Mean squared error of the machine against the true scores.
     true_score_variance, error_variance : float
@@ -80,8 +80,8 @@ def prmse(
 ) -> PRMSE:
     """Return the PRMSE of a machine's scores, for complete, partial and unequal ratings.
 
-    c_i ratings of response i with mean H̄_i and variance V_i, c_• in all, H̄ their grand mean, M_i the
-    machine's score, N responses with c_i ≥ 1:
+    c_i ratings of response i with mean H̄_i and variance V_i, c_• in all, H̄ their grand mean, M_i
+    the machine's score, N responses with c_i ≥ 1:
 
         V̂   = Σ (c_i − 1) V_i / Σ (c_i − 1)
         V̂_T = [Σ c_i (H̄_i − H̄)² − (N − 1) V̂] / [c_• − Σ c_i²/c_•]
@@ -90,8 +90,8 @@ def prmse(
     Parameters
     ----------
     human : (N, R) array
-        Ratings, NaN where a rater did not rate; (N,) is one rater. A column is one rater, or the first,
-        second, … rating.
+        Ratings, NaN where a rater did not rate; (N,) is one rater. A column is one rater, or the
+        first, second, … rating.
     system : (N,) array
         The machine's scores.
     error_variance : float, optional
@@ -110,7 +110,8 @@ def prmse(
     Raises
     ------
     ValueError
-        If shapes disagree, a score is not finite, ``error_variance`` is negative, or ``rng`` is missing.
+        If shapes disagree, a score is not finite, ``error_variance`` is negative,
+        or ``rng`` is missing.
 
     References
     ----------
@@ -148,7 +149,9 @@ def prmse(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The ratings of each response: count, mean, sum of squares about it; and the machine's score."""
+    """The ratings of each response: count, mean, sum of squares about it;
+    and the machine's score.
+    """
 
     count: FloatArray
     mean: FloatArray
@@ -266,8 +269,8 @@ class Agreement:
     Attributes
     ----------
     pearson, qwk, r2 : float
-        Of the machine and the reference: correlation, quadratic weighted kappa, and the share of the
-        reference's variance that is explained as it stands.
+        Of the machine and the reference: correlation, quadratic weighted kappa, and the share of
+        the reference's variance that is explained as it stands.
     rater_correlation : float
         Between two ratings of one response; NaN without.
     degradation : float
@@ -311,8 +314,8 @@ def agreement_with(
     low, high : int
         The ends of the scale.
     reference : {"first", "mean"}
-        What the machine is held against: the first rating of each response, or the mean of them. For
-        the kappa a mean is rounded too.
+        What the machine is held against: the first rating of each response, or the mean of them.
+        For the kappa a mean is rounded too.
 
     Returns
     -------

@@ -1,6 +1,8 @@
-"""The model g of ratings: what metrics, the input and similar texts say of an output that nobody rated.
+"""The model g of ratings: what metrics, the input and similar texts say of an output that
+nobody rated.
 
-One ridge regression for all systems of a track, which is Gaussian process regression with the kernel
+One ridge regression for all systems of a track,
+which is Gaussian process regression with the kernel
 
     a metrics · metrics′ + b (metrics · metrics′ if the system is the same)
     + c (1 if the input is the same) + d (similarity of the texts if the input is the same) + noise
@@ -8,13 +10,13 @@ One ridge regression for all systems of a track, which is Gaussian process regre
 about a mean of each system, with metrics, each by its value and by its rank within the system,
 weighted by what they say of ratings alone. So a rating also tells of the other systems' outputs for
 its input: some inputs are hard for all, and summaries that say the same are as good as each other.
-The weights, the four scales (by maximum likelihood) and how far the guess is trusted for each system
-are told anew for each fold without that fold's ratings: no rating has a say in what is guessed of its
-output.
+The weights, the four scales (by maximum likelihood) and how far the guess is trusted for each
+system are told anew for each fold without that fold's ratings: no rating has a say in what is
+guessed of its output.
 
 The level of a system, the same constant in all its guesses, is the mean of all its ratings. With a
-level a fold, each would be too low where the ratings left out are high, which widens every interval;
-a common one cancels in centred estimates, exactly.
+level a fold, each would be too low where the ratings left out are high, which widens every
+interval; a common one cancels in centred estimates, exactly.
 """
 
 from __future__ import annotations
@@ -102,8 +104,8 @@ def fit_ratings(
     system, input : (n,) integer array
         Whose output it is, and what it was made for.
     text : (n, v) array or scipy.sparse, optional
-        Weights of words in each output, at least 0; rows of 0 where there is no text. The similarity
-        of two texts is the cosine of their rows.
+        Weights of words in each output, at least 0; rows of 0 where there is no text. The
+        similarity of two texts is the cosine of their rows.
     low, high : float
         The range of ratings; guesses are kept within.
     start : RatingModel, optional
@@ -268,7 +270,9 @@ class _Outputs(NamedTuple):
 
 
 def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
-    """Return the place of each value among its system's, equal ones sharing theirs; NaN if missing."""
+    """Return the place of each value among its system's, equal ones sharing theirs;
+    NaN if missing.
+    """
     ranks = np.empty_like(raw)
     for rows in np.split(np.argsort(system, kind="stable"), np.cumsum(np.bincount(system))[:-1]):
         ranks[rows] = rankdata(raw[rows], axis=0, nan_policy="omit")
@@ -276,7 +280,9 @@ def _ranks(raw: FloatArray, system: IntArray) -> FloatArray:
 
 
 def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
-    """Return the metrics with mean 0 and variance 1 within each system, 0 where missing or constant."""
+    """Return the metrics with mean 0 and variance 1 within each system,
+    0 where missing or constant.
+    """
     m = int(system.max(initial=-1)) + 1
     raw = checks.within_reach(raw)
     known = ~np.isnan(raw)
@@ -312,7 +318,9 @@ def _blocks(outputs: _Outputs, rows: IntArray) -> list[_Blocks]:
 
 
 class _Solved(NamedTuple):
-    """The regression at given scales: coefficients, C⁻¹ y, log |C|; and what the rest is made of."""
+    """The regression at given scales: coefficients, C⁻¹ y, log |C|;
+    and what the rest is made of.
+    """
 
     beta: FloatArray
     alpha: FloatArray
@@ -342,7 +350,9 @@ class _Inverted(NamedTuple):
 
 
 class _Problem:
-    """The rated rows of a fit: y in units of its system, and what does not change with the scales."""
+    """The rated rows of a fit: y in units of its system,
+    and what does not change with the scales.
+    """
 
     def __init__(self, outputs: _Outputs, y: FloatArray, rows: IntArray) -> None:
         m, owner = outputs.n_systems, outputs.system[rows]
@@ -379,7 +389,9 @@ class _Problem:
         return inverted
 
     def solve(self, scales: FloatArray) -> _Solved:
-        """Return the regression: Woodbury's identity, with the inputs' blocks as what is inverted."""
+        """Return the regression: Woodbury's identity,
+        with the inputs' blocks as what is inverted.
+        """
         blocks = self.inverted(float(scales[2]), float(scales[3]))
         prior = np.repeat([scales[0], scales[1], FREE], self.parts)
         normal = blocks.normal.copy()
@@ -406,7 +418,9 @@ class _Problem:
 
 
 def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of each system's ratings; few of them are drawn to all's."""
+    """Return mean and standard deviation of each system's ratings;
+    few of them are drawn to all's.
+    """
     count = np.bincount(system, minlength=m)
     mean = (by_code(y, system, m) + y.mean()) / (count + 1)
     square = by_code((y - mean[system]) ** 2, system, m)
@@ -503,7 +517,9 @@ def _learn(
 
 
 def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
-    """Return λ for each system: the multiplier of least variance in [0, 1], drawn to that of all."""
+    """Return λ for each system: the multiplier of least variance in [0, 1],
+    drawn to that of all.
+    """
     count = np.maximum(np.bincount(system, minlength=m), 1)
     deviation = guess - (by_code(guess, system, m) / count)[system]
     product = (y - (by_code(y, system, m) / count)[system]) * deviation

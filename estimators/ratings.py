@@ -1,8 +1,8 @@
 """Ratings by people as labels: the noise of those who judge, and judges who rate many outputs.
 
 A mean of ratings is estimated by the same difference estimators as a share of right relations
-(:mod:`estimators.horvitz_thompson`), with the mean rating ȳ of an output as its label. A rating is no
-truth, though: asked again, others would have said something else. With probabilities π and c
+(:mod:`estimators.horvitz_thompson`), with the mean rating ȳ of an output as its label. A rating is
+no truth, though: asked again, others would have said something else. With probabilities π and c
 judgments an output, the unbiased variance of ``Σ p g + Σ_S (p/π)(ȳ − g)`` is
 
     V = Σ_S (1 − π)/π² p² (ȳ − g)²  +  Σ_S p² σ_a²/(c π)
@@ -94,16 +94,18 @@ def with_rating_noise(
     certainty: ArrayLike | None = None,
     design: Design | None = None,
 ) -> Estimate:
-    """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in its variance.
+    """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in
+    its variance.
 
-    With the variance of single outputs' judgments (or an unbiased estimate of it) the sum is exactly
-    unbiased for ``Σ p² σ_a²/c`` over all outputs: what is left of the noise where π → 1, and what the
-    first sum of V does not hold where π < 1.
+    With the variance of single outputs' judgments (or an unbiased estimate of it) the sum is
+    exactly unbiased for ``Σ p² σ_a²/c`` over all outputs: what is left of the noise where π → 1,
+    and what the first sum of V does not hold where π < 1.
 
     Parameters
     ----------
     estimate : Estimate
-        From mean ratings, by ``difference``, ``centred`` or ``hajek``; one row of influence a target.
+        From mean ratings, by ``difference``, ``centred`` or ``hajek``;
+        one row of influence a target.
     p : (n,) or (n, m) array
         Weight of each rated output under each system, as for that estimate.
     pi : (n,) array
@@ -111,8 +113,8 @@ def with_rating_noise(
     count : (n,) array
         c, judgments of each row's target; 0 where there are none, which adds nothing.
     sigma_a2 : float or (n,) array
-        Variance of single judgments about one output: pooled (``components.variance_components``), or
-        one number a row; at least 0.
+        Variance of single judgments about one output: pooled (``components.variance_components``),
+        or one number a row; at least 0.
     target : (n,) integer array, optional
         Target codes, as for the estimate.
     certainty : (n,) boolean array, optional
@@ -188,20 +190,22 @@ def with_rating_noise(
 
 
 def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
-    """Return σ_a², what people differ by about one output, such that few second opinions cannot hide it.
+    """Return σ_a², what people differ by about one output,
+    such that few second opinions cannot hide it.
 
-    ``v = (Σ_i Σ_k (y_ik − ȳ_i)² + 4 T)/(Σ_i (c_i − 1) + 4)``, ``T = (Σ (y − ȳ)² + ¼)/n`` and at most ¼:
-    pooled within the outputs that several people rated, as in ``components.variance_components``, and
-    drawn to what all n ratings differ by, which can only be too much. Pooled alone it is exactly
-    unbiased, but two people who agree on the only output that two rated make it 0, and an interval a
-    point. Four degrees of freedom are what Agresti and Coull lend a share in the same need. The
-    difference is ``4 (T − σ_a²)/(d + 4)`` on average: nothing where many were asked twice.
+    ``v = (Σ_i Σ_k (y_ik − ȳ_i)² + 4 T)/(Σ_i (c_i − 1) + 4)``, ``T = (Σ (y − ȳ)² + ¼)/n`` and at
+    most ¼: pooled within the outputs that several people rated, as in
+    ``components.variance_components``, and drawn to what all n ratings differ by, which can only be
+    too much. Pooled alone it is exactly unbiased, but two people who agree on the only output that
+    two rated make it 0, and an interval a point. Four degrees of freedom are what Agresti and Coull
+    lend a share in the same need. The difference is ``4 (T − σ_a²)/(d + 4)`` on average: nothing
+    where many were asked twice.
 
     Fewer degrees were tried on simulated ratings (10 and 40 outputs of which all were rated, 700
-    repeats, Dirichlet(α·(0.2, 0.3, 0.5)) with α = 0.5, 2, 20). Of intervals of 80 % held, with two or
-    three asked twice, 0.78 to 0.95 with 4 degrees, 0.76 to 0.92 with 2 and 0.75 to 0.88 with 1: too
-    much where people differ little, too few where they differ most. With eight it is 0.79 to 0.90
-    with 4. Where three in ten were rated, the three do the same to 0.02 (0.75 to 0.83).
+    repeats, Dirichlet(α·(0.2, 0.3, 0.5)) with α = 0.5, 2, 20). Of intervals of 80 % held, with two
+    or three asked twice, 0.78 to 0.95 with 4 degrees, 0.76 to 0.92 with 2 and 0.75 to 0.88 with 1:
+    too much where people differ little, too few where they differ most. With eight it is 0.79 to
+    0.90 with 4. Where three in ten were rated, the three do the same to 0.02 (0.75 to 0.83).
 
     Parameters
     ----------
@@ -251,9 +255,10 @@ def rating_error(
 ) -> FloatArray:
     """Return v of each system: the squared error that is to be expected of g at a rating of it.
 
-    ``v_i = (Σ_i (ȳ − g)² + 5 v)/(n_i + 5)``, ``v = (Σ (ȳ − g)² + ¼)/(n + 1)`` over all systems: what a
-    few ratings of one system show is drawn to what all show, and what a few of all show to the most
-    that ratings between 0 and 1 can vary, so that none looks certain because three people agreed.
+    ``v_i = (Σ_i (ȳ − g)² + 5 v)/(n_i + 5)``, ``v = (Σ (ȳ − g)² + ¼)/(n + 1)`` over all systems:
+    what a few ratings of one system show is drawn to what all show, and what a few of all show to
+    the most that ratings between 0 and 1 can vary, so that none looks certain because three people
+    agreed.
 
     Parameters
     ----------
@@ -294,7 +299,8 @@ def rating_error(
 def anticipated_rating_variance(
     p_all: ArrayLike | sparse.sparray, pi_all: ArrayLike, error: ArrayLike
 ) -> FloatArray:
-    """Return the variance that is to be expected of the difference estimate of ratings, for a floor.
+    """Return the variance that is to be expected of the difference estimate of ratings,
+    for a floor.
 
     ``A_i = Σ p_i² (1/π − 1) v``: as ``horvitz_thompson.anticipated_variance``, but ratings are no
     right or wrong, so that their error v is told by the ratings (:func:`rating_error`), not by
@@ -345,15 +351,15 @@ class JudgeEffect:
     Attributes
     ----------
     sigma_j2 : float
-        Variance of the judges' own levels, a part of σ_a². May be negative by chance, which says that
-        none is seen; NaN where no judge rated two outputs, or only one judge did.
+        Variance of the judges' own levels, a part of σ_a². May be negative by chance, which says
+        that none is seen; NaN where no judge rated two outputs, or only one judge did.
     n_judges, n_judgments : int
         How many there are.
     n_pairs : int
         Pairs of ratings of different outputs by one judge.
     noise : float
-        What the rest of single ratings adds to the mean of one judge, in the mean over judges: with it
-        σ̂_j² varies by about 2 (σ_j² + noise)²/(judges − 1).
+        What the rest of single ratings adds to the mean of one judge, in the mean over judges: with
+        it σ̂_j² varies by about 2 (σ_j² + noise)²/(judges − 1).
 
     Examples
     --------
@@ -372,9 +378,10 @@ class JudgeEffect:
 def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> JudgeEffect:
     """Return the variance between judges, from ratings of different outputs.
 
-    ``σ̂_j² = mean of r r′ over pairs by one judge − mean of r r′ over pairs by two``, both over pairs
-    of different outputs. If outputs are handed to judges at random, it is exactly unbiased for the
-    variance of their levels, whatever the outputs are like and however many judgments each has.
+    ``σ̂_j² = mean of r r′ over pairs by one judge − mean of r r′ over pairs by two``, both over
+    pairs of different outputs. If outputs are handed to judges at random, it is exactly unbiased
+    for the variance of their levels, whatever the outputs are like and however many judgments each
+    has.
 
     Parameters
     ----------
@@ -469,10 +476,10 @@ def with_judges(
     """Return the estimate with item × judge crossed effects in its variance.
 
     ``V + σ̂_j² (Σ_j A_j² − Σ_k w_k²)``, w = p/(c π) the weight of a judgment and A_j the sum of the
-    weights of judge j: the ratings of one judge go together, what each adds by itself is in V already.
-    Few judges are few degrees of freedom, as far as V rests on them (Satterthwaite's rule): with
-    ``d_j = (Σ A²)²/Σ A⁴ − 1``, one less than there are judges who rate equally many, and the noise
-    that is left in a judge's mean,
+    weights of judge j: the ratings of one judge go together, what each adds by itself is in V
+    already. Few judges are few degrees of freedom, as far as V rests on them (Satterthwaite's
+    rule): with ``d_j = (Σ A²)²/Σ A⁴ − 1``, one less than there are judges who rate equally many,
+    and the noise that is left in a judge's mean,
 
         V²/d = (V − σ̂_j² Σ A²)²/d_0 + ((σ̂_j² + noise) Σ A²)²/d_j,    d at most d_0
 
@@ -546,7 +553,9 @@ def with_judges(
 def _degrees(
     variance: FloatArray, without: FloatArray, level: float, noise: float, squares: FloatArray
 ) -> FloatArray:
-    """Return the degrees of freedom of a variance of which judges with these squared loads are a part."""
+    """Return the degrees of freedom of a variance of which judges with these squared
+    loads are a part.
+    """
     load = squares.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         of_judges = load**2 / (squares**2).sum(axis=0) - 1

@@ -28,18 +28,21 @@ from estimators.checks import FloatArray
 GROWTH = 1.2
 """How much more information an interim interval should have than the one before it, while they are
 early; and the root of the share that the first one has which is not, times this, where they are
-late: three are then enough to come to the end. Three that hardly know of each other are 1.4 times as
-wide as an interval for one look, and as few as one of a tenth of the information and the last alone
-are 1.25 times: less than 1.15 times is only to be had where the first has seven tenths."""
+late: three are then enough to come to the end. Three that hardly know of each other are 1.4 times
+as wide as an interval for one look, and as few as one of a tenth of the information and the last
+alone are 1.25 times: less than 1.15 times is only to be had where the first has seven tenths.
+"""
 FIRST = 0.92
-"""The quantile of the first interval that is not early, over that of the later ones. Of few judgments
-the half of one is much, so that without this it would be the widest."""
+"""The quantile of the first interval that is not early, over that of the later ones. Of few
+judgments the half of one is much, so that without this it would be the widest.
+"""
 SPENT = 0.97
 """Share of the error that is spent where there are several: the rest is for what is no Brownian
 motion."""
 ROUGH, EXACT = 0.5, 0.25
 """Of one judgment, what the ends of an interval are moved outwards by, for shares of few counts are
-rough: where the first that is not early knows much, so that there is room, and where it does not."""
+rough: where the first that is not early knows much, so that there is room, and where it does not.
+"""
 MUCH = 0.4
 """Share of the information that is much."""
 EARLY = 0.02
@@ -53,9 +56,10 @@ SETTLED = 100
 HALF = 0.5
 """...unless they have so much of the information: then there will hardly be more judgments."""
 MOST_WIDER = 1.5
-"""How many times as far from the estimate as that of an interval for one look an end may be from the
-hundredth judgment on. The quantiles alone keep to this but where one in fifty is right: there the
-part of a judgment that ends are moved by is much of so small a share, and not needed."""
+"""How many times as far from the estimate as that of an interval for one look an end may be from
+the hundredth judgment on. The quantiles alone keep to this but where one in fifty is right: there
+the part of a judgment that ends are moved by is much of so small a share, and not needed.
+"""
 
 
 class Pace(NamedTuple):
@@ -106,9 +110,9 @@ def pace(judged: Sequence[int], information: Sequence[float]) -> Pace:
 
 
 def is_due(judged: Sequence[int], information: Sequence[float], n: int, now: float) -> bool:
-    """Return whether another interval is to be made: enough has come since the last one, or all that
-    was ordered, or these are the first 100 judgments. Early ones come at each fifth of information
-    more: they cost next to nothing.
+    """Return whether another interval is to be made: enough has come since the last one, or all
+    that was ordered, or these are the first 100 judgments. Early ones come at each fifth of
+    information more: they cost next to nothing.
 
     Parameters
     ----------
@@ -143,8 +147,9 @@ def is_due(judged: Sequence[int], information: Sequence[float], n: int, now: flo
 def drawn_in(
     ends: tuple[float, float], value: float, one_look: tuple[float, float], judged: int
 ) -> tuple[float, float]:
-    """Return the ends of an interim interval, neither more than 1.5 times as far from the estimate as
-    the interval for one look at the same judgments has it. Of fewer than 100 judgments they stay.
+    """Return the ends of an interim interval, neither more than 1.5 times as far from the estimate
+    as the interval for one look at the same judgments has it. Of fewer than 100 judgments they
+    stay.
 
     Parameters
     ----------
@@ -212,8 +217,8 @@ def critical_value(
     Of what may still be spent of the error, as little is spent that the same quantile would do for
     all that come, each with `growth` times the information of the one before, up to the last; the
     first that is not early has 0.92 times the quantile of the others. Before a share `early` of the
-    information not more than a fiftieth of the error is spent, in proportion. Three hundredths of the
-    error are kept back where there are several.
+    information not more than a fiftieth of the error is spent, in proportion. Three hundredths of
+    the error are kept back where there are several.
 
     Parameters
     ----------
@@ -290,8 +295,8 @@ def _to_come(now: float, growth: float) -> list[FloatArray]:
 
 
 def _solve(density: FloatArray, steps: list[FloatArray], error: float, share: float = 1.0) -> float:
-    """Return the quantile that is left with a probability of `error`: `share` of it now, or the whole
-    after one of the steps.
+    """Return the quantile that is left with a probability of `error`: `share` of it now, or the
+    whole after one of the steps.
     """
     if error <= 0:
         return float("inf")
@@ -304,7 +309,9 @@ def _solve(density: FloatArray, steps: list[FloatArray], error: float, share: fl
 
 
 def _crossed(density: FloatArray, steps: list[FloatArray], quantiles: list[float]) -> float:
-    """Return the probability of leaving ± the first quantile now, or the next ones after the steps."""
+    """Return the probability of leaving ± the first quantile now,
+    or the next ones after the steps.
+    """
     outside = _outside(quantiles[0])
     crossed = float(density @ outside) * STEP
     for step, quantile in zip(steps, quantiles[1:], strict=True):

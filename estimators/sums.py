@@ -119,8 +119,8 @@ class Support:
         return self.row.size - self.several.size + self.begins.size
 
     def shared(self, term: FloatArray, weight: FloatArray | None = None) -> float:
-        """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): what the squares of the sums
-        of targets are more than the squares of their rows.
+        """Return ``Σ_τ w [(Σ_{x∈τ} v)² − Σ_{x∈τ} v²]`` of terms v (n,): what the squares of the
+        sums of targets are more than the squares of their rows.
 
         ``weight`` is that of each row of ``several``, the same for all of a target; 1 if left out.
         """

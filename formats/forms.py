@@ -11,8 +11,8 @@
         cues: {1: of no use, 5: answers everything}
 
 Kinds of question: `rating` (a number of a range), `choice` (one of some answers, each with what it
-counts), `preference` (which of two texts is better, or neither) and `text` (free words, which are kept
-and not scored). docs/formats.md has every key.
+counts), `preference` (which of two texts is better, or neither) and `text` (free words, which are
+kept and not scored). docs/formats.md has every key.
 """
 
 from __future__ import annotations

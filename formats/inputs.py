@@ -17,8 +17,8 @@ _KEYS = frozenset({"input_id", *_TEXTS, *_LISTS})
 
 @dataclass(frozen=True, slots=True)
 class InputRecord:
-    """One input: a source to summarise, a question with passages, or both; and what people wrote for
-    it. Where texts are rated by themselves, its id is enough.
+    """One input: a source to summarise, a question with passages, or both; and what people wrote
+    for it. Where texts are rated by themselves, its id is enough.
     """
 
     input_id: str

@@ -1,4 +1,6 @@
-"""Single judgments of outputs, in and out: a study that was done elsewhere, or one to score again."""
+"""Single judgments of outputs, in and out: a study that was done elsewhere,
+or one to score again.
+"""
 
 import csv
 import io
@@ -46,9 +48,9 @@ def read_judgments(
 ) -> Iterator[JudgmentRecord]:
     """The usable judgments in the order of their lines; all else is in the report.
 
-    `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale of
-    each criterion, `also` what else a file may call a system. A value that is empty is no judgment,
-    and passed over.
+    `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale
+    of each criterion, `also` what else a file may call a system. A value that is empty is no
+    judgment, and passed over.
     """
     seen: dict[tuple[str, str, str, str], int] = {}
     is_any = False
@@ -150,8 +152,8 @@ def _seconds(row: Row, report: Report) -> float | None:
 
 
 def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
-    """The lines of a file that `read_judgments` reads, with the header; each ends in a line break. No
-    name in it begins a formula where a spreadsheet opens it.
+    """The lines of a file that `read_judgments` reads, with the header; each ends in a line break.
+    No name in it begins a formula where a spreadsheet opens it.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE,

@@ -33,5 +33,7 @@ class Limits:
         return replace(self, line_bytes=max(self.line_bytes, 20 * self.document_characters))
 
     def for_outputs(self) -> "Limits":
-        """These limits with longer lines: a line is a whole output, twelve bytes a character at most."""
+        """These limits with longer lines: a line is a whole output,
+        twelve bytes a character at most.
+        """
         return replace(self, line_bytes=self.line_bytes + 12 * self.output_characters)

@@ -36,8 +36,8 @@ def read_outputs(
 ) -> Iterator[OutputRecord]:
     """The usable outputs in the order of their lines; all else is in the report.
 
-    `inputs` are the ids of the corpus with their numbers of passages. An input without an output is an
-    error that is told at the end, when the iterator has been exhausted.
+    `inputs` are the ids of the corpus with their numbers of passages. An input without an output is
+    an error that is told at the end, when the iterator has been exhausted.
     """
     known: dict[str, int] = {}
     is_any = False

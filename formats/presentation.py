@@ -1,8 +1,9 @@
 """A text as it is handed in, and as people and metrics see it: cleaned, and presented by a setting.
 
 Cleaning takes away what nobody can see and what would disturb a page; it is always done. Presenting
-makes tokenised, lower-cased text of a system look like the text of a person, so that nobody judges the
-tokeniser; a track says whether, and its outputs are one target where the text as shown is the same.
+makes tokenised, lower-cased text of a system look like the text of a person, so that nobody judges
+the tokeniser; a track says whether, and its outputs are one target where the text as shown is the
+same.
 """
 
 import hashlib
@@ -59,9 +60,11 @@ class Cleaned:
 
 
 def clean(text: str) -> Cleaned:
-    """The text in composed Unicode, without invisible characters, outer white space and trailing blanks.
+    """The text in composed Unicode, without invisible characters,
+    outer white space and trailing blanks.
 
-    Joiners (U+200C, U+200D) stay between letters or symbols that need them, as in Persian or in emoji.
+    Joiners (U+200C, U+200D) stay between letters or symbols that need them,
+    as in Persian or in emoji.
     """
     plain = normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     plain, turned = _BIDIRECTIONAL.subn("", plain)
@@ -88,7 +91,9 @@ class Presentation:
     """What is done to an output before anybody or any metric sees it; recorded with the track."""
 
     true_case: bool = False
-    """Capitals at the beginning of sentences, in I and in known names, where a text has none at all."""
+    """Capitals at the beginning of sentences, in I and in known names,
+    where a text has none at all.
+    """
     detokenise: bool = False
     """Blanks as in printed text, brackets and quotation marks instead of their names."""
     unknown: bool = False
@@ -132,7 +137,9 @@ class Casing:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Casing":
-        """The most frequent form of each word that is mostly written with a capital inside sentences."""
+        """The most frequent form of each word that is mostly written with a capital
+        inside sentences.
+        """
         forms: dict[str, Counter[str]] = {}
         for text in texts:
             for match in _WORD.finditer(text):
@@ -193,7 +200,9 @@ def _true_cased(text: str, casing: Casing) -> str:
 
 
 def content_key(corpus: str, kind: str, input_id: str, shown: str) -> str:
-    """The key of an output by content, 64 hexadecimal digits: equal texts for one input are one target."""
+    """The key of an output by content, 64 hexadecimal digits:
+    equal texts for one input are one target.
+    """
     digest = hashlib.sha256()
     for part in (corpus, kind, input_id, normalize("NFC", shown)):
         encoded = part.encode("utf-8", "surrogatepass")

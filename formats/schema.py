@@ -283,7 +283,9 @@ def with_words(schema: Mapping[str, Any], text: str, *, shown: str = "") -> dict
 
 
 def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str, str], str]:
-    """The words of a text, by part, name and key. Raises FormatError for what the parts have not."""
+    """The words of a text, by part, name and key.
+    Raises FormatError for what the parts have not.
+    """
     said = _parse_yaml(text, "words") or {}
     words: dict[tuple[str, str, str], str] = {}
     _refuse_unknown(said, parts, "The words have")

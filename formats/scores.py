@@ -1,4 +1,6 @@
-"""Scores of outputs by a metric or a judge: a table or JSON Lines, checked against the outputs that exist."""
+"""Scores of outputs by a metric or a judge: a table or JSON Lines,
+checked against the outputs that exist.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

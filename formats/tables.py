@@ -134,7 +134,9 @@ def as_meant(cell: object) -> object:
 
 
 def identifier(value: object) -> str | None:
-    """An id as text in composed Unicode, or None: at most 200 characters, none of them a control."""
+    """An id as text in composed Unicode, or None:
+    at most 200 characters, none of them a control.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     name = normalize("NFC", str(value)).strip()

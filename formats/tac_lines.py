@@ -140,8 +140,8 @@ class LineReader:
         return value
 
     def provenance(self, number: int, line: str, fields: list[str], index: int) -> Spans | None:
-        """The spans by document in a column, or None after a message. Not to be changed: relations of
-        one pair of mentions have the same provenance, which is read once.
+        """The spans by document in a column, or None after a message. Not to be changed: relations
+        of one pair of mentions have the same provenance, which is read once.
         """
         field = fields[index]
         if len(field) > SHORT:

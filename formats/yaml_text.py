@@ -1,4 +1,6 @@
-"""Reads YAML of plain values, each with its line; whatever else the text is, the error is BadYaml."""
+"""Reads YAML of plain values, each with its line;
+whatever else the text is, the error is BadYaml.
+"""
 
 from __future__ import annotations
 

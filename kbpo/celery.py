@@ -81,8 +81,8 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 
 @app.task(name="kbpo.look")  # type: ignore[untyped-decorator]
 def look() -> int:
-    """How many rows moved at a tick. Whoever takes long keeps nobody waiting: other workers take the
-    next ticks, and pass over the rows that it holds.
+    """How many rows moved at a tick. Whoever takes long keeps nobody waiting: other workers take
+    the next ticks, and pass over the rows that it holds.
     """
     moved = 0
     for path in PIPELINE.values() if import_string("kbpo.clock.look.is_due")() else ():

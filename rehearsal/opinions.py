@@ -1,4 +1,6 @@
-"""What simulated annotators think of texts and of answers, and the fields that say so on our pages."""
+"""What simulated annotators think of texts and of answers,
+and the fields that say so on our pages.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Rated:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a passage shows of an answer: correct, incorrect or neither; and the words that show it."""
+    """What a passage shows of an answer: correct, incorrect or neither;
+    and the words that show it.
+    """
 
     says: str
     words: str = ""

@@ -86,8 +86,8 @@ class ByThresholds:
 
     @cached_property
     def _alone(self) -> dict[int, dict[tuple[str, str], tuple[Estimate, float]]]:
-        """Column -> by distribution and criterion what a system's own sample says of it, and how many
-        labels that is worth: one system after the other, each with chances of its own for all
+        """Column -> by distribution and criterion what a system's own sample says of it, and how
+        many labels that is worth: one system after the other, each with chances of its own for all
         targets. The share that was answered is told by all that were asked.
         """
         return {column: self._of_sample(column) for column in self.data.alone}

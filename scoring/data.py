@@ -1,4 +1,6 @@
-"""What a track's estimates are functions of: draws, probabilities, verdicts, annotated documents."""
+"""What a track's estimates are functions of: draws, probabilities, verdicts,
+annotated documents.
+"""
 
 from __future__ import annotations
 

@@ -268,7 +268,8 @@ class Centred:
     def settled(self, kind: str, criterion: str) -> Estimate:
         """The precision of every system; of one all of whose predictions are judged the truth
         itself, of which nothing is left to chance, whatever the probability that they were. That is
-        not unbiased over samples where it happens in some of them only, as with a handful of claims.
+        not unbiased over samples where it happens in some of them only, as with a handful of
+        claims.
         """
         if criterion != self.criterion:
             return self.under(criterion).settled(kind, criterion)

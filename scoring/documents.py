@@ -103,7 +103,9 @@ class InDocuments:
     """A random number in [0, 1) where only readers judged it; NEVER where somebody had been
     asked in vain besides; else NO_MARK"""
     covered: Bools
-    """A settled follow-up that nobody stopped covers it: it was asked, or marked, or labelled before"""
+    """A settled follow-up that nobody stopped covers it:
+    it was asked, or marked, or labelled before
+    """
     asked: Bools
     """Of these, what was asked by a follow-up"""
 

@@ -61,8 +61,9 @@ class Checks:
     checked: Bools
     """(t,) An answer counts"""
     by_crowd: Bools
-    """(t,) What holds of it is what the crowd says, or ratings that were imported, or readers of its
-    document"""
+    """(t,) What holds of it is what the crowd says, or ratings that were imported, or readers of
+    its document
+    """
     imported: Bools
     """(t,) All ratings of it were imported"""
     f: dict[str, Floats]

@@ -1,4 +1,6 @@
-"""How the targets of a pool came in, and what of that teams could see when they decided on a run."""
+"""How the targets of a pool came in, and what of that teams could see when they
+decided on a run.
+"""
 
 from __future__ import annotations
 

@@ -244,9 +244,9 @@ def _positive(p: Matrix) -> Matrix:
 
 
 def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
-    """The probabilities of a pool system by system, `p NAME` at `row` from each system's `begin` on;
-    and which rows share a target, as `Support` has them. Nothing where distributions give a weight
-    to different predictions.
+    """The probabilities of a pool system by system, `p NAME` at `row` from each system's `begin`
+    on; and which rows share a target, as `Support` has them. Nothing where distributions give a
+    weight to different predictions.
     """
     if not pool.is_even:
         return {}

@@ -1,4 +1,5 @@
-"""A release: all that a board's numbers rest on, as tables of one row a line, written and read back.
+"""A release: all that a board's numbers rest on, as tables of one row a line,
+written and read back.
 
 Each table is JSON Lines. A row ends with `check`, the beginning of its own SHA-256, so that one
 altered row can be named; `SHA256SUMS` holds the files. What only people read (names, places in

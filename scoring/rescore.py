@@ -148,7 +148,9 @@ def _names(release: Release) -> dict[Any, str]:
 
 
 def altered(release: Release) -> Iterator[str]:
-    """Yields what is not as it was published: each altered row, else the file. Raises BadRelease."""
+    """Yields what is not as it was published: each altered row, else the file.
+    Raises BadRelease.
+    """
     names = _names(release)
     for text in release.bytes(SUMS).decode("utf-8", "replace").splitlines():
         digest, _, name = text.partition("  ")

@@ -1,5 +1,5 @@
-"""What metrics and judges save: the same estimates as if there were none, and the share of judgments
-that they make unnecessary.
+"""What metrics and judges save: the same estimates as if there were none, and the share of
+judgments that they make unnecessary.
 
 The variance falls as one over the number of judgments, so that 1 − V/V′ of them are saved, V with
 and V′ without. Where a metric only costs, the share is below 0, and is told.

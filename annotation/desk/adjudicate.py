@@ -81,8 +81,8 @@ class CannotAsk(ValueError):
 
 @transaction.atomic
 def dispute(submission: Submission, target: int, who: User, note: str) -> ExpertCheck:
-    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment of
-    a run. What teams dispute of each other's is not told: each has its own entry, and one answer
+    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment
+    of a run. What teams dispute of each other's is not told: each has its own entry, and one answer
     closes all (`answer`). Raises CannotAsk.
     """
     note = note.replace("\x00", "").strip()
@@ -405,9 +405,9 @@ def _tell_disputant(row: ExpertCheck) -> None:
 
 
 def page_of(row: ExpertCheck) -> str:
-    """Return where on the site the team reads what became of a dispute: at the prediction, the first
-    one of those that the judgment is about; where all names of a document were asked about, at all
-    that the run says of it.
+    """Return where on the site the team reads what became of a dispute: at the prediction, the
+    first one of those that the judgment is about; where all names of a document were asked about,
+    at all that the run says of it.
     """
     predicted = Prediction.objects.filter(
         submission=row.submission_id, instance__target=row.target_id
@@ -509,8 +509,8 @@ def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, An
 
 @transaction.atomic
 def drop(row: ExpertCheck, who: User, why: str) -> bool:
-    """Whether an open entry was taken off the queue; whoever disputed a judgment is told why. Random
-    ones stay: dropping them would be a choice. Raises CannotAsk, also without a reason.
+    """Whether an open entry was taken off the queue; whoever disputed a judgment is told why.
+    Random ones stay: dropping them would be a choice. Raises CannotAsk, also without a reason.
     """
     if row.kind in ("random", "check"):
         raise CannotAsk(

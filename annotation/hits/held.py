@@ -1,5 +1,5 @@
-"""Reads an assignment by the secret of its page, with its questions: by hand, since every request of
-somebody who judges begins with it.
+"""Reads an assignment by the secret of its page, with its questions: by hand, since every request
+of somebody who judges begins with it.
 """
 
 from __future__ import annotations

@@ -65,17 +65,18 @@ OPEN_TO = """
       {conditions}
 """
 """HITs with a free place, none of whose targets the worker has met in this round, on any track,
-or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that they
-have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs has a
-stake in.
+or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that
+they have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs
+has a stake in.
 
-OFFSET 0 keeps what is asked of a HIT's questions from being planned as a join: that may go the other
-way round, from all questions there are, or from all that the worker ever answered, of which each
-lease would read every row. So would a search by the worker, of whose answers of today the planner's
-statistics know nothing: + 0 keeps it from any index that begins with them.
+OFFSET 0 keeps what is asked of a HIT's questions from being planned as a join: that may go the
+other way round, from all questions there are, or from all that the worker ever answered, of which
+each lease would read every row. So would a search by the worker, of whose answers of today the
+planner's statistics know nothing: + 0 keeps it from any index that begins with them.
 
 Whether they had the HIT itself is part of whether they met its targets; it is asked besides, since
-it is known sooner, and somebody who judges nearly alone passes over all that they answered."""
+it is known sooner, and somebody who judges nearly alone passes over all that they answered.
+"""
 NOT_STOPPED = """
       AND NOT EXISTS (
           SELECT 1 FROM annotation_halt s
@@ -89,7 +90,9 @@ NOT_STOPPED = """
 """
 OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
 NOT_OF_TEAMS = f"AND NOT EXISTS ({STAKE} OFFSET 0)"
-"""Asked only of whom it concerns: to plan these conditions takes longer than all the others take."""
+"""Asked only of whom it concerns: to plan these conditions takes longer than all the
+others take.
+"""
 
 PLACES = "FROM unnest(%(platforms)s::text[]) AS places(name) CROSS JOIN LATERAL"
 """Each platform (`places`) by itself: its open HITs lie in one index in their order."""

@@ -1,8 +1,8 @@
 """The contract of an interface: how one kind of question looks, what an answer means, how answers
 become labels.
 
-An interface is a directory of its own: `interface.py`, `page.html`, `how.html`, `page.js`, `tutorial.json`, and
-what else its page needs. What several share is in `interfaces/shared`.
+An interface is a directory of its own: `interface.py`, `page.html`, `how.html`, `page.js`,
+`tutorial.json`, and what else its page needs. What several share is in `interfaces/shared`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class ParsedResponse:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Something about one answer by itself that may count against it, with a sentence for admins."""
+    """Something about one answer by itself that may count against it,
+    with a sentence for admins.
+    """
 
     kind: str
     against: bool

@@ -1,5 +1,5 @@
-"""Reads answers, labels and agreement of a track, row by row, to be taken elsewhere. Whoever answered
-stands in them under a code; what they remarked, which is for admins, does not.
+"""Reads answers, labels and agreement of a track, row by row, to be taken elsewhere. Whoever
+answered stands in them under a code; what they remarked, which is for admins, does not.
 """
 
 from __future__ import annotations

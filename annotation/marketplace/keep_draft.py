@@ -17,8 +17,9 @@ from annotation.workers.models import Consent
 from kbpo import clock
 
 MOST = 4
-"""Drafts of a HIT for each of its places that are kept at once. Where strangers hold them all, a new
-one takes the place of the one that was idle for longest: invented names keep nobody out."""
+"""Drafts of a HIT for each of its places that are kept at once. Where strangers hold them all, a
+new one takes the place of the one that was idle for longest: invented names keep nobody out.
+"""
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ class Judged:
 
 
 def words_of(track: Track) -> dict[str, str]:
-    """What experts can be asked about on a track -> in words, the first what is asked alone; nothing
-    where they cannot be asked.
+    """What experts can be asked about on a track -> in words, the first what is asked alone;
+    nothing where they cannot be asked.
     """
     kind = kind_of(track)
     if kind.unchecked:

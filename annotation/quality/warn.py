@@ -1,4 +1,5 @@
-"""Warns workers before their signals exclude them: a message at half of a limit, with what is known.
+"""Warns workers before their signals exclude them:
+a message at half of a limit, with what is known.
 
 Nobody is excluded by signals who was not warned, or who has had no chance to do better since: as
 many further answers against them as half of the limit.

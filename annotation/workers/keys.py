@@ -1,4 +1,6 @@
-"""Keeps how somebody has the single-key shortcuts of the judging pages: switched off, or changed."""
+"""Keeps how somebody has the single-key shortcuts of the judging pages:
+switched off, or changed.
+"""
 
 from __future__ import annotations
 

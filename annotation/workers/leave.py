@@ -199,8 +199,8 @@ def _erase(worker: Worker) -> None:
 
 
 def _close(user: User) -> None:
-    """Deletes an account that was an annotator's alone; takes the role off one that is more, and what
-    they wrote when they asked for it.
+    """Deletes an account that was an annotator's alone; takes the role off one that is more, and
+    what they wrote when they asked for it.
     """
     if user.is_staff or user.is_researcher or user.teams.exists():
         user.is_annotator = user.is_volunteer = False

@@ -39,8 +39,9 @@ HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
 ATTEMPTS = 2
 MOST_UNCLAIMED = 50
-"""Promises that stand at once for people who have never sent a HIT in. Whoever opens task pages with
-invented ids can hold back no more money than that."""
+"""Promises that stand at once for people who have never sent a HIT in. Whoever opens task pages
+with invented ids can hold back no more money than that.
+"""
 CENT = Decimal("0.01")
 
 

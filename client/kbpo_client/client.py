@@ -129,8 +129,8 @@ class Client:
     def file(
         self, number: int, path: str | Path, *, tell: Callable[[int], None] | None = None
     ) -> Path:
-        """Writes the file of a submission of yours as it was uploaded, or nothing. Raises Refused if
-        it arrives as another.
+        """Writes the file of a submission of yours as it was uploaded, or nothing. Raises Refused
+        if it arrives as another.
         """
         wanted = self.submission(number)["file"]["digest"]
         return self._save(f"submissions/{number}/file/", Path(path), tell, wanted=wanted)
@@ -186,7 +186,9 @@ class Client:
         return self._table(self._send("PATCH", "notices/", json=chosen).json()["events"])
 
     def sent(self) -> Table:
-        """The mails and calls that told you of something, the latest first, and what came of each."""
+        """The mails and calls that told you of something, the latest first,
+        and what came of each.
+        """
         return self._table(self._pages("notices/sent/"))
 
     def webhooks(self) -> Table:
@@ -224,8 +226,8 @@ class Client:
         return self._table(self.predictions(number, verdict=verdict, **filters))
 
     def errors(self, number: int, **filters: str) -> Table:
-        """Those of them that people found wrong, in whole or in a part, be the rest undecided; where
-        people rate, and nothing is right or wrong, all that they rated, the worst first.
+        """Those of them that people found wrong, in whole or in a part, be the rest undecided;
+        where people rate, and nothing is right or wrong, all that they rated, the worst first.
         """
         rated = self._rated(number)
         if rated is None:
@@ -240,8 +242,8 @@ class Client:
         return self._table(rows if "sort" in filters else sorted(rows, key=goodness))
 
     def _rated(self, number: int) -> Json | None:
-        """What people rate a submission's predictions by; None where they say right or wrong, and of
-        a run that is not yours.
+        """What people rate a submission's predictions by; None where they say right or wrong, and
+        of a run that is not yours.
         """
         try:
             track = self.track(self.submission(number)["track"])
@@ -336,8 +338,8 @@ class Client:
         return self.edit(number, private=False)
 
     def confirm(self, number: int, **choices: Any) -> Json:
-        """Confirms a plan, which reserves its price; `half_width` and `good_lines_only` choose. What
-        costs more by now than `at_most`, as "12.50", is not confirmed.
+        """Confirms a plan, which reserves its price; `half_width` and `good_lines_only` choose.
+        What costs more by now than `at_most`, as "12.50", is not confirmed.
         """
         answer = self._send("POST", f"submissions/{number}/confirm/", json=choices)
         return cast(Json, answer.json())
@@ -430,8 +432,8 @@ class Client:
     ) -> Path:
         """Writes the documents of a track's corpus to a file, whole or not at all.
 
-        `what` may be "mentions" for the types of its mentions, or "all" for a zip file with all that
-        one needs to take part; `tell` hears of every block's size.
+        `what` may be "mentions" for the types of its mentions, or "all" for a zip file with all
+        that one needs to take part; `tell` hears of every block's size.
         """
         return self._save(f"tracks/{slug}/{what}/", Path(path), tell)
 

@@ -1001,8 +1001,8 @@ def judge(
 ) -> None:
     """Let a program judge what it has not scored yet on TRACK.
 
-    It reads a line of JSON for each thing (`id`, and the text) and writes one with `id` and `score`.
-    Stopped, it goes on where it was.
+    It reads a line of JSON for each thing (`id`, and the text) and writes one with `id` and
+    `score`. Stopped, it goes on where it was.
     """
     named = {"name": name, "version": judge_version, "prompt": prompt}
 

@@ -46,8 +46,8 @@ def ask(
 
 
 def link(invitation: Invitation, user: User) -> None:
-    """Nothing; who used the link of an accepted request is who asked, then and before under the same
-    address, to which the link was sent.
+    """Nothing; who used the link of an accepted request is who asked, then and before under the
+    same address, to which the link was sent.
     """
     asked = AccountRequest.objects.filter(invitation=invitation).first()
     if asked is not None:

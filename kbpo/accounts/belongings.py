@@ -1,4 +1,6 @@
-"""What belongs to a row and goes with it: found from the models, so that no new table is forgotten."""
+"""What belongs to a row and goes with it: found from the models,
+so that no new table is forgotten.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from django.db.models import CASCADE, ManyToOneRel, Model, QuerySet
 
 
 def relations(model: type[Model]) -> Iterator[ManyToOneRel]:
-    """Yields every foreign key that leads to a table, those of tables between two others as well."""
+    """Yields every foreign key that leads to a table,
+    those of tables between two others as well.
+    """
     for relation in model._meta.get_fields(include_hidden=True):
         if isinstance(relation, ManyToOneRel):
             yield relation

@@ -44,8 +44,8 @@ def close(user: User) -> None:
 
 
 def forget(user: User) -> None:
-    """Nothing; the log names them no more, nor has what was written there of them in words, and what
-    they asked for from outside is gone.
+    """Nothing; the log names them no more, nor has what was written there of them in words, and
+    what they asked for from outside is gone.
     """
     name, instead = user.get_username(), f"{CLOSED}{user.pk}"
     of_teams = Audit.objects.filter(about__startswith="team:")

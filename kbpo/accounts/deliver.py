@@ -1,9 +1,9 @@
-"""Sends what people are told: calls their addresses and posts their mails, at least once each, until
-one is taken or we give up.
+"""Sends what people are told: calls their addresses and posts their mails, at least once each,
+until one is taken or we give up.
 
 Nothing is sent inside a transaction: a short one claims the row and says when it is due again, the
-call or the mail follows, a second one notes what came of it. A process that dies in between leaves a
-row that is due again; whoever is told twice knows it by the delivery's number.
+call or the mail follows, a second one notes what came of it. A process that dies in between leaves
+a row that is due again; whoever is told twice knows it by the delivery's number.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _claim(mails: bool) -> Delivery | None:
 
 
 def _try(row: Delivery) -> bool:
-    """Return False where the mail server could not be reached: no other mail is tried this round."""
+    """Return False where the mail server could not be reached:
+    no other mail is tried this round.
+    """
     trouble, is_up = "", True
     try:
         if row.hook is None:
@@ -83,8 +85,8 @@ def _try(row: Delivery) -> bool:
 
 
 def _kept(row: Delivery, status: str) -> dict[str, Any]:
-    """What is kept of it: of a mail that is sent its subject, for its text may hold a link that lets
-    people in.
+    """What is kept of it: of a mail that is sent its subject, for its text may hold a link that
+    lets people in.
     """
     is_over = row.hook is None and status == "sent"
     return {"subject": row.body["subject"]} if is_over else row.body

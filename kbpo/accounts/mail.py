@@ -53,8 +53,8 @@ def letter(address: str, subject: str, text: str, *, event: str, user: User | No
 
 
 def post(row: Delivery) -> None:
-    """Nothing; a mail is handed to the mail server. Whoever gets it twice, after a process that died
-    in between, gets one number twice. Raises CannotSend.
+    """Nothing; a mail is handed to the mail server. Whoever gets it twice, after a process that
+    died in between, gets one number twice. Raises CannotSend.
     """
     host = urlsplit(settings.SITE_URL).hostname or "localhost"
     headers = {

@@ -274,7 +274,9 @@ class Preference(models.Model):
 
 
 class Webhook(models.Model):
-    """An address of somebody's own that is called when something happens, signed with its secret."""
+    """An address of somebody's own that is called when something happens,
+    signed with its secret.
+    """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)

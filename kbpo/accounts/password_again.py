@@ -1,4 +1,6 @@
-"""Asks somebody who is logged in for the password once more, where an open page must not be enough."""
+"""Asks somebody who is logged in for the password once more,
+where an open page must not be enough.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ TOO_MANY = "Nothing was changed: too many tries. Wait a quarter of an hour."
 
 
 def why_not(user: User, password: str) -> str:
-    """Return why nothing may be changed with that password, as a sentence; nothing if it is right."""
+    """Return why nothing may be changed with that password, as a sentence;
+    nothing if it is right.
+    """
     if not TRIES.count(str(user.pk)):
         return TOO_MANY
     if not user.check_password(password):

@@ -29,8 +29,8 @@ def may_manage(team: Team, user: User) -> bool:
 
 
 def may_act(team: Team, user: User) -> bool:
-    """Return whether this person uploads, spends, changes and invites for a team: its members but for
-    those who only may look, and admins.
+    """Return whether this person uploads, spends, changes and invites for a team: its members but
+    for those who only may look, and admins.
     """
     acting = Membership.objects.filter(team=team, user=user, may_only_look=False)
     return user.is_staff or acting.exists()
@@ -110,8 +110,8 @@ def role_text(name: str, role: str) -> str:
 
 
 def _end_invitations(team: Team) -> int:
-    """Return how many of the team's open invitations are ended with this: who may act for it no more
-    may have copied a link while they could see it.
+    """Return how many of the team's open invitations are ended with this: who may act for it no
+    more may have copied a link while they could see it.
     """
     return team.invitation_set.filter(uses_left__gt=0).update(uses_left=0)
 

@@ -26,7 +26,9 @@ AGENT = "KBP-Online-Webhook/1"
 
 
 class CannotCall(Exception):
-    """No call was made, or none that counts; the text is a sentence for whoever gave the address."""
+    """No call was made, or none that counts; the text is a sentence for whoever gave
+    the address.
+    """
 
 
 def signature(secret: str, moment: int, body: bytes) -> str:
@@ -117,7 +119,8 @@ def call(url: str, secret: str, event: str, body: bytes, number: int) -> int:
         plain = socket.create_connection((address, port), timeout=LONGEST)
     except OSError:
         raise CannotCall(f"{host[:80]} could not be reached.") from None
-    # Whatever drips in slowly is cut off, the handshake too: a timeout of the socket counts from byte to byte.
+    # Whatever drips in slowly is cut off, the handshake too:
+    # a timeout of the socket counts from byte to byte.
     held = [plain]
     alarm = threading.Timer(LONGEST - (time.monotonic() - began), _cut, [held])
     alarm.daemon = True

@@ -17,8 +17,9 @@ from django.utils import timezone
 ASKED_EVERY = 10.0
 """Seconds between two questions to the database"""
 LATE = timedelta(seconds=1)
-"""An answer that waited on its way makes the time seem earlier than it is, never later: what is behind
-the last one by less than this is not believed, so that time does not run backwards."""
+"""An answer that waited on its way makes the time seem earlier than it is, never later: what is
+behind the last one by less than this is not believed, so that time does not run backwards.
+"""
 
 _answered: tuple[datetime, float] | None = None
 """What the database said last, and this process's monotonic clock then"""
@@ -39,7 +40,9 @@ def now() -> datetime:
 def _later(
     new: tuple[datetime, float] | None, old: tuple[datetime, float] | None
 ) -> tuple[datetime, float] | None:
-    """Return the answer to go by: the new one, unless it is a little behind what the old one says."""
+    """Return the answer to go by: the new one,
+    unless it is a little behind what the old one says.
+    """
     if new is None or old is None:
         return new or old
     counted_on = old[0] + timedelta(seconds=new[1] - old[1])

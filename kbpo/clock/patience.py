@@ -1,7 +1,8 @@
 """Sees to it that no session waits for ever, also where a pooler stands in front of PostgreSQL.
 
-The limits are asked for when a connection is opened (`kbpo.environment.patience`). PgBouncer refuses
-that, or drops it if it is told to; so they are asked for once more, as a statement, in the session.
+The limits are asked for when a connection is opened (`kbpo.environment.patience`). PgBouncer
+refuses that, or drops it if it is told to; so they are asked for once more, as a statement, in the
+session.
 """
 
 from __future__ import annotations

@@ -115,7 +115,9 @@ class Upload(Moving):
 
 
 class CorpusUpload(Upload):
-    """A corpus that an admin uploaded: documents with their schema, or inputs of systems that write."""
+    """A corpus that an admin uploaded: documents with their schema,
+    or inputs of systems that write.
+    """
 
     class What(models.TextChoices):
         DOCUMENTS = "documents", "documents, in which systems find relations"

@@ -1,5 +1,5 @@
-"""Remembers for a while what was read of single things: who sees the database as it is at one moment
-asks for nothing twice.
+"""Remembers for a while what was read of single things: who sees the database as it is at one
+moment asks for nothing twice.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def move_on(
 
 
 def _told(row: Row, load: Callable[[Row], Found]) -> Found:
-    """Return what was counted. Raises OwnersFault with what is wrong in which line of which file, by
-    the names that its owner knows.
+    """Return what was counted. Raises OwnersFault with what is wrong in which line of which file,
+    by the names that its owner knows.
     """
     try:
         return load(row)
@@ -101,7 +101,9 @@ def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
 
 @transaction.atomic
 def want(model: type[Row], pk: int) -> Row | None:
-    """Return the upload, to be loaded now; None if its trial is not done, or somebody was quicker."""
+    """Return the upload, to be loaded now; None if its trial is not done,
+    or somebody was quicker.
+    """
     row = _free(model, pk, ["tried"])
     if row is not None:
         row.move("wanted")

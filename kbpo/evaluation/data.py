@@ -111,8 +111,8 @@ def _swept(
 def _guesses(
     track: Track, pool: Pool, judged: Ids, f: dict[str, Floats], disclosed: dict[int, Disclosed]
 ) -> tuple[dict[str, Guess], dict[str, Guess]]:
-    """The model's guess under each criterion; and without metrics and judges, where they help: where
-    there are any, or single ratings count, for which the model also sees who writes alike.
+    """The model's guess under each criterion; and without metrics and judges, where they help:
+    where there are any, or single ratings count, for which the model also sees who writes alike.
     """
     kind, lesson = type(kind_of(track)), Lesson(pool, track.corpus.hash_key, disclosed)
     aided, unaided = {}, {}

@@ -1,5 +1,6 @@
-"""Logs verdicts that turned: answers about one target add up, so that later ones may outvote earlier
-ones."""
+"""Logs verdicts that turned: answers about one target add up, so that later ones may outvote
+earlier ones.
+"""
 
 from __future__ import annotations
 

@@ -359,8 +359,8 @@ def headlines(
 
 
 def ranked_by(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
-    """Return the column that these rows (column -> figure) are ranked by: the headline's; where that
-    is undefined of all of them, the mean's.
+    """Return the column that these rows (column -> figure) are ranked by: the headline's; where
+    that is undefined of all of them, the mean's.
     """
     headline = kind.column_of(kind.headline(criterion))
     figures = [figure for row in rows if (figure := row.get(headline.name)) is not None]

@@ -24,8 +24,8 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
 
 class Evaluation(models.Model):
     """One scoring run of a track. Each keeps its number for ever, and what the board printed of it.
-    With all their estimates are kept those that ended a stage or that a release prints, and the last
-    of each day (UTC).
+    With all their estimates are kept those that ended a stage or that a release prints, and the
+    last of each day (UTC).
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")

@@ -45,8 +45,9 @@ EXAMPLES = 20
 UNKNOWN = 0.2
 """Share of resamples without a ρ from which on its interval is not known either"""
 UNSCORED = 0.05
-"""Share of a system's things that may have no score, as where one has no reference: beyond it a metric
-says nothing of the system"""
+"""Share of a system's things that may have no score, as where one has no reference: beyond it a
+metric says nothing of the system
+"""
 TOGETHER = "All together"
 """The model that learns from all of them"""
 
@@ -226,7 +227,9 @@ def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
-    """(B, n) the mean rank of each value where it stands there as often as each row of weights says."""
+    """(B, n) the mean rank of each value where it stands there as often as each row of
+    weights says.
+    """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     first, last = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))

@@ -26,8 +26,9 @@ from scoring.documents import Annotated, KnownDocuments
 from scoring.pool import Pool
 
 LEAST_ANSWERED = 0.5
-"""If less of a follow-up was answered, what is known in the documents is mostly what was marked, and
-true: nothing comes in with them."""
+"""If less of a follow-up was answered, what is known in the documents is mostly what was marked,
+and true: nothing comes in with them.
+"""
 
 
 def known_documents(track: Track, documents: Annotated) -> KnownDocuments:

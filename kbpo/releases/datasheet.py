@@ -1,4 +1,6 @@
-"""The texts that go with a release: what it is, what it leaves out, how it may be used and cited."""
+"""The texts that go with a release: what it is, what it leaves out,
+how it may be used and cited.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Makes the releases that were ordered: a step of the pipeline, so that no request waits for one."""
+"""Makes the releases that were ordered: a step of the pipeline,
+so that no request waits for one.
+"""
 
 from __future__ import annotations
 

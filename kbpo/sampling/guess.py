@@ -198,7 +198,9 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
 
 
 def _unseen(pool: Pool, entries: Matrix, disclosed: Mapping[int, Disclosed]) -> Matrix:
-    """(u, m) entries without those of systems whose team had seen the target, or others' answers."""
+    """(u, m) entries without those of systems whose team had seen the target,
+    or others' answers.
+    """
     if not disclosed:
         return entries
     known = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)

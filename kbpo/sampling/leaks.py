@@ -248,9 +248,9 @@ class _Judged:
         return int(likeness.argmax())
 
     def _documents(self, column: int) -> tuple[Ids, Bools, Bools]:
-        """(t,) the document of each target; whether it was drawn to be read whole, of those that are
-        a uniform sample; and whether what an earlier run predicts there may depend on that: it was
-        drawn before a team decided that had seen judgments.
+        """(t,) the document of each target; whether it was drawn to be read whole, of those that
+        are a uniform sample; and whether what an earlier run predicts there may depend on that: it
+        was drawn before a team decided that had seen judgments.
 
         What only a second stage drew, or came with an import that was no sample, counts as not
         drawn.

@@ -1,6 +1,6 @@
-"""Changes what an answer costs from now on. Runs that are confirmed keep the price they were confirmed
-at until they are scored, as what was set aside must buy what their plans promised; plans that nobody
-has confirmed get the new one.
+"""Changes what an answer costs from now on. Runs that are confirmed keep the price they were
+confirmed at until they are scored, as what was set aside must buy what their plans promised; plans
+that nobody has confirmed get the new one.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ def scorer_of(track: Track, named: Name) -> Scorer | None:
 def unscored(
     track: Track, named: Name, *, after: int = 0, limit: int = 100
 ) -> list[dict[str, Any]]:
-    """What a judge has not scored yet, from the number `after` on: its number, and what the judge is
-    shown of it. Raises CannotTake where no score would be taken.
+    """What a judge has not scored yet, from the number `after` on: its number, and what the judge
+    is shown of it. Raises CannotTake where no score would be taken.
     """
     _refuse_pairs(track)
     scorer = scorer_of(track, named)

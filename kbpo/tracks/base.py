@@ -338,7 +338,9 @@ class Verdicts:
     split: NDArray[np.bool_]
     """(n,) whether those who judged it were not of one mind"""
     parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    """The same of each part that a prediction consists of, by its name; NaN where it is not known"""
+    """The same of each part that a prediction consists of, by its name;
+    NaN where it is not known
+    """
 
     def of(self, mask: NDArray[np.bool_]) -> Verdicts:
         """Those of some predictions."""
@@ -674,7 +676,9 @@ class Track(ABC):
         return str(self.track.get_design_display())
 
     def wrong_presentation(self) -> str:
-        """Why what systems write cannot be shown as the track says, as a sentence; empty if it can."""
+        """Why what systems write cannot be shown as the track says, as a sentence;
+        empty if it can.
+        """
         is_as_said = self.presents or not self.track.presentation
         return "" if is_as_said else f"The {self.words.items} of this kind are shown as they are."
 
@@ -689,7 +693,9 @@ class Track(ABC):
         return ()
 
     def shown_as(self) -> str:
-        """The name of how texts are shown here, which metrics see as people do; empty: as they are."""
+        """The name of how texts are shown here, which metrics see as people do;
+        empty: as they are.
+        """
         return ""
 
     def asked(self) -> Sequence[Mapping[str, Any]]:

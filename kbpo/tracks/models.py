@@ -112,7 +112,9 @@ class Track(models.Model):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether it takes runs after the last day that was announced: closing it is an admin's act."""
+        """Whether it takes runs after the last day that was announced:
+        closing it is an admin's act.
+        """
         is_over = self.closes_on is not None and self.closes_on < clock.now().date()
         return self.status == self.Status.OPEN and is_over
 

@@ -87,14 +87,14 @@ class TrackWithRecall(Track):
 
     @abstractmethod
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
-        """What is asked then, between the mentions whose labels came from that question; None if there is
-        nothing to ask.
+        """What is asked then, between the mentions whose labels came from that question; None if
+        there is nothing to ask.
         """
 
     @abstractmethod
     def store_facts(self, question: int) -> int:
-        """How many facts the labels of that question hold; each is an instance from then on, whoever
-        claims it.
+        """How many facts the labels of that question hold; each is an instance from then on,
+        whoever claims it.
         """
 
 

@@ -1,9 +1,9 @@
 """Tells whether anything changed that everybody is told of a track: its stamp, a word in the cache
-that is another one after every change. Who keeps a page with the stamps that it was drawn under asks
-no database whether it still holds.
+that is another one after every change. Who keeps a page with the stamps that it was drawn under
+asks no database whether it still holds.
 
-A stamp is replaced once what changed is committed. Where Redis does not answer then, or a process is
-killed in between, the old one stays: whoever keeps a page keeps it for a while only.
+A stamp is replaced once what changed is committed. Where Redis does not answer then, or a process
+is killed in between, the old one stays: whoever keeps a page keeps it for a while only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def changed(track: int = EVERY) -> None:
 
 
 def stamps_of(track: int) -> tuple[str, ...]:
-    """Return the stamps that a track has now, to be read before anything that is kept under them."""
+    """Return the stamps that a track has now,
+    to be read before anything that is kept under them.
+    """
     names = [_name(EVERY), _name(track)]
     found = cache.get_many(names)
     for name in names:

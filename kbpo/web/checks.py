@@ -1,4 +1,6 @@
-"""What `manage.py check --deploy` says of settings that are unsafe on a server, and of what it lacks."""
+"""What `manage.py check --deploy` says of settings that are unsafe on a server,
+and of what it lacks.
+"""
 
 from __future__ import annotations
 

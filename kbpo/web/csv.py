@@ -85,8 +85,8 @@ def lines(
 
 
 def cell_of(cell: Any) -> Any:
-    """The cell, with a quote before a text that a spreadsheet would take for a formula. Numbers stay
-    as they are: a negative one is no formula.
+    """The cell, with a quote before a text that a spreadsheet would take for a formula. Numbers
+    stay as they are: a negative one is no formula.
     """
     if isinstance(cell, datetime):
         return cell.isoformat()

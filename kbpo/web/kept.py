@@ -1,5 +1,5 @@
-"""Keeps parts of pages that are long in the making, for who reads them next: under all that is read of
-the database at every request, so that a part is drawn anew as soon as any of that is another.
+"""Keeps parts of pages that are long in the making, for who reads them next: under all that is read
+of the database at every request, so that a part is drawn anew as soon as any of that is another.
 """
 
 from __future__ import annotations

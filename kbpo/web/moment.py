@@ -39,8 +39,9 @@ def at_one_moment(
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """In it all queries see the same, and the database refuses to write; what was read of a thing is
-    not asked for again (`each`). Within a transaction of somebody else's the database is not told.
+    """In it all queries see the same, and the database refuses to write; what was read of a thing
+    is not asked for again (`each`). Within a transaction of somebody else's the database is not
+    told.
     """
     if connection.in_atomic_block:
         with remembering():

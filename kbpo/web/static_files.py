@@ -1,5 +1,5 @@
-"""Finds the scripts and style sheets that lie in the directories of the crowd's interfaces. What else
-lies there (Python, templates, the right answers of tutorials) is not served.
+"""Finds the scripts and style sheets that lie in the directories of the crowd's interfaces. What
+else lies there (Python, templates, the right answers of tutorials) is not served.
 """
 
 from __future__ import annotations

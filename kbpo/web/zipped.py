@@ -32,7 +32,9 @@ class _Sent(io.RawIOBase):
 
 
 def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """Yields a zip file of files that have a name and blocks; what is gzipped is not packed again."""
+    """Yields a zip file of files that have a name and blocks;
+    what is gzipped is not packed again.
+    """
     sent = _Sent()
     with zipfile.ZipFile(sent, "w") as folder:
         for name, blocks in files:

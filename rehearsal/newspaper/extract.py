@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prediction:
-    """A relation that a system predicts about two mentions, with the canonical mentions and entities
-    that it gives.
+    """A relation that a system predicts about two mentions, with the canonical mentions and
+    entities that it gives.
     """
 
     document: str

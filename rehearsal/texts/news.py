@@ -1,4 +1,6 @@
-"""News items as patterns: each with what is said of it, and a question that one sentence answers."""
+"""News items as patterns: each with what is said of it,
+and a question that one sentence answers.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ class Item:
     sentences: tuple[str, str, str, str]
     summary: str
     retold: tuple[str, str]
-    """The same by two people: what systems write is held against both, and each against the other"""
+    """The same by two people: what systems write is held against both,
+    and each against the other
+    """
     question: str
     answer: str
     other: str

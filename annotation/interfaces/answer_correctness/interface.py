@@ -1,5 +1,6 @@
-"""The answer correctness interface: is a response to a question plausible, and does each passage show
-that it is right, that it is wrong, or neither (Chaganty, Mussmann and Liang 2018, section 4.2).
+"""The answer correctness interface: is a response to a question plausible, and does each passage
+show that it is right, that it is wrong, or neither (Chaganty, Mussmann and Liang 2018, section
+4.2).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The form interface: a text, or two beside each other, and questions about it, as the payload says:
-with a few answers each, or for free words.
+"""The form interface: a text, or two beside each other, and questions about it, as the payload
+says: with a few answers each, or for free words.
 """
 
 from __future__ import annotations

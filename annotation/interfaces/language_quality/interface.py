@@ -1,5 +1,5 @@
-"""The language quality interface: a text by itself is rated on a few facets, and mended where any of
-them is below the top (Chaganty, Mussmann and Liang 2018, section 4.1).
+"""The language quality interface: a text by itself is rated on a few facets, and mended where any
+of them is below the top (Chaganty, Mussmann and Liang 2018, section 4.1).
 """
 
 from __future__ import annotations

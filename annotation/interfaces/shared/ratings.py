@@ -1,5 +1,5 @@
-"""Labels of ratings: every person's opinion is kept by itself, since a mean or a majority would hide
-how far people differ.
+"""Labels of ratings: every person's opinion is kept by itself, since a mean or a majority would
+hide how far people differ.
 """
 
 from __future__ import annotations

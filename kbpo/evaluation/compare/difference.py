@@ -72,8 +72,8 @@ def differences(
 
 
 def _stored(evaluation: Evaluation, key: str, pair: set[int]) -> dict[str, Any] | None:
-    """What an evaluation says of a number of both systems: of the board, or where one is private, of
-    all that is scored.
+    """What an evaluation says of a number of both systems: of the board, or where one is private,
+    of all that is scored.
     """
     for told in (evaluation.comparisons, evaluation.comparisons.get(PRIVATE, {})):
         stored: dict[str, Any] | None = told.get(key)

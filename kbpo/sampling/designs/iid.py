@@ -43,8 +43,8 @@ SUPPORT_LIMIT = 20_000
 
 
 class Iid(Design):
-    """Independent draws. The seed of every batch is known beforehand to us alone; the plan of a draft
-    tells what such draws hold on average, and is paid for as if each held something else.
+    """Independent draws. The seed of every batch is known beforehand to us alone; the plan of a
+    draft tells what such draws hold on average, and is paid for as if each held something else.
     """
 
     def draft(

@@ -34,12 +34,14 @@ BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""
 
 LEAST_LEFT = 0.01
-"""Share of a planned variance that thresholds are never asked to go below, however much of it people
-differ by: then all is asked, and more people would be needed"""
+"""Share of a planned variance that thresholds are never asked to go below, however much of it
+people differ by: then all is asked, and more people would be needed
+"""
 TOGETHER = 2.0
 """How much more variance judgments leave that come in by whole documents, since errors of the
-model go together there (`benchmarks/document_route.py` measures it). A guess for plans alone: what is
-realised counts whatever it is."""
+model go together there (`benchmarks/document_route.py` measures it). A guess for plans alone: what
+is realised counts whatever it is.
+"""
 
 
 class State:

@@ -2,7 +2,8 @@
 asking anybody.
 
 What is imported is seen by everybody. So for whatever is confirmed afterwards it is certain, no
-chance (`kbpo/inclusion/disclosure.py`); what was confirmed before is scored by its own sample alone.
+chance (`kbpo/inclusion/disclosure.py`); what was confirmed before is scored by its own sample
+alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A baseline: the sentence that shares most words with the question; without one, how a text begins.
+"""A baseline: the sentence that shares most words with the question;
+without one, how a text begins.
 
     python baseline.py inputs.jsonl.gz > baseline.jsonl
 

@@ -77,8 +77,8 @@ def names() -> list[str]:
 
 
 def tutorials() -> dict[str, dict[str, Any] | None]:
-    """Interface -> its tutorial, as `tutorial.json` has it, of all declared forms, the oldest first;
-    None where a form has none.
+    """Interface -> its tutorial, as `tutorial.json` has it, of all declared forms, the oldest
+    first; None where a form has none.
     """
     return tutorials_in(DeclaredForm.objects.order_by("pk").values_list("name", "text"))
 

@@ -1,11 +1,12 @@
-"""Automatic metrics of single outputs, by libraries: what is free, known for every output, and biased.
+"""Automatic metrics of single outputs, by libraries:
+what is free, known for every output, and biased.
 
-A metric is a function of one output, its references and its source. Its version names the library, its
-settings and our own treatment: a score that is stored is one of a version. NaN where a metric is not
-defined: without a reference, without a source, or for a text without any word that it knows.
+A metric is a function of one output, its references and its source. Its version names the library,
+its settings and our own treatment: a score that is stored is one of a version. NaN where a metric
+is not defined: without a reference, without a source, or for a text without any word that it knows.
 
-The similarity of vectors is there where `requirements-similarity.txt` is installed. METEOR needs data
-that no pinned package brings: it is left to uploads.
+The similarity of vectors is there where `requirements-similarity.txt` is installed. METEOR needs
+data that no pinned package brings: it is left to uploads.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a metric is shown: the output as people see it, references, source and passages as one."""
+    """What a metric is shown: the output as people see it,
+    references, source and passages as one.
+    """
 
     text: str
     references: tuple[str, ...] = ()
@@ -138,8 +141,8 @@ def _n_words(scored: Scored) -> float:
 
 
 def _copied(scored: Scored) -> float:
-    """The share of the output's pairs of neighbouring words that stand in the source, too; of a single
-    word whether it does.
+    """The share of the output's pairs of neighbouring words that stand in the source, too; of a
+    single word whether it does.
     """
     words, source = (_WORD.findall(text.lower()) for text in (scored.text, scored.source))
     if len(words) < 2:
@@ -207,7 +210,8 @@ METRICS: Mapping[str, Metric] = {
 def compute(
     outputs: Iterable[Scored], names: Sequence[str] = tuple(METRICS)
 ) -> Iterator[dict[str, float]]:
-    """The values of the metrics for each output, one output at a time, so that progress can be told.
+    """The values of the metrics for each output, one output at a time,
+    so that progress can be told.
 
     Raises ValueError for a name that is none.
     """

@@ -1,4 +1,6 @@
-"""What systems that write are run on, what they wrote where two are compared, and declared forms."""
+"""What systems that write are run on, what they wrote where two are compared,
+and declared forms.
+"""
 
 from __future__ import annotations
 

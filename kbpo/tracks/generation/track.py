@@ -62,7 +62,9 @@ FIELDS = {
 }
 """Of a line of a file, as people read them"""
 MOST, NAME = 30, 100
-"""Prompts or splits that scores are cut by, where there are no more; characters of a slice's name"""
+"""Prompts or splits that scores are cut by, where there are no more;
+characters of a slice's name
+"""
 LINE = 40.0
 """Bytes of a line at least, for telling how far a file is read"""
 

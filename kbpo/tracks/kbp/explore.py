@@ -200,8 +200,8 @@ def verdicts(submission: int, *, public: bool, targets: Collection[int] | None =
     its parts (NaN: some are missing), and in each of them.
 
     The judgments of a closed track are public, those that another track has on the same corpus are
-    not: of a target that both asked about, only what is public says what is right. What is said of a
-    mention counts for all that is predicted of it in its document: where `targets` are asked for,
+    not: of a target that both asked about, only what is public says what is right. What is said of
+    a mention counts for all that is predicted of it in its document: where `targets` are asked for,
     all of their documents is read.
     """
     known, documents = PUBLIC if public else "", list[int]()

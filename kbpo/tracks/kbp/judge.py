@@ -44,8 +44,8 @@ class Clusters:
         }
 
     def root(self, span: Span) -> Span | None:
-        """The settled canonical mention of a span, following labels of labels; the span itself if it
-        is none of the names that people saw; None if it has no label.
+        """The settled canonical mention of a span, following labels of labels; the span itself if
+        it is none of the names that people saw; None if it has no label.
         """
         seen: set[Span] = set()
         at = span
@@ -57,8 +57,8 @@ class Clusters:
         return min(seen) if at in seen and self.canonical[at] != at else at
 
     def refers(self, span: Span, claimed: Span) -> float:
-        """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label, or if
-        people found no name right, or saw its own alone, and did not see `claimed`.
+        """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label, or
+        if people found no name right, or saw its own alone, and did not see `claimed`.
 
         Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
         and what reads like it: pages offer each wording once, so that people cannot tell these
@@ -114,8 +114,8 @@ def wording(text: str, span: Span) -> str:
 
 
 def was_not_offered(text: str, claimed: Span, offered: Sequence[Span]) -> bool:
-    """Whether people could not pick a name, given those that they saw, and would see it if they were
-    asked again.
+    """Whether people could not pick a name, given those that they saw, and would see it if they
+    were asked again.
     """
     words = wording(text, claimed)
     seen = {wording(text, span) for span in offered}

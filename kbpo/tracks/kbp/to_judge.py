@@ -1,4 +1,6 @@
-"""What a program that judges is shown of relations: the sentences around both names, and the claim."""
+"""What a program that judges is shown of relations:
+the sentences around both names, and the claim.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The documents of a track over the API: a list and a search; of one its text, the names in it, what
-systems predict of it.
+"""The documents of a track over the API: a list and a search; of one its text, the names in it,
+what systems predict of it.
 """
 
 from __future__ import annotations

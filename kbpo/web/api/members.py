@@ -78,8 +78,8 @@ class Member(APIView):
 
     @extend_schema(operation_id="remove_member", responses={204: None, **declined(409)})
     def delete(self, request: Request, team: str, member: str) -> Response:
-        """Remove a member of a team that you own, whose open invitations end with it; under your own
-        name: leave the team.
+        """Remove a member of a team that you own, whose open invitations end with it; under your
+        own name: leave the team.
         """
         row, person = _found(request, team, member)
         user = cast(User, request.user)
@@ -117,8 +117,8 @@ class Invitations(APIView):
 
     @extend_schema(operation_id="invite", request=InviteForm, responses={201: OpenApiTypes.OBJECT})
     def post(self, request: Request, team: str) -> Response:
-        """Make a link that makes one person a member of a team of yours. It is told here, and on the
-        team's page; whoever opens it sees all that the team sees.
+        """Make a link that makes one person a member of a team of yours. It is told here, and on
+        the team's page; whoever opens it sees all that the team sees.
         """
         found, user = find_team(request, team), cast(User, request.user)
         form = InviteForm(data=request.data)

@@ -125,7 +125,9 @@ class WebhookForm(Said):
 
 
 class Webhooks(APIView):
-    """Your webhooks: addresses that are called with POST and JSON, signed, when something happens."""
+    """Your webhooks: addresses that are called with POST and JSON,
+    signed, when something happens.
+    """
 
     permission_classes = [IsAuthenticated]
     parser_classes = [JSONParser, FormParser, MultiPartParser]

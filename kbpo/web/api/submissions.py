@@ -295,9 +295,9 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Upload what a system says. The answer comes at once; the file is read after it. Where your
-        team has a run of this name, a number is put after it. Said to be private or anonymous here,
-        it is so from its first moment.
+        """Upload what a system says. The answer comes at once; the file is read after it. Where
+        your team has a run of this name, a number is put after it. Said to be private or anonymous
+        here, it is so from its first moment.
         """
         user = request.user
         assert isinstance(user, User)
@@ -500,8 +500,8 @@ class Retry(APIView):
 
 
 class Slices(APIView):
-    """The scores of a submission by slice: by relation, by class of entity, and so on. Of one on the
-    board that is not yours, those that its page shows.
+    """The scores of a submission by slice: by relation, by class of entity, and so on. Of one on
+    the board that is not yours, those that its page shows.
     """
 
     permission_classes = [AllowAny]

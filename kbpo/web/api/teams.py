@@ -33,8 +33,8 @@ class Teams(APIView):
 
     @extend_schema(operation_id="list_teams", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
-        """The teams that you belong to. The first one is meant where none is named; `cap` and `left`
-        are null where there is no cap.
+        """The teams that you belong to. The first one is meant where none is named; `cap` and
+        `left` are null where there is no cap.
         """
         user = cast(User, request.user)
         return Response({"teams": [shown(team) for team in user.teams.order_by("pk")]})
@@ -84,8 +84,8 @@ class News(APIView):
         responses={200: OpenApiTypes.OBJECT, **declined(404)},
     )
     def get(self, request: Request) -> Response:
-        """What happened to the runs of a team of yours since you last said that you had read it, the
-        latest first.
+        """What happened to the runs of a team of yours since you last said that you had read it,
+        the latest first.
         """
         return _news(request, _team_of(request, request.query_params.get("team", "")))
 

@@ -190,8 +190,8 @@ def _figure(row: Row, column: str) -> dict[str, Any] | None:
 
 
 def as_track(row: Track) -> dict[str, Any]:
-    """A track as JSON, for everybody. Under a criterion whose `single` is “mean” people rate: nothing
-    is right or wrong.
+    """A track as JSON, for everybody. Under a criterion whose `single` is “mean” people rate:
+    nothing is right or wrong.
     """
     kind = kind_of(row)
     criteria = kind.criteria

@@ -1,5 +1,5 @@
-"""What a question says in pieces, as HTML: a page has dozens of pieces, and a template takes ten times
-as long for each.
+"""What a question says in pieces, as HTML: a page has dozens of pieces, and a template takes ten
+times as long for each.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The admins' page on which annotations of whole documents are uploaded to a track: tried first, then
-loaded.
+"""The admins' page on which annotations of whole documents are uploaded to a track: tried first,
+then loaded.
 """
 
 from __future__ import annotations

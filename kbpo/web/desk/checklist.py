@@ -1,5 +1,5 @@
-"""What a track needs before it is open, and while it is: each step with its state, what it costs and
-the page where it is done.
+"""What a track needs before it is open, and while it is: each step with its state, what it costs
+and the page where it is done.
 """
 
 from __future__ import annotations

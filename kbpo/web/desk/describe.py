@@ -1,5 +1,5 @@
-"""The admins' page on which a track is edited: what everybody reads of it and what answers cost at any
-time, what draws rest on until the first run or document came.
+"""The admins' page on which a track is edited: what everybody reads of it and what answers cost at
+any time, what draws rest on until the first run or document came.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
-    """What draws and their guarantee rest on; each field is fixed, and says so, once there are some."""
+    """What draws and their guarantee rest on;
+    each field is fixed, and says so, once there are some.
+    """
 
     presentation = PresentationField()
 
@@ -170,8 +172,8 @@ class Words(forms.CharField):
 
 
 class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
-    """What people read of the schema: annotators in questions that are asked from now on, everybody on
-    the track's page.
+    """What people read of the schema: annotators in questions that are asked from now on, everybody
+    on the track's page.
     """
 
     schema = Words(
@@ -261,8 +263,8 @@ def _keeping(track: Track) -> str:
 
 
 def prices_of(track: Track) -> list[Price]:
-    """What answers cost on a track, of every kind of question that it asks; what has no price of its
-    own costs what its kind of track says.
+    """What answers cost on a track, of every kind of question that it asks; what has no price of
+    its own costs what its kind of track says.
     """
     asked = [asking.interface for asking in class_of(track.kind).asking]
     stored = Price.objects.filter(track=track).order_by("pk").values_list("interface", flat=True)
@@ -300,8 +302,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _send_along_what_is_shown(form: Any) -> None:
-    """Nothing; the page has what each field was when it was opened, too: who changes one does not put
-    back what others wrote into another one meanwhile.
+    """Nothing; the page has what each field was when it was opened, too: who changes one does not
+    put back what others wrote into another one meanwhile.
     """
     for name, field in form.fields.items():
         is_sent = form.is_bound and form.add_initial_prefix(name) in form.data

@@ -1,5 +1,5 @@
-"""The admins' page of a track's metrics and judges: how far each is, which the model may learn from,
-and files of scores.
+"""The admins' page of a track's metrics and judges: how far each is, which the model may learn
+from, and files of scores.
 """
 
 from __future__ import annotations

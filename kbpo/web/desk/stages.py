@@ -200,7 +200,9 @@ def failures(most: int = 30) -> list[Failed]:
 
 
 def _mails(most: int) -> list[Failed]:
-    """Mails that the mail server did not take: whoever waits for one may not know that it is due."""
+    """Mails that the mail server did not take:
+    whoever waits for one may not know that it is due.
+    """
     mails = Delivery.objects.filter(hook=None, status="failed")
     mails = mails.filter(status_since__gte=clock.now() - LISTED).exclude(dismissed("mail"))
     return [

@@ -261,7 +261,9 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 
 def _why_lost(assignment: Assignment) -> str:
-    """Why a question that somebody had is not theirs any more, and what that means for an answer."""
+    """Why a question that somebody had is not theirs any more,
+    and what that means for an answer.
+    """
     if assignment.raw is not None:
         return LATE
     if has_stake(assignment.worker_id, assignment.hit_id):

@@ -1,4 +1,6 @@
-"""What a metric or judge alone says of the systems of a board: against people, and in which order."""
+"""What a metric or judge alone says of the systems of a board:
+against people, and in which order.
+"""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ class AskForm(forms.Form):
 
 @never_cache
 def show(request: HttpRequest) -> HttpResponse:
-    """The form for an account, or for a team where one is logged in; afterwards it says what happens
-    next.
+    """The form for an account, or for a team where one is logged in; afterwards it says what
+    happens next.
     """
     user = request.user if isinstance(request.user, User) else None
     form = AskForm(request.POST or None, user=user)

@@ -371,8 +371,8 @@ def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
 
 
 def _helped_by(shown: Board, view: View) -> dict[str, Any]:
-    """How many metrics and judges the model could learn from, which goes best with people, which one
-    the view is of, and how many judgments are saved in all.
+    """How many metrics and judges the model could learn from, which goes best with people, which
+    one the view is of, and how many judgments are saved in all.
     """
     told = _told(shown)
     return {

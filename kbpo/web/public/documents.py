@@ -68,7 +68,9 @@ class Listed:
 
 
 def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
-    """Return the documents in the order in which they were loaded, or those that have some words."""
+    """Return the documents in the order in which they were loaded,
+    or those that have some words.
+    """
     rows = Document.objects.filter(corpus=track.corpus)
     n, all_found = track.corpus.n_documents, True
     if words:

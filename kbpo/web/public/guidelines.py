@@ -1,5 +1,5 @@
-"""The instructions of a track as annotators see them, and an example of each page on which they judge;
-for everybody.
+"""The instructions of a track as annotators see them, and an example of each page on which they
+judge; for everybody.
 """
 
 from __future__ import annotations

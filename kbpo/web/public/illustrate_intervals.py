@@ -118,8 +118,8 @@ def _looked_at(x: Floats) -> Floats:
 
 @cache
 def _levels(n: int) -> list[tuple[int, float, float]]:
-    """Judgments at each look up to n, the level that a single look with its quantile has, and what its
-    ends are moved outwards by.
+    """Judgments at each look up to n, the level that a single look with its quantile has, and what
+    its ends are moved outwards by.
     """
     counts: list[int] = []
     quantiles: list[float] = []

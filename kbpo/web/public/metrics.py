@@ -1,5 +1,5 @@
-"""What each metric and judge of a track is worth, what a question is worth, and how many judgments a
-study takes: public, every figure with its numbers as CSV.
+"""What each metric and judge of a track is worth, what a question is worth, and how many judgments
+a study takes: public, every figure with its numbers as CSV.
 """
 
 from __future__ import annotations
@@ -255,8 +255,8 @@ def _liked(criterion: Criterion) -> str:
 
 
 def _example(kind: Kind, instances: Sequence[int]) -> str:
-    """The first text of a system on the board whose judgments everybody may see; none where there is
-    no such, or things are no texts.
+    """The first text of a system on the board whose judgments everybody may see; none where there
+    is no such, or things are no texts.
     """
     if not isinstance(kind, ContentTrack) or not instances:
         return ""

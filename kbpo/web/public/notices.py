@@ -1,4 +1,6 @@
-"""One's own page of notices: what one is told, by which ways; webhooks and what came of their calls."""
+"""One's own page of notices: what one is told, by which ways;
+webhooks and what came of their calls.
+"""
 
 from __future__ import annotations
 

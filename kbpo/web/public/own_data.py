@@ -166,8 +166,8 @@ def data_of(user: User) -> dict[str, Any]:
 
 
 def named_in(user: User) -> list[dict[str, Any]]:
-    """Return where else the person stands as who did something: table, column, numbers of rows. What
-    was done is in the log, or is no data about them.
+    """Return where else the person stands as who did something: table, column, numbers of rows.
+    What was done is in the log, or is no data about them.
     """
     told = {part.label for part in OF_USER}
     found = []

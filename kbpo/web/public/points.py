@@ -1,5 +1,5 @@
-"""Every rated thing as a point, the best single metric against people: of those alone whose judgments
-everybody may see, for a team knows which point is its own.
+"""Every rated thing as a point, the best single metric against people: of those alone whose
+judgments everybody may see, for a team knows which point is its own.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
 
 
 def draw_points(points: list[Point], label: str, criterion: str) -> SafeString | str:
-    """People against the metric, brought to their mean and spread; nothing where all say the same."""
+    """People against the metric, brought to their mean and spread;
+    nothing where all say the same.
+    """
     if len(points) < FEWEST:
         return ""
     score, people = (

@@ -1,5 +1,5 @@
-"""PRMSE of a machine's scores against people's ratings that somebody brings: a page and an API call.
-Nothing of what is sent is stored.
+"""PRMSE of a machine's scores against people's ratings that somebody brings: a page and an API
+call. Nothing of what is sent is stored.
 """
 
 from __future__ import annotations

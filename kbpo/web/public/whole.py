@@ -1,5 +1,5 @@
-"""All that somebody needs to take part in a track, as one file: texts, schema, guidelines, baseline and
-its output, licence. It is made while it is sent.
+"""All that somebody needs to take part in a track, as one file: texts, schema, guidelines, baseline
+and its output, licence. It is made while it is sent.
 """
 
 from __future__ import annotations

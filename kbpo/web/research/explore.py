@@ -266,8 +266,8 @@ def _filters(
 
 
 def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, str]:
-    """The verdicts that predictions are filtered by, with their words: ratings are neither right nor
-    wrong, and what is seldom is listed where there is some.
+    """The verdicts that predictions are filtered by, with their words: ratings are neither right
+    nor wrong, and what is seldom is listed where there is some.
     """
     n, words = counts["verdict"], verdicts_of(explorer.submission)
     return {

@@ -1,5 +1,5 @@
-"""Which of a submission's predictions are listed: what was chosen, a page of them, and how many each
-other choice would show.
+"""Which of a submission's predictions are listed: what was chosen, a page of them, and how many
+each other choice would show.
 
 A list is either *bounded* (what is judged, or found by its text: some thousands, held as arrays) or
 *whole* (everything that a run of perhaps a million predicts: pages are read off an index, counts

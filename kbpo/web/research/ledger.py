@@ -1,4 +1,6 @@
-"""A team's ledger: what was set aside for each of its runs, spent on answers and given back, by day."""
+"""A team's ledger: what was set aside for each of its runs,
+spent on answers and given back, by day.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What people found true in documents that they read in full and a run does not predict: what others
-found, and what nobody did; chosen by relation, by name, by words of the text.
+"""What people found true in documents that they read in full and a run does not predict: what
+others found, and what nobody did; chosen by relation, by name, by words of the text.
 """
 
 from __future__ import annotations

@@ -56,7 +56,9 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _filters(explorer: Explorer, found: Missed) -> list[dict[str, Any]]:
-    """The values of each facet with how many there are of them; the one that is chosen leads back."""
+    """The values of each facet with how many there are of them;
+    the one that is chosen leads back.
+    """
     filters = []
     for facet in explorer.kind.facets:
         words = dict(explorer.kind.facet_words(facet.name).values())

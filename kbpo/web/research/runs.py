@@ -131,7 +131,9 @@ def _url(team: Team, **changes: str) -> str:
 
 
 def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
-    """The runs in a state, and how many there are in each. Raises Http404 for a state there is not."""
+    """The runs in a state, and how many there are in each.
+    Raises Http404 for a state there is not.
+    """
     submissions = Submission.objects.filter(team=team).runs().select_related("track", "team")
     of_state = {
         "all": submissions,

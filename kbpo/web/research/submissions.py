@@ -92,8 +92,9 @@ NEWEST: dict[str, Any] = {
         .values("status_since")[:1]
     ),
 }
-"""Of a submission: what is otherwise as soon as its track is scored again, anything is judged, or a run
-beside it is drawn, ends or is withdrawn"""
+"""Of a submission: what is otherwise as soon as its track is scored again, anything is judged, or a
+run beside it is drawn, ends or is withdrawn
+"""
 
 Asking = HttpRequest | Request
 

@@ -210,8 +210,9 @@ class Purse:
     cap: Decimal | None
     """None: the team has no cap of its own there"""
     left: Decimal | None
-    """What the next run may take under all caps, the track's too; None without any, nothing where no
-    run is taken"""
+    """What the next run may take under all caps, the track's too; None without any, nothing where
+    no run is taken
+    """
 
     @property
     def free(self) -> Decimal | None:
@@ -264,7 +265,9 @@ class Money:
 
 
 def money_of(team: Team) -> Money:
-    """What the team has spent, set aside and left, on every open track and wherever it has spent."""
+    """What the team has spent, set aside and left,
+    on every open track and wherever it has spent.
+    """
     tracks = Track.objects.filter(Q(status="open") | Q(ledger__team=team)).distinct()
     purses = []
     for track in tracks.order_by("name"):

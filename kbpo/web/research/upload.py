@@ -258,7 +258,9 @@ def _words(chosen: Quote, submission: Submission) -> dict[str, str]:
 
 
 def _faults(submission: Submission) -> str:
-    """How many lines of a file have errors, and how many errors are of none; empty if it has none."""
+    """How many lines of a file have errors, and how many errors are of none;
+    empty if it has none.
+    """
     whole = submission.counts.get("file_errors", 0)
     lines = submission.counts.get("errors", 0) - whole
     said = []
