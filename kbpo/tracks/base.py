@@ -438,6 +438,9 @@ class Track(ABC):
     """Whether two people who differ may both be right: then the clock asks no expert by itself"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
+    rates: ClassVar[bool] = False
+    """Whether people say how good a text is: then what they said is read and written row by row, and
+    text by text (`kbpo.tracks.content.ratings`)"""
     presents: ClassVar[bool] = False
     """Whether what systems write may be shown as printed text (`Track.presentation`)"""
     circular: ClassVar[Collection[str]] = ()
@@ -642,6 +645,10 @@ class Track(ABC):
         """What a program that judges is shown of each instance: the text, and what is said of it,
         by keys that are the same for all. Nothing about who says it. Empty where no program can.
         """
+        return {}
+
+    def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """What pages show of rated targets: their `text`, and the `input` that it is for."""
         return {}
 
     def by_input(self, submission_id: int) -> Mapping[str, int]:

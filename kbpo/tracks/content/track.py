@@ -51,6 +51,7 @@ class ContentTrack(Track):
         Column("mean_algorithm_1", "mean", "algorithm_1", "published", "Algorithm 1"),
     )
     n_beside: ClassVar[int] = 2
+    rates: ClassVar[bool] = True
     unchecked: ClassVar[str] = ""
     second_share: ClassVar[Decimal] = Decimal("0")
     """Of targets, at random, one more person is asked about so many: what people differ by is told
@@ -81,7 +82,6 @@ class ContentTrack(Track):
         return {pk: {"text": content["text"]} for pk, content in contents(instances).items()}
 
     def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
-        """What the explorer shows of targets: their `text`, and the `input` that it is for."""
         rows = Target.objects.filter(pk__in=targets).values_list("pk", "content")
         return {pk: content or {} for pk, content in rows}
 

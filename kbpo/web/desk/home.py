@@ -38,7 +38,6 @@ from kbpo.queue import nudge
 from kbpo.sampling.leaks import decide, in_words
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
@@ -182,7 +181,7 @@ def _agreement() -> dict[str, Any]:
     for track in tracks:
         if lines := agreement_lines(agreement.measure(track=track)):
             measured.append({"track": track, "lines": lines})
-        elif not isinstance(kind_of(track), ContentTrack):
+        elif not kind_of(track).rates:
             unmeasured.append(track)
     intervals = []
     for each in measured:

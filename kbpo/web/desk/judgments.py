@@ -12,7 +12,6 @@ from django.urls import path
 from formats.messages import Report
 from kbpo.accounts.models import User
 from kbpo.tracks.content.judgments import CannotImport
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins
@@ -42,7 +41,7 @@ def judgments(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("desk-track-judgments", slug=slug)
     context = {
         "track": track,
-        "rated": isinstance(kind_of(track), ContentTrack),
+        "rated": kind_of(track).rates,
         "refusal": refusal,
         "problems": list(report)[:SHOWN],
     }

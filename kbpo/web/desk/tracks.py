@@ -31,9 +31,8 @@ from kbpo.sampling.open_track import (
     freeze_track,
     open_track,
 )
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import TrackWithRecall
+from kbpo.tracks.recall import TrackWithRecall, recall_of
 from kbpo.tracks.registry import KINDS, class_of, kind_of, kinds
 from kbpo.web.access import for_admins
 from kbpo.web.desk.checklist import next_of, steps_of
@@ -335,13 +334,13 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "platform": dict(places()).get(track.platform, track.platform),
         "criteria": [criterion.label for criterion in kind.criteria],
-        "rated": isinstance(kind, ContentTrack),
+        "rated": kind.rates,
         "unchecked": kind.unchecked,
         "how_drawn": kind.how_drawn(),
         "presented": kind.presented(),
         "n_inputs": kind.n_inputs(),
         "words": kind.words,
-        "has_recall": isinstance(kind, TrackWithRecall),
+        "has_recall": recall_of(track) is not None,
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 

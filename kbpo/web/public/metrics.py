@@ -21,7 +21,6 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing, plots
@@ -258,7 +257,7 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     """The first text of a system on the board whose judgments everybody may see; none where there
     is no such, or things are no texts.
     """
-    if not isinstance(kind, ContentTrack) or not instances:
+    if not kind.rates or not instances:
         return ""
     board = Submission.objects.filter(track=kind.track).on_board()
     predicted = set(

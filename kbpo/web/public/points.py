@@ -19,7 +19,6 @@ from kbpo.scores.read import read_scores
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.content.ratings import rated, targets_of
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.web.components import drawing, plots
 from kbpo.web.public.alone import against_people
 
@@ -43,7 +42,7 @@ def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list
     """The rated outputs of systems on the board, as far as their judgments are public; as they were
     a minute ago at most.
     """
-    if not isinstance(kind, ContentTrack) or kind.opposes or scorer is None:
+    if not kind.rates or kind.opposes or scorer is None:
         return []
     public = Label.objects.filter(target__corpus=kind.track.corpus_id, public_at__lte=clock.now())
     if not public.exists():
@@ -54,7 +53,7 @@ def points_of(kind: Kind, criterion: str, scorer: dict[str, Any] | None) -> list
     return points
 
 
-def _points(kind: ContentTrack, criterion: str, scorer: int) -> list[Point]:
+def _points(kind: Kind, criterion: str, scorer: int) -> list[Point]:
     board = Submission.objects.filter(track=kind.track).on_board().select_related("team")
     if Scorer.objects.filter(pk=scorer, source="computed", name__in=kind.circular).exists():
         board = board.exclude(role=Submission.Role.REFERENCE)

@@ -32,7 +32,6 @@ from annotation.quality.signals import NAMES
 from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
-from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import admin_of, for_admins
@@ -66,7 +65,7 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     policy, kind = policy_of(found), kind_of(found)
     context = {
         "track": found,
-        "rated": isinstance(kind, ContentTrack),
+        "rated": kind.rates,
         "unchecked": kind.unchecked,
         "lines": lines,
         "by_batch": by_batch,
