@@ -34,7 +34,7 @@ from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.preferences import strengths
 from kbpo.evaluation.printed import replace_since
 from kbpo.evaluation.slices.estimate import slice_scores
-from kbpo.evaluation.words import figure_text
+from kbpo.evaluation.words import figure_text, no_width_text
 from kbpo.evaluation.worth import worth
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
@@ -99,9 +99,6 @@ NOT_ALL = (
     " judged, and never where its team could see judgments before it decided."
 )
 OF_BOTH = "It is made of a precision and a recall, one of which is not known."
-
-ALL_JUDGED = "All judged: no sampling error; the judges’ remains."
-ALL_CHECKED = "All judged and checked by experts: no sampling error, and none of the crowd."
 
 
 def tick() -> int:
@@ -607,4 +604,4 @@ def _note(row: Score) -> str:
         if row.quantity == "f1":
             return OF_BOTH
         return NOT_ALL if (row.quantity, row.method) == ("recall", "simple") else TOO_FEW
-    return "" if row.low95 < row.high95 else ALL_CHECKED if row.n_checked else ALL_JUDGED
+    return "" if row.low95 < row.high95 else no_width_text(row.n_checked)

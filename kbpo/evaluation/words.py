@@ -44,6 +44,16 @@ def interval_text(low: float | None, high: float | None, *, n: int | None = None
 
 ALL_JUDGED = "all judged"
 """Stands in the place of an interval of no width: nothing is left to sampling"""
+MEANS = "no sampling error; the judges’ remains."
+"""What that means"""
+ALL_CHECKED = "All judged and checked by experts: no sampling error, and none of the crowd."
+
+
+def no_width_text(n_checked: int = 0) -> str:
+    """A sentence on why an interval has no width: “All judged: …”; of a number that experts’ checks
+    correct, `n_checked` of them.
+    """
+    return ALL_CHECKED if n_checked else f"{ALL_JUDGED.capitalize()}: {MEANS}"
 
 
 def figure_text(figure: Figure) -> str:

@@ -9,6 +9,7 @@ import html
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,12 +19,15 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import HIT, Assignment, Comparison, Gold, Question, Response, Worker
+from annotation.quality.reliability import NOT_KEPT
 from kbpo import clock
 from kbpo.accounts.models import Delivery, Token
 from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
+from kbpo.evaluation.judges import Judges
+from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.run import evaluate, finished
-from kbpo.evaluation.words import ALL_JUDGED, interval_text, number_text
+from kbpo.evaluation.words import ALL_JUDGED, interval_text, no_width_text, number_text
 from kbpo.experts.draw import answer, draw_round
 from kbpo.experts.queue import take
 from kbpo.instances.models import Target
@@ -38,6 +42,7 @@ from kbpo.sampling.order import offer_of, order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
+from kbpo.web.public.judges import CORRECTED, of_submission
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
 
@@ -472,11 +477,23 @@ def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: 
     }
     assert seen.api["further"] is None and "data-slider-order" not in seen.page
     assert "All is judged: there is no sampling error left to narrow." in seen.text
-    assert "All judged: no sampling error; the judges’ remains." in seen.text
+    assert seen.text.count(no_width_text()) == 2, "as the end, and beside the number"
+    assert "a little wider" not in seen.text, "nothing is wider than no width"
     assert "For this system it says 50.0 %, the judgments make that 41.7 %" in seen.text
     assert "more for ±10" not in seen.text
     assert seen.csv is not None and seen.csv["note"] == seen.json["precision"]["note"]
-    assert seen.csv["note"] == "All judged: no sampling error; the judges’ remains."
+    assert seen.csv["note"] == no_width_text()
+    assert no_width_text() == "All judged: no sampling error; the judges’ remains."
     board = text_of(seen.board)
     assert "all judged" in board
     assert "“All judged” means: no sampling error; the judges’ remains." in board
+
+
+def test_where_experts_checked_all_that_is_judged_nothing_of_the_crowd_is_said_to_remain() -> None:
+    crowd = Figure(0.4, 0.4, 0.4, 0.4, 0.4, 24, 0, 0, 0, "final", no_width_text())
+    experts = replace(crowd, n_checked=24, note=no_width_text(24))
+    told = of_submission(Judges(0, None, False), NOT_KEPT, crowd, corrected=experts, checked=True)
+    assert told[:2] == [no_width_text(), no_width_text(24)]
+    some = replace(experts, low80=0.3, low95=0.2, n_checked=9)
+    told = of_submission(Judges(0, None, False), NOT_KEPT, crowd, corrected=some, checked=True)
+    assert told[:2] == [no_width_text(), CORRECTED]

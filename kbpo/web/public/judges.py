@@ -7,7 +7,7 @@ from typing import Any
 from annotation.quality.reliability import NOT_KEPT, Reliability, reliability
 from kbpo.evaluation.judges import Judges, judges_of
 from kbpo.evaluation.leaderboard import Board, Figure
-from kbpo.evaluation.run import ALL_JUDGED
+from kbpo.evaluation.words import ALL_JUDGED, MEANS, no_width_text
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text, interval_text, number_text, percent_text
 
@@ -32,7 +32,7 @@ def of_board(shown: Board) -> list[str]:
     else:
         said = [CORRECTED if checks else SAMPLING_ONLY]
         if any(figure.exact for row in shown.rows for figure in row.figures.values()):
-            said.append(f"“All judged” means: {ALL_JUDGED.partition(': ')[2]}")
+            said.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
         said += [_agree(judges, "about what these systems predict"), *_people(people)]
     if not kind_of(shown.track).unchecked:
         said.append(checks or UNCHECKED)
@@ -73,20 +73,21 @@ def of_submission(
     people: Reliability,
     printed: Figure | None,
     *,
-    corrected: bool,
+    corrected: Figure | None,
     checked: bool,
 ) -> list[str]:
     """What stands beside the guaranteed number of a submission; nothing where it has none.
-    `corrected`: it stands there corrected, too; `checked`: something else is said of experts.
+    `corrected`: as experts’ checks correct it, if they do; `checked`: something else is said of
+    experts.
     """
     if printed is None or printed.value is None:
         return []
     if judges.in_interval:
         said = [RATINGS, *([CORRECTED_RATINGS] if corrected else []), *_people(people)]
     else:
-        said = [ALL_JUDGED] if printed.exact else []
-        if corrected:
-            said.append(CORRECTED)
+        said = [no_width_text()] if printed.exact else []
+        if corrected is not None:
+            said.append(no_width_text(corrected.n_checked) if corrected.exact else CORRECTED)
         elif not printed.exact:
             said.append(SAMPLING_ONLY)
         said += [_agree(judges, "behind its score"), *_people(people)]

@@ -31,6 +31,7 @@ from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.words import no_width_text
 from kbpo.instances.models import Label
 from kbpo.money.spend import Balance, balance
 from kbpo.pool.visibility import is_answered
@@ -276,7 +277,7 @@ def context(
         "judges": _judges(latest),
         "checked": checked(latest),
         "not_corrected": not_corrected(latest),
-        "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
+        "ended": _ended(latest),
     }
     if sums is not None:
         found |= {
@@ -297,6 +298,18 @@ def context(
             "n_right": int(np.nansum(right)),
         }
     return found
+
+
+def _ended(latest: Latest) -> dict[str, str]:
+    """Why judging ended, in a sentence with its tone; nothing before it has."""
+    submission, printed = latest.submission, latest.guaranteed()
+    if submission.status != "scored":
+        return {}
+    reason = submission.stage_reason
+    if reason != "ranked" and printed is not None and printed.exact:
+        return {"says": no_width_text(), "tone": "good"}
+    tone = "good" if reason == "target" else "warn"
+    return {"says": ENDED[reason], "tone": tone} if reason in ENDED else {}
 
 
 def name_for(submission: Submission, own: bool) -> str:
@@ -321,13 +334,13 @@ def samples_seen(submission: Submission) -> list[dict[str, Any]]:
 
 def _judges(latest: Latest) -> list[str]:
     """What is said of the judges' error."""
-    corrected = latest.guaranteed("expert") is not None
+    corrected = latest.guaranteed("expert")
     return of_submission(
         judges_of(latest.evaluation, latest.submission),
         reliability(latest.submission.track),
         latest.guaranteed(),
         corrected=corrected,
-        checked=corrected
+        checked=corrected is not None
         or bool(not_corrected(latest) or kind_of(latest.submission.track).unchecked),
     )
 

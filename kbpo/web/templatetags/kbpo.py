@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from annotation.platforms.mturk import account
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Intake
+from kbpo.evaluation import words as words_of_scores
 from kbpo.tracks.base import Pages, Words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -187,6 +188,12 @@ def interval_figures(interval: Interval, n: int | None = None, level: int = 80) 
 def interval_text(low: float | None, high: float | None, n: int | None = None) -> str:
     """An interval alone: “28.6–31.4”."""
     return figures.interval_text(low, high, n=n)
+
+
+@register.simple_tag
+def all_judged() -> str:
+    """What stands in the place of an interval of no width."""
+    return words_of_scores.ALL_JUDGED
 
 
 # Frame
