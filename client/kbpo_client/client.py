@@ -151,7 +151,9 @@ class Client:
         return cast(Json, self._send("POST", "news/", json=said).json())
 
     def set_role(self, team: str, member: str, role: str) -> Json:
-        """Gives a member of a team that you own a role (`owner`, `member`); returns the team."""
+        """Gives a member of a team that you own a role (`owner`, `member`, or `observer`, who may
+        look and change nothing); returns the team.
+        """
         address = f"teams/{team}/members/{quote(member, safe='')}/"
         return cast(Json, self._send("PATCH", address, json={"role": role}).json())
 
@@ -163,9 +165,12 @@ class Client:
         """The invitations of a team of yours that may still be used."""
         return self._table(self._get(f"teams/{team}/invitations/")["invitations"])
 
-    def invite(self, team: str) -> Json:
-        """Makes a link (`url`) that makes one person a member of a team of yours."""
-        return cast(Json, self._send("POST", f"teams/{team}/invitations/").json())
+    def invite(self, team: str, role: str = "member") -> Json:
+        """Makes a link (`url`) that makes one person a member of a team of yours; as an `observer`
+        somebody may look, and change nothing.
+        """
+        address = f"teams/{team}/invitations/"
+        return cast(Json, self._send("POST", address, json={"role": role}).json())
 
     def take_back(self, team: str, invitation: int) -> None:
         """An invitation of a team of yours works no more."""

@@ -458,7 +458,7 @@ def teams(service: Service, as_json: bool) -> None:
         return
     for team in found:
         members = (
-            f"{one['name']}{' (owner)' if one['role'] == 'owner' else ''}"
+            one["name"] + ("" if one["role"] == "member" else f" ({one['role']})")
             for one in team["members"]
         )
         click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
@@ -467,9 +467,11 @@ def teams(service: Service, as_json: bool) -> None:
 @main.command()
 @click.argument("team")
 @click.option("--invite", is_flag=True, help="Make a link that makes one person a member.")
+@click.option("--look", is_flag=True, help="With --invite: who may look, and change nothing.")
 @click.option("--take-back", type=int, help="The invitation of this number works no more.")
 @click.option("--owner", help="Make this member an owner.")
-@click.option("--member", help="Make this owner a member only.")
+@click.option("--member", help="Make this owner or observer a member only.")
+@click.option("--observer", help="Let this member look only, and change nothing.")
 @click.option("--remove", help="This member belongs to it no more; your own name: you leave.")
 @json_option
 @service_of
@@ -477,21 +479,30 @@ def team(
     service: Service,
     team: str,
     invite: bool,
+    look: bool,
     take_back: int | None,
     owner: str | None,
     member: str | None,
+    observer: str | None,
     remove: str | None,
     as_json: bool,
 ) -> None:
     """Show who belongs to TEAM and its open invitations, or change them."""
+    if look and not invite:
+        raise click.UsageError(
+            "--look belongs to --invite; a member looks only by --observer NAME."
+        )
     told: Any = {}
+    roles = {"owner": owner, "member": member, "observer": observer}
+    given = [(name, role) for role, name in roles.items() if name]
     with service.client() as client:
         if invite:
-            told = client.invite(team)
+            told = client.invite(team, "observer" if look else "member")
         elif take_back is not None:
             client.take_back(team, take_back)
-        elif name := owner or member:
-            told = client.set_role(team, name, "owner" if owner else "member")
+        elif given:
+            for name, role in given:
+                told = client.set_role(team, name, role)
         elif remove:
             client.remove_member(team, remove)
         else:
@@ -502,12 +513,14 @@ def team(
     if as_json:
         show_json(told)
     elif invite:
-        click.echo(f"{told['url']}\nIt works until {told['expires_at'][:10]}, for one person.")
+        who = ", who may look" if look else ""
+        click.echo(f"{told['url']}\nIt works until {told['expires_at'][:10]}, for one person{who}.")
     elif "members" in told:
         for one in told["members"]:
             click.echo(f"{one['name']}  {one['role']}")
         for one in told.get("invitations", ()):
-            click.echo(f"invitation {one['id']} by {one['made_by']}, to {one['expires_at'][:10]}")
+            until = f"to {one['expires_at'][:10]}"
+            click.echo(f"invitation {one['id']} by {one['made_by']}, {one['role']}, {until}")
     else:
         click.echo("Done.")
 

@@ -448,6 +448,23 @@ def test_a_team_its_notices_and_webhooks_are_looked_after_from_a_shell(run: Run,
     assert told(run("webhooks", "--json")) == []
 
 
+def test_who_may_only_look_is_invited_from_a_shell(run: Run, toy: Toy) -> None:
+    team = toy.teams["Patterns"]
+    join(team, toy.users["Rosa"])
+    made = told(run("team", "patterns", "--invite", "--look", "--json"))
+    assert made["role"] == "observer"
+    assert ", observer, to " in run("team", "patterns").output
+    assert "who may look" in run("team", "patterns", "--invite", "--look").output
+    assert told(run("team", "patterns", "--invite", "--json"))["role"] == "member"
+    alone = run("team", "patterns", "--look")
+    assert alone.exit_code == 2 and "belongs to --invite" in alone.output
+    join(team, toy.users["Tim"])
+    assert "tim  observer" in run("team", "patterns", "--observer", "tim").output
+    assert "tim (observer)" in run("teams").output
+    assert run("team", "patterns", "--invite", "--look", who="Tim").exit_code == 1
+    assert "tim  member" in run("team", "patterns", "--member", "tim").output
+
+
 def test_documents_are_listed_and_found_from_a_shell(run: Run, toy: Toy) -> None:
     keys = set(toy.corpus.documents.values_list("key", flat=True))
     assert {one["id"] for one in told(run("documents", "toy", "--json"))} == keys
