@@ -91,6 +91,16 @@ def test_an_axis_holds_every_row_and_has_few_ticks():
                 assert 2 <= len(axis.ticks) <= ticks and 0 <= axis.low < axis.high <= 1
 
 
+@pytest.mark.parametrize("ticks", [3, 5, 6])
+@pytest.mark.parametrize("share", [0.0, 0.003, 0.417, 0.5, 0.99, 1.0])
+def test_one_value_without_width_stands_inside_its_axis(share: float, ticks: int) -> None:
+    axis = axis_over([Interval(share, share, share, share, share)] * 2, ticks=ticks)
+    assert axis.low < share < axis.high or share in (0.0, 1.0)
+    assert axis.low <= share <= axis.high and axis.low >= 0 and axis.high <= 1
+    assert 0.02 <= axis.high - axis.low <= 0.2, "fit to the value, and wider than a point of 100"
+    assert 2 <= len(axis.ticks) <= ticks
+
+
 def test_an_axis_without_rows_is_the_whole_range():
     axis = axis_over([])
     assert (axis.low, axis.high) == (0.0, 1.0)

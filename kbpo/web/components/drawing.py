@@ -38,6 +38,8 @@ WHISKER = 8
 """How much higher a drawing is with the line of people alone"""
 BAR = 9
 LANE = 9
+AROUND = 0.02
+"""How far an axis goes to either side of the one value that it has"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def axis_over(
     """The rounded range of all the rows, inside `bounds`, with at most `ticks` ticks.
 
     It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
-    differences need.
+    differences need. One value alone, as of rows where all is judged, stands inside, not at an end.
     """
     known = []
     for interval in intervals:
@@ -98,6 +100,8 @@ def axis_over(
         known.append(0.0)
     if not known:
         known = [max(bounds[0], 0.0), bounds[1]]
+    elif min(known) == max(known):
+        known = [max(bounds[0], known[0] - AROUND), min(bounds[1], known[0] + AROUND)]
     if ticks <= 3:
         return _axis_of_ends(min(known), max(known), bounds)
     return _axis_of_steps(min(known), max(known), ticks, bounds)
