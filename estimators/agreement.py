@@ -138,7 +138,8 @@ def krippendorff_alpha(
 
     Examples
     --------
-    >>> answers = dict(values=[1, 1, 2, 2, 1, 2], unit=[0, 0, 1, 1, 2, 2], annotator=[0, 1, 0, 1, 0, 1])
+    >>> unit, annotator = [0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1]
+    >>> answers = dict(values=[1, 1, 2, 2, 1, 2], unit=unit, annotator=annotator)
     >>> round(krippendorff_alpha(**answers, level="nominal"), 4)
     0.4444
     """

@@ -50,7 +50,9 @@ class Belief:
     --------
     >>> import numpy as np
     >>> half = np.full(2, 0.5)
-    >>> alike = Belief(half, half, half, np.zeros(2), np.arange(2), correlation=0.0, overconfidence=1.0)
+    >>> alike = Belief(
+    ...     half, half, half, np.zeros(2), np.arange(2), correlation=0.0, overconfidence=1.0
+    ... )
     >>> alike.variance(sparse.csr_array(np.eye(2)), [0.0, 0.0]).tolist()  # (1/½ − 1) · ½ · ½ each
     [0.25, 0.25]
     """
@@ -207,7 +209,8 @@ def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> Flo
     Examples
     --------
     >>> import numpy as np
-    >>> design = Design([0.5, 0.5, 0.5], cluster=[-1, 0, 1], beta=0.5)   # one target, two documents of four
+    >>> # one target, two documents of four
+    >>> design = Design([0.5, 0.5, 0.5], cluster=[-1, 0, 1], beta=0.5)
     >>> beyond_targets(np.array([[1.0], [1.0], [3.0]]), design, 1).tolist()
     [2.0]
     """

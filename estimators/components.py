@@ -151,7 +151,8 @@ def _component_warnings(sigma_f2: float, repeated: int) -> tuple[str, ...]:
         )
     if sigma_f2 < 0:
         warnings.append(
-            "The variance between outputs comes out negative: people differ by more than the outputs."
+            "The variance between outputs comes out negative: people differ by more than the"
+            " outputs."
         )
     return tuple(warnings)
 
@@ -428,7 +429,10 @@ class RequiredJudgments:
 
     Examples
     --------
-    >>> RequiredJudgments(items=100, per_item=1, judgments=100, half_width=0.05, everything=False).judgments
+    >>> needed = RequiredJudgments(
+    ...     items=100, per_item=1, judgments=100, half_width=0.05, everything=False
+    ... )
+    >>> needed.judgments
     100
     """
 

@@ -79,7 +79,8 @@ def betting(
     --------
     >>> import numpy as np
     >>> sequence = betting(np.tile([1.0, 1.0, 0.0], 100), confidence_level=0.9)
-    >>> bool(sequence.low[-1] < 2 / 3 < sequence.high[-1] and sequence.high[-1] - sequence.low[-1] < 0.2)
+    >>> low, high = sequence.low[-1], sequence.high[-1]
+    >>> bool(low < 2 / 3 < high and high - low < 0.2)
     True
     """
     unit, alpha = _unit(x, bounds), 1 - checks.level(confidence_level)
@@ -155,7 +156,8 @@ def empirical_bernstein(
     --------
     >>> import numpy as np
     >>> sequence = empirical_bernstein(np.full(200, 0.5))
-    >>> bool(sequence.low[-1] < 0.5 < sequence.high[-1] and sequence.high[-1] - sequence.low[-1] < 0.2)
+    >>> low, high = sequence.low[-1], sequence.high[-1]
+    >>> bool(low < 0.5 < high and high - low < 0.2)
     True
     """
     unit, alpha = _unit(x, bounds), 1 - checks.level(confidence_level)

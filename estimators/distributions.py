@@ -23,22 +23,19 @@ def weights(
 ) -> FloatArray:
     """Return p_i(x) of every prediction x of one system: positive numbers that sum to 1.
 
-    ==================  ============================================
-    ========================================== kind                p_i(x) ∝
-    what it weighs alike
-    ==================  ============================================
-    ==========================================
-    `instance`          1                                             every prediction (micro average)
-    `relation`          1 / |rel(x)|                                  every predicate
-    `entity`            1 / |subj(x)|                                 every subject entity
-    `entity_relation`   |subj-relns(x)| / (|subj(x)| · |rel(x)|)      predicates, and entities by what is said of them
-    ==================  ============================================
-    ==========================================
+    ==================  ======================================  ================================
+    kind                p_i(x) ∝                                what it weighs alike
+    ==================  ======================================  ================================
+    `instance`          1                                       every prediction (micro average)
+    `relation`          1 / |rel(x)|                            every predicate
+    `entity`            1 / |subj(x)|                           every subject entity
+    `entity_relation`   |subj-relns(x)| / |subj(x)| / |rel(x)|  predicates, and entities by what
+                                                                is said of them
+    ==================  ======================================  ================================
 
     |rel(x)| counts the system's predictions with x's predicate, |subj(x)| those about x's subject
-    entity, and
-    |subj-relns(x)| the distinct (predicate, object entity) pairs that it predicts of that subject
-    entity.
+    entity, and |subj-relns(x)| the distinct (predicate, object entity) pairs that it predicts of
+    that subject entity.
 
     Parameters
     ----------

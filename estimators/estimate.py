@@ -119,7 +119,8 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     Examples
     --------
     >>> import numpy as np
-    >>> both = Estimate(np.array([0.5, 0.9]), np.array([0.01, 0.01]), np.array([4, 4]), np.zeros((4, 2)))
+    >>> value, variance = np.array([0.5, 0.9]), np.array([0.01, 0.01])
+    >>> both = Estimate(value, variance, np.array([4, 4]), np.zeros((4, 2)))
     >>> with_columns(both, {1: Estimate(0.6, 0.02, 3, np.ones(4))}).value.tolist()
     [0.5, 0.6]
     """

@@ -72,8 +72,14 @@ class Claims:
     --------
     >>> import numpy as np
     >>> pool = Claims(
-    ...     membership=np.array([[1, 0], [1, 1]]), target=np.arange(2), team=np.arange(2), confidence=np.zeros((2, 2)),
-    ...     predicate=np.array([4, 5]), types=np.zeros(2, int), subject=np.array([1, 1]), object=np.array([2, 3]),
+    ...     membership=np.array([[1, 0], [1, 1]]),
+    ...     target=np.arange(2),
+    ...     team=np.arange(2),
+    ...     confidence=np.zeros((2, 2)),
+    ...     predicate=np.array([4, 5]),
+    ...     types=np.zeros(2, int),
+    ...     subject=np.array([1, 1]),
+    ...     object=np.array([2, 3]),
     ... )
     >>> pool.features().matrix.shape[0]
     2

@@ -379,7 +379,8 @@ def anticipated_variance(
     Examples
     --------
     >>> import numpy as np
-    >>> anticipated_variance(np.full(4, 0.25), np.full(4, 0.5), np.full(4, 0.5), np.array([1, 0]), np.full(2, 0.5))
+    >>> half = np.full(4, 0.5)
+    >>> anticipated_variance(np.full(4, 0.25), half, half, np.array([1, 0]), np.full(2, 0.5))
     0.0625
     """
     single = not sparse.issparse(p_all) and np.ndim(np.asarray(p_all)) == 1

@@ -177,7 +177,8 @@ def joint_terms(
 
     Examples
     --------
-    >>> joint_terms([[0.5, 0.0], [0.5, 1.0]], [0, 1], [1, 0], [[0.5, 0.5], [0.5, 1.0]]).round(4).tolist()
+    >>> P, overlap = [[0.5, 0.0], [0.5, 1.0]], [[0.5, 0.5], [0.5, 1.0]]
+    >>> joint_terms(P, [0, 1], [1, 0], overlap).round(4).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
     return _precision_terms(read_draws(P, system, label, overlap, method=method), method)[0]

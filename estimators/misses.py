@@ -72,7 +72,8 @@ def found_share(
     Examples
     --------
     >>> design = Design(np.array([1.0, 1.0, 1.0, 0.5, 0.5]), cluster=[-1, -1, -1, 0, 1], beta=0.5)
-    >>> share = found_share([1, 1, 0], [True, False, False], np.ones(3), np.ones(3), [0, 1, 1], design)
+    >>> marked, one = [True, False, False], np.ones(3)
+    >>> share = found_share([1, 1, 0], marked, one, one, [0, 1, 1], design)
     >>> share.value, share.n
     (0.5, 2)
     """

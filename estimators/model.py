@@ -236,7 +236,8 @@ def correlation(
     predicted.eliminate_zeros()
     if guess.shape != f.shape or predicted.shape[0] != f.size:
         raise ValueError(
-            f"label, g and membership must agree; got {f.shape}, {guess.shape} and {predicted.shape}"
+            f"label, g and membership must agree; got {f.shape}, {guess.shape}"
+            f" and {predicted.shape}"
         )
     known = np.flatnonzero(~np.isnan(f))
     cells = predicted[known].tocoo()
@@ -289,7 +290,8 @@ def expected_error(
     Examples
     --------
     >>> import numpy as np
-    >>> expected_error([0.5, 0.5], [0.5, 0.5], [0, 0]).tolist(), expected_error([0.5, 0.5], [0.5, 0.5], [0, 1]).tolist()
+    >>> half = [0.5, 0.5]
+    >>> expected_error(half, half, [0, 0]).tolist(), expected_error(half, half, [0, 1]).tolist()
     ([0.5, 0.5], [0.25, 0.25])
     """
     weight, guess = checks.non_negative("p", p), checks.probabilities("g", g)

@@ -99,7 +99,8 @@ def simultaneous_intervals(
     Examples
     --------
     >>> import numpy as np
-    >>> board = simultaneous_intervals([0.9, 0.5, 0.45], np.eye(3) * 1e-3, rng=np.random.default_rng(0))
+    >>> rng = np.random.default_rng(0)
+    >>> board = simultaneous_intervals([0.9, 0.5, 0.45], np.eye(3) * 1e-3, rng=rng)
     >>> board.different[0].tolist()
     [False, True, True]
     >>> tie_groups(board)
@@ -206,7 +207,8 @@ class RankIntervals:
     Examples
     --------
     >>> import numpy as np
-    >>> ranks = RankIntervals(best=np.array([1, 1, 3]), worst=np.array([2, 2, 3]))  # the first two cannot be told apart
+    >>> # the first two cannot be told apart
+    >>> ranks = RankIntervals(best=np.array([1, 1, 3]), worst=np.array([2, 2, 3]))
     >>> (ranks.worst - ranks.best).tolist()
     [1, 1, 0]
     """
@@ -236,7 +238,8 @@ def rank_intervals(comparison: Comparison, *, ranked: ArrayLike | None = None) -
     Examples
     --------
     >>> import numpy as np
-    >>> board = simultaneous_intervals([0.9, 0.5, 0.45], np.eye(3) * 1e-3, rng=np.random.default_rng(0))
+    >>> rng = np.random.default_rng(0)
+    >>> board = simultaneous_intervals([0.9, 0.5, 0.45], np.eye(3) * 1e-3, rng=rng)
     >>> ranks = rank_intervals(board)
     >>> ranks.best.tolist(), ranks.worst.tolist()
     ([1, 2, 2], [1, 3, 3])
@@ -273,7 +276,8 @@ def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:
     Examples
     --------
     >>> import numpy as np
-    >>> board = simultaneous_intervals([0.6, 0.5, 0.4], np.eye(3) * 3e-3, rng=np.random.default_rng(0))
+    >>> rng = np.random.default_rng(0)
+    >>> board = simultaneous_intervals([0.6, 0.5, 0.4], np.eye(3) * 3e-3, rng=rng)
     >>> tie_groups(board)
     [(0, 1), (1, 2)]
     """

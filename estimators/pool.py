@@ -238,7 +238,8 @@ def joint_recall(
     Examples
     --------
     >>> P, overlap = [[0.5, 0.0], [0.5, 1.0], [0.5, 1.0]], [[0.5, 0.5], [0.5, 1.0]]
-    >>> result = joint_recall(P, [0, 0, 1], [1, 1, 1], overlap, [[1, 0], [1, 1], [1, 1]], [1, 1, 0, 1])
+    >>> membership, found = [[1, 0], [1, 1], [1, 1]], [1, 1, 0, 1]
+    >>> result = joint_recall(P, [0, 0, 1], [1, 1, 1], overlap, membership, found)
     >>> result.value.round(3).tolist(), result.influence.shape
     ([0.75, 0.375], (7, 2))
     """

@@ -25,7 +25,8 @@ class Scores:
     Examples
     --------
     >>> import numpy as np
-    >>> Scores(precision=np.array([1.0]), recall=np.array([0.5]), f1=np.array([2 / 3])).recall.tolist()
+    >>> precision, recall, f1 = np.array([1.0]), np.array([0.5]), np.array([2 / 3])
+    >>> Scores(precision=precision, recall=recall, f1=f1).recall.tolist()
     [0.5]
     """
 

@@ -280,7 +280,8 @@ class Agreement:
 
     Examples
     --------
-    >>> beside = agreement_with([[1, 2], [2, 2], [3, 3], [4, 4]], [1.2, 2.1, 2.9, 4.4], low=1, high=4)
+    >>> ratings, machine = [[1, 2], [2, 2], [3, 3], [4, 4]], [1.2, 2.1, 2.9, 4.4]
+    >>> beside = agreement_with(ratings, machine, low=1, high=4)
     >>> round(beside.pearson, 3), round(beside.qwk, 3), beside.continuous
     (0.989, 1.0, True)
     """

@@ -454,7 +454,8 @@ class Crossed:
     >>> import numpy as np
     >>> alone = Estimate(0.5, 0.01, 4, np.zeros(4))
     >>> effect = JudgeEffect(sigma_j2=0.12, n_judges=2, n_judgments=4, n_pairs=2)
-    >>> crossed = with_judges(alone, np.full(4, 0.25), np.ones(4), [0, 0, 1, 1], [0, 1, 2, 3], effect)
+    >>> judge, row = [0, 0, 1, 1], [0, 1, 2, 3]
+    >>> crossed = with_judges(alone, np.full(4, 0.25), np.ones(4), judge, row, effect)
     >>> round(crossed.estimate.variance, 3), crossed.telling
     (0.04, True)
     """

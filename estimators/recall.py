@@ -85,7 +85,8 @@ class Recall:
     --------
     >>> import numpy as np
     >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
-    >>> found.totals.pool.value, found.unseen.value, found.design.pi.size  # two targets and four documents
+    >>> # two targets and four documents
+    >>> found.totals.pool.value, found.unseen.value, found.design.pi.size
     (2.0, 2.0, 6)
     """
 
@@ -392,7 +393,8 @@ def with_anticipated(
     >>> import numpy as np
     >>> members, half = np.ones((2, 1)), np.full(2, 0.5)
     >>> found = recall(members, half, [1, 1], half, [1.0], 1.0, [1, 1, 1, 1], 8)
-    >>> with_anticipated(found, members, half, half, [1, 1], half).recall.anticipated.round(4).tolist()
+    >>> planned = with_anticipated(found, members, half, half, [1, 1], half)
+    >>> planned.recall.anticipated.round(4).tolist()
     [0.005]
     """
     truth = float(found.totals.pool.value) + float(found.unseen.value)
@@ -450,7 +452,8 @@ def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 
     >>> import numpy as np
     >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [0, 0], 4)
     >>> told = with_missed_floor(found.recall, found)
-    >>> found.recall.variance.tolist(), told.anticipated.tolist()  # half a fact of four: ½ · ½ · 4/2²
+    >>> # half a fact of four: ½ · ½ · 4/2²
+    >>> found.recall.variance.tolist(), told.anticipated.tolist()
     ([0.0], [0.25])
     """
     missed = found.unseen

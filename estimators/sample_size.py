@@ -232,7 +232,8 @@ def planned_variance(
     A copy of a system with four labels, three of them right:
 
     >>> P = np.full((4, 2), 0.5)
-    >>> planned_variance([0, 4], [[0.5, 0.5], [0.5, 0.5]], P, [0] * 4, [1, 1, 1, 0], np.full((2, 2), 0.5)).tolist()
+    >>> half = np.full((2, 2), 0.5)
+    >>> planned_variance([0, 4], half, P, [0] * 4, [1, 1, 1, 0], half).tolist()
     [0.046875, 0.07421875]
     """
     sizes = np.asarray(n_new)

@@ -95,7 +95,8 @@ class Support:
     Examples
     --------
     >>> import numpy as np
-    >>> support = Support.of(np.array([0, 2, 3]), np.array([7, 7, 5, 7]))  # rows 0 and 3 have target 7
+    >>> # rows 0 and 3 have target 7
+    >>> support = Support.of(np.array([0, 2, 3]), np.array([7, 7, 5, 7]))
     >>> support.several.tolist(), support.shared(np.array([1.0, 10.0, 2.0]))  # (1 + 2)² − 1² − 2²
     ([0, 2], 4.0)
     """

@@ -203,7 +203,8 @@ def token_majority(
 
     Examples
     --------
-    >>> result = token_majority([[0, 2], [0, 3], [1, 3], [5, 6]], [0, 1, 2, 2], n_tokens=8, n_annotators=3)
+    >>> spans, annotator = [[0, 2], [0, 3], [1, 3], [5, 6]], [0, 1, 2, 2]
+    >>> result = token_majority(spans, annotator, n_tokens=8, n_annotators=3)
     >>> result.spans.tolist()
     [[0, 3]]
     """
@@ -333,7 +334,8 @@ def dawid_skene(
     round.
 
     >>> votes = [1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
-    >>> result = dawid_skene(votes, unit=[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3], annotator=[0, 1, 2] * 4)
+    >>> unit = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    >>> result = dawid_skene(votes, unit=unit, annotator=[0, 1, 2] * 4)
     >>> result.posterior[:, 1].round(2).tolist()
     [1.0, 0.0, 1.0, 0.0]
     """

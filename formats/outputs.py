@@ -50,7 +50,10 @@ def read_outputs(
             _add(report, "reference.input", row, _unknown(name, row))
             continue
         if name in known:
-            text = f"There is an output for {quoted(name)} on line {known[name]} already, which is kept."
+            text = (
+                f"There is an output for {quoted(name)} on line {known[name]} already, which is"
+                " kept."
+            )
             _add(report, "consistency.input_twice", row, text)
             continue
         output = _usable(row, name, limits, report)

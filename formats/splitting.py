@@ -16,16 +16,17 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ABBREVIATIONS = _words("""
-    mr mrs ms dr prof rev hon st sen rep gov gen col maj capt lt sgt cmdr adm pres supt sr jr vs etc inc ltd co corp
-    bros dept univ assn no nos vol fig pp ed eds al approx ca cf est jan feb mar apr jun jul aug sep sept oct nov dec
-    mon tue wed thu fri sat sun mt ft ave blvd rd e.g i.e a.m p.m u.s u.k u.n d.c ph.d
+    mr mrs ms dr prof rev hon st sen rep gov gen col maj capt lt sgt cmdr adm pres supt sr jr vs
+    etc inc ltd co corp bros dept univ assn no nos vol fig pp ed eds al approx ca cf est jan feb
+    mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun mt ft ave blvd rd e.g i.e
+    a.m p.m u.s u.k u.n d.c ph.d
     """)
 # After these a capital may begin a sentence: what follows decides.
 _MAY_END = _words("inc ltd co corp jr sr etc a.m p.m u.s u.k u.n d.c ph.d bros al")
 _STARTERS = _words("""
-    a an the he she it they we i you his her its their our this that these those there in on at by for from with as
-    but and or if when while after before since although however meanwhile who what why how no yes some many most
-    both each one two according
+    a an the he she it they we i you his her its their our this that these those there in on at by
+    for from with as but and or if when while after before since although however meanwhile who
+    what why how no yes some many most both each one two according
     """)
 _BREAK = re.compile(
     r"""(?:(?P<stop>[.!?…]+)["'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*)|\n[^\S\n]*\n"""

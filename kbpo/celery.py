@@ -36,7 +36,8 @@ PIPELINE: dict[str, str] = {
     "draw":      "kbpo.sampling.draw.tick",
     # 4a documents of the first stage -> the second
     "documents": "kbpo.sampling.documents.second_stage.tick",
-    "ask":       "annotation.questions.ask.tick",                              # 5  Sample -> Question
+    # 5  Sample -> Question
+    "ask":       "annotation.questions.ask.tick",
     # 5a ordered DocumentSample -> Questions -> settled
     "read":      "annotation.questions.read_documents.tick",
     # 5b what nobody marked in them -> Questions

@@ -216,7 +216,8 @@ def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
     # kombu splits at the at sign before it decodes, so credentials keep their place and the path
     # its encoding.
     credentials = parts.netloc.rpartition("@")[0]
-    return f"redis+socket://{credentials + '@' if credentials else ''}{quote(unquote(parts.path))}?{urlencode(options)}"
+    place = f"{credentials + '@' if credentials else ''}{quote(unquote(parts.path))}"
+    return f"redis+socket://{place}?{urlencode(options)}"
 
 
 def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:

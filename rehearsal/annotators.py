@@ -169,7 +169,8 @@ class Crowd:
                 break
             if found:
                 wait = poll
-            else:  # whoever found nothing does not look again at once: their home costs the site most
+            else:
+                # Whoever found nothing does not look again at once: their home costs the site most.
                 stop.wait(wait)
                 wait = min(2 * wait, LONGEST_WAIT * poll)
         worker.browser.close()

@@ -45,7 +45,8 @@ CHECKS: dict[str, str] = {
     ),
     "not_approved": (
         """
-        SELECT 'Payment ' || p.id || ' is ' || p.status || ', and its answer ' || a.id || ' is ' || a.status || '.'
+        SELECT 'Payment ' || p.id || ' is ' || p.status
+               || ', and its answer ' || a.id || ' is ' || a.status || '.'
         FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
         WHERE (p.status IN ('owed', 'sent', 'unknown', 'waived')
             AND a.status NOT IN ('approved', 'failed'))
@@ -75,13 +76,14 @@ CHECKS: dict[str, str] = {
         FROM annotation_bonus b LEFT JOIN money_ledger l ON l.key = b.token AND l.kind = 'spend'
             AND l.state <> 'failed'
         WHERE b.payer_kind IS NOT NULL
-            AND CASE WHEN b.status = 'failed' THEN coalesce(l.amount, 0) <> 0 ELSE coalesce(l.amount, 0) < b.amount END
+            AND CASE WHEN b.status = 'failed' THEN coalesce(l.amount, 0) <> 0
+                ELSE coalesce(l.amount, 0) < b.amount END
         ORDER BY b.id"""
     ),
     "no_spending": (
         """
-        SELECT 'Payment ' || p.id || ' of $' || p.amount || ' is ' || p.status || ', and the ledger has $'
-               || coalesce(s.amount, 0) || ' for it.'
+        SELECT 'Payment ' || p.id || ' of $' || p.amount || ' is ' || p.status
+               || ', and the ledger has $' || coalesce(s.amount, 0) || ' for it.'
         FROM annotation_payment p LEFT JOIN (
             SELECT CASE WHEN l.key LIKE 'assignment:%%' THEN split_part(l.key, '/', 1)
                 ELSE l.key END AS key,
@@ -95,7 +97,8 @@ CHECKS: dict[str, str] = {
     ),
     "spent_for_nobody": (
         """
-        SELECT 'The ledger spent $' || l.amount || ' as ' || l.key || ', and no payment belongs to it.'
+        SELECT 'The ledger spent $' || l.amount || ' as ' || l.key
+               || ', and no payment belongs to it.'
         FROM money_ledger l
         LEFT JOIN annotation_payment a ON a.assignment_id = CASE
             WHEN l.key ~ '^assignment:[0-9]+(/[0-9]+)?$'
@@ -107,8 +110,8 @@ CHECKS: dict[str, str] = {
     ),
     "payout": (
         """
-        SELECT 'Payout ' || o.number || ' is $' || o.amount || ', and its payments are $' || coalesce(sum(p.amount), 0)
-               || '.'
+        SELECT 'Payout ' || o.number || ' is $' || o.amount
+               || ', and its payments are $' || coalesce(sum(p.amount), 0) || '.'
         FROM annotators_payout o LEFT JOIN annotators_payoutitem i ON i.payout_id = o.id
         LEFT JOIN annotation_payment p ON p.id = i.payment_id AND p.status = 'paid'
             AND p.worker_id = o.worker_id
@@ -118,7 +121,8 @@ CHECKS: dict[str, str] = {
     ),
     "payout_undone": (
         """
-        SELECT 'Payout ' || o.number || ' was undone with $' || u.amount || ', and was $' || o.amount || '.'
+        SELECT 'Payout ' || o.number || ' was undone with $' || u.amount
+               || ', and was $' || o.amount || '.'
         FROM annotators_payout u JOIN annotators_payout o ON o.id = u.undoes_id
         WHERE u.amount <> -o.amount OR u.worker_id <> o.worker_id
            OR EXISTS (SELECT 1 FROM annotators_payoutitem i WHERE i.payout_id = o.id

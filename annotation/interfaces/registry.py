@@ -11,7 +11,9 @@ from kbpo.tracks.registry import FORM
 INTERFACES = {
     "relation": "annotation.interfaces.relation.interface.Relation",
     "entities": "annotation.interfaces.entities.interface.Entities",
-    "relations_exhaustive": "annotation.interfaces.relations_exhaustive.interface.RelationsExhaustive",
+    "relations_exhaustive": (
+        "annotation.interfaces.relations_exhaustive.interface.RelationsExhaustive"
+    ),
     "language_quality": "annotation.interfaces.language_quality.interface.LanguageQuality",
     "answer_correctness": "annotation.interfaces.answer_correctness.interface.AnswerCorrectness",
     "form": "annotation.interfaces.form.interface.Form",

@@ -318,7 +318,9 @@ class Delivery(Moving):
     )
     event = models.CharField(max_length=16)
     body = models.JSONField(
-        help_text="What is said, besides number, event and time; of a mail that was sent its subject"
+        help_text=(
+            "What is said, besides number, event and time; of a mail that was sent its subject"
+        )
     )
     answered = models.PositiveSmallIntegerField(null=True, help_text="Status of the last answer")
     made_at = models.DateTimeField(default=clock.now)

@@ -87,8 +87,8 @@ LONGEST_REST = 60.0
 
 NO_LABEL = "Nothing that this system predicts has a label yet."
 COUNTS_NOT = (
-    "Labels of what this system predicts exist, but none counts yet: questions that come before them"
-    " still wait."
+    "Labels of what this system predicts exist, but none counts yet: questions that come before"
+    " them still wait."
 )
 TOO_FEW = (
     "Too few of the draws that it rests on, as published, have a label that counts, or documents"

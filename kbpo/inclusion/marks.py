@@ -40,8 +40,8 @@ def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
     rows = fetch(
         f"SELECT target_id, bool_or(NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb),"
         f" bool_or(NOT {Label.IS_MARK} AND value = '{{}}'::jsonb)"
-        f" FROM instances_label l WHERE target_id BETWEEN %s AND %s AND {IN_PLACE} GROUP BY target_id"
-        f" HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
+        f" FROM instances_label l WHERE target_id BETWEEN %s AND %s AND {IN_PLACE}"
+        f" GROUP BY target_id HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
         pool.ends,
     )
     if rows:  # what lies in which document is asked of few pools

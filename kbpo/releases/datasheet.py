@@ -26,13 +26,17 @@ The texts that were judged are not part of this release. Their licence is in rel
 TABLES = {
     "systems": "the runs; what was withdrawn has no name, and is here since draws rest on it",
     "targets": "what people are asked about, where it lies, and by which chances it came in",
-    "instances": "what the runs predict, with the model's guess, and the fact that it is for recall",
+    "instances": (
+        "what the runs predict, with the model's guess, and the fact that it is for recall"
+    ),
     "predictions": "which run predicts what, its confidence, and its probability to be drawn",
     "labels": "what holds of everything that was judged, under each criterion: 1, 0, or unknown",
     "slices": "the parts of the pool that have numbers of their own; instances name theirs",
     "draws": "the history of π: what each batch set for each target, and what it drew",
     "own_samples": "below which number a target would have been asked for a run by itself",
-    "disclosed": "what teams had been shown when they confirmed a run, and what that leaves to chance",
+    "disclosed": (
+        "what teams had been shown when they confirmed a run, and what that leaves to chance"
+    ),
     "documents": "documents that people read in full, with their probability",
     "facts": "the true facts that were found in them",
     "follow_ups": "what was asked about in them besides",
@@ -75,8 +79,8 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             "Runs were uploaded one after the other. Of each a random sample was judged by people;"
             " every judgment counts for all runs, divided by the probability π that it was asked."
             f" Design: {kind_of(track).how_drawn()}.{_presented(kind_of(track).presented())}"
-            f" Guaranteed was the number under `{track.distribution}`, criterion `{track.criterion}`, to"
-            f" ±{track.target_half_width} at {track.confidence_level:.0%}.",
+            f" Guaranteed was the number under `{track.distribution}`, criterion"
+            f" `{track.criterion}`, to ±{track.target_half_width} at {track.confidence_level:.0%}.",
             "",
             "## People",
             "",
@@ -85,8 +89,8 @@ def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
             " no order, and are kept nowhere; an empty code is somebody who has had themselves"
             " erased since.",
             "Whoever rated texts and was erased, or agreed to no terms, has another code"
-            " for every rating: nothing tells that they are one person's, and intervals that allow for"
-            " people (method `judges`) are then printed and not recomputed.",
+            " for every rating: nothing tells that they are one person's, and intervals that allow"
+            " for people (method `judges`) are then printed and not recomputed.",
             "Of the time of an answer only the day is told, and what people remarked"
             " is left out."
             + (

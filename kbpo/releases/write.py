@@ -322,7 +322,8 @@ def _draws(track: Track, data: Data) -> Iterator[Row]:
         """
         WITH batches AS (
             SELECT b.id, b.submission_id, d.kind, b.design, b.stage, b.drawn_at, b.settled_at
-            FROM sampling_samplebatch b JOIN sampling_samplingdistribution d ON d.id = b.distribution_id
+            FROM sampling_samplebatch b
+            JOIN sampling_samplingdistribution d ON d.id = b.distribution_id
             JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = %(track)s)
         SELECT b.*, x.target_id, x.instance_id, x.multiplicity, x.probability, false
         FROM batches b JOIN sampling_sample x ON x.batch_id = b.id

@@ -87,8 +87,8 @@ def in_words(row: LeakTest) -> str:
     """What was found, in a sentence."""
     which = " to what few other runs predict" if row.of_unlikely else ""
     return (
-        f"Of {row.size} judged answers{which} it predicts {row.predicted}, where {row.expected:.0f} were"
-        f" to be expected of a run that was made without them: {odds(row.adjusted)}."
+        f"Of {row.size} judged answers{which} it predicts {row.predicted}, where {row.expected:.0f}"
+        f" were to be expected of a run that was made without them: {odds(row.adjusted)}."
     )
 
 

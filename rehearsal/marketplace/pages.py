@@ -18,7 +18,8 @@ body { margin: 0 auto; padding: 1rem; max-width: 84rem; }
 header { display: flex; flex-wrap: wrap; gap: .75rem 1.5rem; align-items: center; }
 iframe { width: 100%; height: 44rem; border: 1px solid GrayText; margin-top: 1rem; }
 form { display: inline; } button, input { font: inherit; padding: .4rem .9rem; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .5rem .75rem .5rem 0; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .5rem .75rem .5rem 0; }
 tr + tr { border-top: 1px solid color-mix(in srgb, GrayText 40%, transparent); }
 """
 
@@ -120,7 +121,8 @@ def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
     return page(
         hit["title"],
         f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
-        f"{_button('/return', 'Return', workerId=worker, assignmentId=assignment)}</header>{_frame(src)}",
+        f"{_button('/return', 'Return', workerId=worker, assignmentId=assignment)}</header>"
+        f"{_frame(src)}",
     )
 
 

@@ -85,7 +85,8 @@ def _relations(
             provenance = f"{place(document.id, subject)},{place(document.id, object_)}"
             assert isinstance(one.filler, Entity)
             yield (
-                f":E{one.filler.key}\t{predicate}\t{target}\t{provenance}\t{rng.integers(1, 100) / 100}"
+                f":E{one.filler.key}\t{predicate}\t{target}\t{provenance}"
+                f"\t{rng.integers(1, 100) / 100}"
             )
     if left:
         held = relations - left

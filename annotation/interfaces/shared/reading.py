@@ -114,8 +114,8 @@ class Reading:
         rows = _rows(raw)
         if not rows and not _first(raw, "nothing"):
             raise BadAnswer(
-                "Nothing is marked yet. If the document has nothing of what is asked, say so with the"
-                " box."
+                "Nothing is marked yet. If the document has nothing of what is asked, say so with"
+                " the box."
             )
         found = sorted((self._mention(row) for row in rows), key=lambda one: one.span)
         for one, other in pairwise(found):

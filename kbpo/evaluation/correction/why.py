@@ -17,8 +17,8 @@ BROUGHT = (
     " yet, so its scores are not corrected."
 )
 UNCOVERED = (
-    "Recall and F1 are not corrected: they rest on what all systems predict together, and of some of"
-    " that no round of expert checks could draw yet."
+    "Recall and F1 are not corrected: they rest on what all systems predict together, and of some"
+    " of that no round of expert checks could draw yet."
 )
 
 

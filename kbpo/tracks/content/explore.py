@@ -70,8 +70,9 @@ def verdicts(
     inside = "" if targets is None else " AND i.target_id = ANY(%s)"
     rows = fetch(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
-        f" p.instance_id WHERE p.submission_id = %s{inside} AND EXISTS (SELECT 1 FROM instances_label l"
-        f" WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{known}) ORDER BY p.line,"
+        f" p.instance_id WHERE p.submission_id = %s{inside} AND EXISTS (SELECT 1 FROM"
+        f" instances_label l WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{known})"
+        " ORDER BY p.line,"
         " p.id",
         [submission, *([] if targets is None else [sorted(targets)])],
     )

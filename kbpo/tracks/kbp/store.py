@@ -101,7 +101,8 @@ _PREDICTIONS = """
         c.object_entity, c.same_predicate, c.same_subject, c.subject_facts, c.line
     FROM (
         SELECT claims.*, r.n AS same_predicate, s.n AS same_subject, s.facts AS subject_facts
-        FROM claims JOIN of_predicate r USING (predicate_id) JOIN of_subject s USING (subject_entity)
+        FROM claims JOIN of_predicate r USING (predicate_id)
+        JOIN of_subject s USING (subject_entity)
         OFFSET 0 -- counts are joined first: PostgreSQL expects one row of the join by six columns
     ) AS c
     JOIN instances_instance i USING (document_id, subject_begin, object_begin, subject_end,

@@ -439,8 +439,8 @@ def _invite(request: HttpRequest) -> str:
         name = " ".join(request.POST.get("team", "").replace("\x00", "").split())
         if not any(letter.isalnum() for letter in name) or len(name) > 80:
             return (
-                "A researcher submits for a team: give its name, of 1 to 80 characters, with letters"
-                " or digits."
+                "A researcher submits for a team: give its name, of 1 to 80 characters, with"
+                " letters or digits."
             )
         team = team_named(name)
     invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))

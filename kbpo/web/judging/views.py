@@ -76,20 +76,21 @@ STALE_ELSEWHERE = (
 )
 EXCLUDED = "We do not offer you more questions."
 LOST = (
-    "This question is not yours any more: its page had not reached us for too long, and somebody else"
-    " took it, or it is not asked any more. Here is the next."
+    "This question is not yours any more: its page had not reached us for too long, and somebody"
+    " else took it, or it is not asked any more. Here is the next."
 )
 MAY_BE_SENT = (
-    "Somebody else has this question by now, or it is not asked any more, so your answer cannot count."
-    " If it is complete, send it: it is paid all the same."
+    "Somebody else has this question by now, or it is not asked any more, so your answer cannot"
+    " count. If it is complete, send it: it is paid all the same."
 )
 LATE = (
-    "Your answer came too late to count: its page had not reached us for too long, and somebody else"
-    " took the question, or it is not asked any more. It is paid all the same. Here is the next."
+    "Your answer came too late to count: its page had not reached us for too long, and somebody"
+    " else took the question, or it is not asked any more. It is paid all the same. Here is the"
+    " next."
 )
 UNPAID = (
-    "Your answer came too late to count, and the study has no money left to pay for it: its page had"
-    " not reached us for too long. Tell us, by “Feedback” on your page. Here is the next."
+    "Your answer came too late to count, and the study has no money left to pay for it: its page"
+    " had not reached us for too long. Tell us, by “Feedback” on your page. Here is the next."
 )
 ANSWERED_ALREADY = "You have answered this one already."
 OF_YOUR_TEAM = (

@@ -81,8 +81,8 @@ def draw_joint() -> Figure:
     return Figure(
         sketch.join(sketch.svg(ground + names + "".join(dots), 62, told), sketch.bars(bars)),
         "Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B (some twice). The"
-        f" shaded ones are predicted by both, so {shared} of B’s draws say something about A as well,"
-        f" at no cost. A’s 80 % interval is {sketch.width(alone, 0)} points wide alone and"
+        f" shaded ones are predicted by both, so {shared} of B’s draws say something about A as"
+        f" well, at no cost. A’s 80 % interval is {sketch.width(alone, 0)} points wide alone and"
         f" {sketch.width(both, 0)} with B’s draws.",
     )
 
@@ -211,8 +211,8 @@ def draw_totals() -> Figure:
         ),
         "Forty documents; ten were read. A number says how many true facts of a document no system"
         f" predicts: on average {nobody.mean():.1f}, so about {parts['nobody']} in all forty. How"
-        f" many true facts the systems predict is estimated from {asked.size} judgments, wherever in"
-        f" the corpus they lie. {told}, {sketch.percent(parts['own'] / sum(parts.values()))}; in"
+        f" many true facts the systems predict is estimated from {asked.size} judgments, wherever"
+        f" in the corpus they lie. {told}, {sketch.percent(parts['own'] / sum(parts.values()))}; in"
         f" truth {sketch.percent(n_own / document.size)}. The 80{NBSP}% interval is"
         f" {sketch.width(found.recall)} points wide. From the ten documents alone it would be"
         f" {sketch.width(direct)}.",

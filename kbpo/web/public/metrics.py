@@ -84,7 +84,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "curve": _curve(study, told),
         "study": study,
         "csv": {
-            name: f"{reverse('metrics-csv', args=[slug, name])}?{urlencode({'criterion': criterion})}"
+            name: reverse("metrics-csv", args=[slug, name])
+            + f"?{urlencode({'criterion': criterion})}"
             for name in FILES
         },
     }

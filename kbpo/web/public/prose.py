@@ -141,7 +141,8 @@ class Endpoint:
     @property
     def anchor(self) -> str:
         """Where the page has it."""
-        return f"{self.method}-{self.address.strip('/').replace('/', '-').replace('{', '').replace('}', '')}".lower()
+        address = self.address.strip("/").replace("/", "-").replace("{", "").replace("}", "")
+        return f"{self.method}-{address}".lower()
 
 
 @cache

@@ -181,8 +181,8 @@ def _answered(team: Team, since: datetime) -> list[Piece]:
         text = (
             "The expert says what people said."
             if row.agrees
-            else "The expert says otherwise than people did. The score keeps what people said, since"
-            " only what is drawn by chance may correct it."
+            else "The expert says otherwise than people did. The score keeps what people said,"
+            " since only what is drawn by chance may correct it."
         )
         title = f"A dispute about {row.submission.name} was answered"
         pieces.append(Piece("✓", "good", title, text, row.answered_at, page_of(row), "Read both"))

@@ -120,7 +120,8 @@ class Command(BaseCommand):
         self.stdout.write(
             f"\n  The site is up:  {demo.url}/\n\n"
             f"  researcher   password {PASSWORD}   uploads and watches\n"
-            f"  annotator    password {PASSWORD}   judges what is left to people: {demo.url}/annotate/\n"
+            f"  annotator    password {PASSWORD}   judges what is left to people:"
+            f" {demo.url}/annotate/\n"
             f"  admin        password {PASSWORD}   runs the service: {demo.url}/desk/\n\n"
             "  Ctrl-C stops everything that was started.\n"
         )

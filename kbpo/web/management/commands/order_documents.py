@@ -35,7 +35,9 @@ class Command(BaseCommand):
             "--uniform-share",
             type=float,
             default=UNIFORM_SHARE,
-            help="Of two stages: share of the second's probabilities that is uniform (default: 0.5)",
+            help=(
+                "Of two stages: share of the second's probabilities that is uniform (default: 0.5)"
+            ),
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

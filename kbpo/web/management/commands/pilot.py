@@ -85,7 +85,8 @@ class Command(BaseCommand):
                 beside = line.published_majority
                 published = f"  (published {beside:.2f})" if beside else ""
                 self.stdout.write(
-                    f"spans of the majority of {line.workers} of them  {line.majority:.3f}{published}"
+                    f"spans of the majority of {line.workers} of them  {line.majority:.3f}"
+                    f"{published}"
                 )
         if found.recall:
             self.stdout.write(

@@ -43,7 +43,8 @@ class Command(BaseCommand):
             " people.\n"
         )
         self.stdout.write(
-            f"{'metric':10}{'quantity':12}{'median bias':>12}{'largest bias':>14}{'largest gap':>13}"
+            f"{'metric':10}{'quantity':12}"
+            f"{'median bias':>12}{'largest bias':>14}{'largest gap':>13}"
         )
         for row in found.summary():
             shown = [_points(row[name]) for name in ("median", "largest", "gap")]
