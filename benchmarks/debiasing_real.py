@@ -1,28 +1,32 @@
 """What metrics save of human judgments, on real sets of judged texts, and whether intervals hold.
 
-usage: python benchmarks/debiasing_real.py [REPEATS [SET … PART …]]        (default: 2000, all sets, all parts)
+usage: python benchmarks/debiasing_real.py [REPEATS [SET … PART …]]
+       (default: 2000, all sets, all parts)
 
-The parts are worth, attainable, judges, sampled (saved and covered) and ranking; worth alone takes a minute, and
-writes a row for each system and metric: `benchmarks/debiasing_worth.csv` is that of 2,000 samples.
+The parts are worth, attainable, judges, sampled (saved and covered) and ranking; worth alone takes
+a minute, and writes a row for each system and metric: `benchmarks/debiasing_worth.csv` is that of
+2,000 samples.
 
 Looks for the sets in ../shared/data/nlg. Of each criterion are printed
 
-1. worth: γ, ρ and data efficiency of each metric, as predicted, and as measured by REPEATS samples of
-   100 independent draws of each system's outputs (50 where it has so few), one rating each;
-2. saved: 1 − mean square error of the corrected mean over that of people alone, where each output is
-   asked with probability ½, as the service does. Best metric of the set, best metric of each system
-   (both by themselves, and known only afterwards), and the model of all metrics and all systems'
-   ratings; the width of its intervals against people alone;
+1. worth: γ, ρ and data efficiency of each metric, as predicted, and as measured by REPEATS samples
+   of 100 independent draws of each system's outputs (50 where it has so few), one rating each;
+2. saved: 1 − mean square error of the corrected mean over that of people alone, where each output
+   is asked with probability ½, as the service does. Best metric of the set, best metric of each
+   system (both by themselves, and known only afterwards), and the model of all metrics and all
+   systems' ratings; the width of its intervals against people alone;
    The scales of the model are searched for in each tenth sample, and kept for the next nine;
    attainable: the same of the best metric and of the best linear combination of all, fitted to the
    means of **all** ratings of all outputs, which nobody has; and of a guess that is these means;
 3. covered: how often 80 % intervals hold in the same samples, as the board prints them;
-4. judges: the same of people alone where five or ten people with levels of their own rate everything;
-5. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random order.
+4. judges: the same of people alone where five or ten people with levels of their own rate
+   everything;
+5. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random
+   order.
 
 Truth is the mean of all ratings.
-Sets with aggregated ratings (frank, novikova2017) have no noise to tell: their numbers stand for single
-ratings of people who agree.
+Sets with aggregated ratings (frank, novikova2017) have no noise to tell: their numbers stand for
+single ratings of people who agree.
 """
 
 import csv
@@ -127,7 +131,9 @@ def noise_of(judged):
 
 
 def interval_of(judged, p, rows, y, g, noise):
-    """Return the estimate of a sample asked with probability ½, and the 80 % interval of the board."""
+    """Return the estimate of a sample asked with probability ½,
+    and the 80 % interval of the board.
+    """
     m = p.shape[1]
     pi, ones = np.full(rows.size, HALF), np.ones(rows.size)
     error = rating_error(y, g[rows], judged.system[rows], m)[judged.system]
@@ -150,7 +156,9 @@ def with_each(judged, z, rows, y):
 
 
 def sampled(judged, repeats, rng):
-    """Return two rows, of the same samples: what is saved, and how often intervals hold the truth."""
+    """Return two rows, of the same samples: what is saved,
+    and how often intervals hold the truth.
+    """
     truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
     m, z = truth.size, judged.standardised()
     held, width = np.zeros((2, m)), np.zeros((2, m))
@@ -249,7 +257,9 @@ def judges(judged, repeats, rng):
 
 
 def decided(judged, rated, y, g, noise, rng):
-    """Return which pairs of systems are decided, and in the right order, from inputs rated for all."""
+    """Return which pairs of systems are decided, and in the right order,
+    from inputs rated for all.
+    """
     p, m = weights_of(judged), len(judged.systems)
     share = np.unique(judged.input[rated]).size / (judged.input.max() + 1)
     pi, known = np.full(rated.size, share), judged.input[rated]
@@ -306,7 +316,9 @@ def ranking(judged, rng):
 
 
 def needed(rows):
-    """Return rows: judgments that decide as many pairs as people alone do with all of them, by half and all."""
+    """Return rows: judgments that decide as many pairs as people alone do with all of them,
+    by half and all.
+    """
     curves = {}
     for name, criterion, _, n, people, ours in rows:
         curves.setdefault((name, criterion), []).append((n, people, ours))
@@ -320,7 +332,9 @@ def needed(rows):
 
 
 def _first(n, share, goal):
-    """Return the number of judgments at which a share is reached, between two steps in proportion."""
+    """Return the number of judgments at which a share is reached,
+    between two steps in proportion.
+    """
     at = int(np.argmax(share >= goal)) if (share >= goal).any() else len(n) - 1
     if at == 0 or share[at] == share[at - 1]:
         return float(n[at])

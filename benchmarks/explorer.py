@@ -7,8 +7,8 @@ usage: python -m benchmarks.explorer [--predictions 1000000] [--documents 100000
 The run, a second one that predicts a tenth of it, and their judgments are made up in a database of
 their own, on the server that the settings name (our own one if none). Requests go through Django's
 client, so that what is timed is the server's work alone: access, queries, page. The first request
-is told apart: it is the one that finds nothing kept. Words of the texts are as frequent as words are
-(the r-th by 1/r), so that searches find a few texts, or almost all.
+is told apart: it is the one that finds nothing kept. Words of the texts are as frequent as words
+are (the r-th by 1/r), so that searches find a few texts, or almost all.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ the peak.
 usage: python -m benchmarks.ingest [RELATIONS ...] [--uploads 2]     (default: 100000 1000000)
 
 Each size runs in a process of its own and in a database of its own, on the server that the settings
-name (our own one if none), on a generated TAC KBP file over a generated corpus. Each upload is read,
-stored and planned, then confirmed and drawn, so that the next, another team's upload of the same
-relations, finds its targets and instances there and is planned beside it.
+name (our own one if none), on a generated TAC KBP file over a generated corpus. Each upload is
+read, stored and planned, then confirmed and drawn, so that the next, another team's upload of the
+same relations, finds its targets and instances there and is planned beside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reads the judged sets of generated texts into arrays: metrics, words and single ratings of each output."""
+"""Reads the judged sets of generated texts into arrays:
+metrics, words and single ratings of each output.
+"""
 
 from __future__ import annotations
 

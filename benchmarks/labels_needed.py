@@ -12,7 +12,8 @@ published    independent draws, joint estimator, sizes by Chaganty 2018, A.1.4, 
              that, as the variance of a proportion is: the kinder reading. Counted in draws, in
              distinct instances and in distinct targets.
 ours         thresholds raised by water-filling in stages, first to four times the variance, then as far as the
-             variance A that the model expects asks; the centred difference with g, or Hájek without.
+             variance A that the model expects asks;
+             the centred difference with g, or Hájek without.
 until max    the same, but on until the larger of A and the realised variance V is small enough.
 three at     three runs wait at the same time and are planned together; 28 is one at the end.
 once

@@ -4,8 +4,8 @@ often an honest run is taken for one, and how often such a run is found.
 usage: python benchmarks/leaked_answers.py [REPEATS] [PART …]        (default: 12, all parts)
 parts: honest power second documents errors
 
-The real runs on Re-DocRED, weighted by instance. One run is read from: thresholds to a half-width at
-80 %, all that is drawn is judged. Then another run comes:
+The real runs on Re-DocRED, weighted by instance. One run is read from: thresholds to a half-width
+at 80 %, all that is drawn is judged. Then another run comes:
 
 leak        the first one without what was judged wrong             (`adds`: a run of another team without that, and
 sabotage    the first one without what was judged right              with what was judged right of the first)
@@ -15,14 +15,16 @@ honest      the other real runs, as they are; unions, intersections and majoriti
             is read from and without; that one cut at a confidence, or to some relations
 
 second      of the same team: the first one without what was judged wrong, and what another run states beside it. Its
-            sample is drawn and judged, and the others are tested against it: against all that it predicts, and, as the
-            service does, against what was still to be drawn when its team decided on it
+            sample is drawn and judged, and the others are tested against it: against all that it
+            predicts, and, as the service does, against what was still to be drawn when its team
+            decided on it
 
-An honest run is the same whoever is drawn: so each sample is drawn anew 100 times, all at once on arrays, and each time
-the run has a p-value. `at most` is the upper end of Clopper and Pearson's 95 % interval, as if all were independent.
-`flagged` is the share with p ≤ 0.001 after Holm over as many earlier runs as there are. Errors are in points, of a
-board of three: the run that was read from, one that has nothing to do with it, and the new one, which is
-`believed` (judged as anybody's), or `treated` as one that has seen the answers and kept out of the model; `not found`:
+An honest run is the same whoever is drawn: so each sample is drawn anew 100 times, all at once on
+arrays, and each time the run has a p-value. `at most` is the upper end of Clopper and Pearson's
+95 % interval, as if all were independent. `flagged` is the share with p ≤ 0.001 after Holm over as
+many earlier runs as there are. Errors are in points, of a board of three: the run that was read
+from, one that has nothing to do with it, and the new one, which is `believed` (judged as
+anybody's), or `treated` as one that has seen the answers and kept out of the model; `not found`:
 believed, of those boards alone in which the test does not find it.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.

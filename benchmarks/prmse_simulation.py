@@ -2,12 +2,12 @@
 
 usage: python benchmarks/prmse_simulation.py [REPEATS]        (default: 200, for the table by N)
 
-10,000 true scores N(3.844, sd 0.74) cut to [1, 6]; four groups of 50 raters whose ratings go together
-with r = 0.40, 0.55, 0.65, 0.80, rounded and cut; 25 systems in five classes of quality. Printed: R²
-and PRMSE of one system against the mean of two raters of each group; the ranks of five systems, the
-better ones judged by the worse raters; metrics against the mean of 1 … 50 raters; the spread of PRMSE
-by the number of responses with two ratings. After Loukina et al. 2020, section 4; errors and systems
-are drawn anew here.
+10,000 true scores N(3.844, sd 0.74) cut to [1, 6]; four groups of 50 raters whose ratings go
+together with r = 0.40, 0.55, 0.65, 0.80, rounded and cut; 25 systems in five classes of quality.
+Printed: R² and PRMSE of one system against the mean of two raters of each group; the ranks of five
+systems, the better ones judged by the worse raters; metrics against the mean of 1 … 50 raters; the
+spread of PRMSE by the number of responses with two ratings. After Loukina et al. 2020, section 4;
+errors and systems are drawn anew here.
 """
 
 import sys
@@ -29,7 +29,9 @@ DOUBLE = (100, 1000, 10_000)
 
 
 def rate(truth, sd, rng):
-    """Return (N, 50) ratings: the errors that bring them to this standard deviation, rounded and cut."""
+    """Return (N, 50) ratings: the errors that bring them to this standard deviation,
+    rounded and cut.
+    """
     noise = np.sqrt(max(sd**2 - truth.var(), 0.0))
     return np.clip(np.round(truth[:, None] + rng.normal(0, noise, (truth.size, RATERS))), LOW, HIGH)
 
@@ -67,7 +69,9 @@ def places(values):
 
 
 def ranks(truth, ratings, systems):
-    """Return a row a system: the better it is, the worse are its raters, and where each metric ranks it."""
+    """Return a row a system: the better it is, the worse are its raters,
+    and where each metric ranks it.
+    """
     names = list(CLASSES)
     groups = sorted(GROUPS, reverse=True)
     judged = [groups[min(k, len(groups) - 1)] for k in range(len(names))]
@@ -96,7 +100,9 @@ def by_raters(ratings, machine):
 
 
 def spread_by_double(ratings, machine, repeats, rng):
-    """Return a row a number of responses with two ratings: the range of PRMSE over random subsets."""
+    """Return a row a number of responses with two ratings:
+    the range of PRMSE over random subsets.
+    """
     for n in DOUBLE:
         row = [n]
         for human in ratings.values():

@@ -1,4 +1,5 @@
-"""What the service does a second, as it is deployed: pages, answers, leases, the board, and nothing.
+"""What the service does a second, as it is deployed:
+pages, answers, leases, the board, and nothing.
 
 usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
 

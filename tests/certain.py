@@ -68,7 +68,9 @@ def _sequences(database: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _no_nudges(settings: Any) -> None:
-    """No step asks for the next one: a test runs the steps itself. Nor is a board kept for others."""
+    """No step asks for the next one: a test runs the steps itself.
+    Nor is a board kept for others.
+    """
     settings.NUDGES = False
     settings.ARRAYS_ROOT = None  # rows of one test have the numbers of another's
     settings.PAGES_KEPT_SECONDS = 0

@@ -1,4 +1,5 @@
-"""Copies of all that stands in the database: a world in which everything has happened several times.
+"""Copies of all that stands in the database: a world in which everything has happened
+several times.
 
 Copies refer to copies: the answers of a copied question are copies of its answers. What is unique
 by itself (a name, a token) gets a suffix; what stands once for something that is not copied (the
@@ -65,7 +66,9 @@ def rows() -> Rows:
 
 
 def copy(world: Rows, mark: int, but: Collection[str] = ()) -> set[str]:
-    """The tables whose rows were copied, all but those named; `mark` makes the copy unlike others."""
+    """The tables whose rows were copied, all but those named;
+    `mark` makes the copy unlike others.
+    """
     copied = _copied(but)
     keys = {model: _keys(model, world[model]) for model in copied if not _is_told(model)}
     for model in copied - set(keys):  # its key is that of another table's row

@@ -1,8 +1,8 @@
 """Worlds that many tests begin with: played once a process, kept as rows, and put back for each.
 
-A world is what its fixture gives (copied for every test), the rows of the database, the next primary
-keys and the files of uploads. Its chance follows from its name, not from that of the test that
-happened to be first; its times are those at which it was played.
+A world is what its fixture gives (copied for every test), the rows of the database, the next
+primary keys and the files of uploads. Its chance follows from its name, not from that of the test
+that happened to be first; its times are those at which it was played.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def keep(db: None) -> Callable[[str, Callable[[], Any]], Any]:
 def kept(name: str, play: Callable[[], T]) -> T:
     """What `play` gives, in the world that it leaves. Of all calls with one name the first plays.
 
-    Where other rows were made before, which the next primary keys tell, it is another world; so it is
-    where a fixture listens to what is saved, to teach each annotator, say.
+    Where other rows were made before, which the next primary keys tell, it is another world; so it
+    is where a fixture listens to what is saved, to teach each annotator, say.
     """
     before = next_keys()
     key = name, len(post_save.receivers), frozenset(before.items())

@@ -56,7 +56,8 @@ def copy_to(name: str) -> None:
     """Nothing; there is a database of this name, which was just migrated and has no rows."""
     kept = KEPT + _state()
     with connection._nodb_cursor() as cursor:
-        # Others may be migrating: the right to do so is the server's to give, however long it takes.
+        # Others may be migrating: the right to do so is the server's to give,
+        # however long it takes.
         cursor.execute("SET lock_timeout = 0; SET statement_timeout = 0")
         cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", [KEPT])
         cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [KEPT])

@@ -1,5 +1,6 @@
-"""The demo as `make demo` runs it, with its own servers (PostgreSQL, Redis, site, a Celery worker), from
-nothing: on the local marketplace, and at the pool, where texts are rated, mended and checked, too.
+"""The demo as `make demo` runs it, with its own servers (PostgreSQL, Redis, site, a Celery worker),
+from nothing: on the local marketplace, and at the pool, where texts are rated, mended and checked,
+too.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ DATABASE = frozenset({"db", "transactional_db", "live_server"})
 PLAYED = frozenset(
     {"annotation", "evaluation", "golden", "inclusion", "releases", "sampling", "scores", "web"}
 )
-"""Folders whose tests go through pages, or play whole tracks: with a database no part of `check`."""
+"""Folders whose tests go through pages, or play whole tracks:
+with a database no part of `check`.
+"""
 WORLDS = frozenset({"golden", "inclusion", "releases"})
 """Folders whose tests each play a whole world: 4 to 26 seconds each, on two cores."""
 LIGHT = 2

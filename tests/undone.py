@@ -1,4 +1,6 @@
-"""A block of a test whose writes are taken back, so that the next one begins with the same world."""
+"""A block of a test whose writes are taken back,
+so that the next one begins with the same world.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The annotation pages and a login with what it leads to, alone: a fault elsewhere on the site does not hide what these
-tests look for.
+"""The annotation pages and a login with what it leads to, alone: a fault elsewhere on the site does
+not hide what these tests look for.
 """
 
 from django.contrib.auth.views import LoginView

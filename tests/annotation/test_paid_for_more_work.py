@@ -1,5 +1,5 @@
-"""A conditional price, to the last cent: promised at its most, spent as it was earned, the rest back;
-on our own pages, and on a marketplace as base and bonus.
+"""A conditional price, to the last cent: promised at its most, spent as it was earned, the rest
+back; on our own pages, and on a marketplace as base and bonus.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ BELOW = BEST | {"fluency": "2", "edit": "A text that has a slip, mended."}
 
 
 def a_track(platform: str, fee: str) -> tuple[Track, Submission]:
-    """A track of texts at $0.15 and $0.25 more, and a submission of three texts, one person each."""
+    """A track of texts at $0.15 and $0.25 more, and a submission of three texts,
+    one person each.
+    """
     corpus = Corpus.objects.create(name="Articles", slug="articles", schema={})
     money = Money(budget=Decimal(100), fee_rate=Decimal(fee))
     made = create_track(

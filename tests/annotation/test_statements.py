@@ -51,7 +51,9 @@ def test_an_answer_of_a_script_costs_at_most_twelve_statements(
 def test_a_script_is_sent_of_a_page_what_changes_with_the_question(
     published: Submission, ada: Client
 ) -> None:
-    """What stands on it takes the title, the top, the content; and whether its script is the same."""
+    """What stands on it takes the title, the top, the content;
+    and whether its script is the same.
+    """
     address = ada.get("/annotate/next/").url
     said = ada.post(address, GOOD, headers={"Accept": "application/json"}).json()
     whole = ada.get(said["next"]).content.decode()

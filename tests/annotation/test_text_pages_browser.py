@@ -293,7 +293,9 @@ def filled(page: Page, look: Look) -> None:
 def test_what_is_in_hand_is_for_everybody(
     browser: Browser, live_server: Any, kind: str, text: str, walk: Callable[[Page, Look], None]
 ) -> None:
-    """After each step axe finds nothing, at 1400 and 390, light and dark, and nothing is too wide."""
+    """After each step axe finds nothing, at 1400 and 390, light and dark,
+    and nothing is too wide.
+    """
     if kind == "form-asked":
         declare(FORM)
     asked(kind, input="q", text=text)
@@ -376,8 +378,8 @@ def assert_is_within_reach(page: Page) -> None:
 
 
 def assert_is_at_hand(page: Page) -> None:
-    """However long a text is, it scrolls in a place of its own, by keys, too; the rest of the page is
-    a few screens long, and not wider than the screen.
+    """However long a text is, it scrolls in a place of its own, by keys, too; the rest of the page
+    is a few screens long, and not wider than the screen.
     """
     tall, wide = page.evaluate(
         "[document.body.scrollHeight / innerHeight, document.body.scrollWidth / innerWidth]"

@@ -1,4 +1,6 @@
-"""A program judges over the command line: it goes on where it was, and what it said is never lost."""
+"""A program judges over the command line: it goes on where it was,
+and what it said is never lost.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A researcher with the command line on a track of texts: the same commands, from the inputs to what
-people said of single texts; and what can be said of a run before anybody else sees it.
+"""A researcher with the command line on a track of texts: the same commands, from the inputs to
+what people said of single texts; and what can be said of a run before anybody else sees it.
 """
 
 from __future__ import annotations

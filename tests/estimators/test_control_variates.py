@@ -1,4 +1,6 @@
-"""Ratings and metrics: components, what a metric saves, and means with control variates, all samples."""
+"""Ratings and metrics: components, what a metric saves, and means with control variates,
+all samples.
+"""
 
 import itertools
 import math
@@ -182,7 +184,9 @@ def test_metrics_must_have_the_same_columns_everywhere():
 
 
 def every_judging(c):
-    """Yield all ways in which c of the two people (with replacement) judge each of the three outputs."""
+    """Yield all ways in which c of the two people (with replacement) judge each of the
+    three outputs.
+    """
     answers = list(itertools.product(range(2), repeat=c))
     for picks in itertools.product(answers, repeat=3):
         values = np.concatenate([RATINGS[z, list(pick)] for z, pick in enumerate(picks)])

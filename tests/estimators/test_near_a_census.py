@@ -49,8 +49,8 @@ def covered(size: int, left: int, *, corrected: bool) -> FloatArray:
 def test_an_interval_near_a_census_holds_the_truth_as_often_as_it_says(
     size: int, left: int
 ) -> None:
-    """Of 510 claims with ten that are not judged, 37 % of intervals missed in the worst case, of two
-    that are not, half of them.
+    """Of 510 claims with ten that are not judged, 37 % of intervals missed in the worst case, of
+    two that are not, half of them.
     """
     held = covered(size, left, corrected=True)
     assert held.min() > 0.78 and held.mean() > 0.82
@@ -63,8 +63,8 @@ def test_the_normal_law_alone_would_not(size: int, left: int) -> None:
 
 @pytest.mark.parametrize("weights", [np.ones(9), 1.0 + np.arange(9)])
 def test_nor_do_unequal_weights_and_chances_break_it(weights: FloatArray) -> None:
-    """All of 512 samples by thresholds of nine claims, each for all of 512 truths: of equal claims 96 %
-    of these were held less often than in 80 %, of unequal ones 70 %.
+    """All of 512 samples by thresholds of nine claims, each for all of 512 truths: of equal claims
+    96 % of these were held less often than in 80 %, of unequal ones 70 %.
     """
     p = np.array(weights) / np.sum(weights)
     pi = np.clip(0.8 + p, 0, 0.95)

@@ -1,4 +1,6 @@
-"""Pairwise preferences: rates and strengths by hand, against a library and a plain optimiser, with coverage."""
+"""Pairwise preferences: rates and strengths by hand, against a library and a plain optimiser,
+with coverage.
+"""
 
 import itertools
 

@@ -1,4 +1,6 @@
-"""PRMSE: exact over all ratings of a tiny universe, by hand, and with the warnings that belong to it."""
+"""PRMSE: exact over all ratings of a tiny universe, by hand,
+and with the warnings that belong to it.
+"""
 
 import itertools
 import math

@@ -1,4 +1,6 @@
-"""The model of ratings: the regression that it says, no rating guesses itself, weak metrics cost nothing."""
+"""The model of ratings: the regression that it says, no rating guesses itself,
+weak metrics cost nothing.
+"""
 
 import numpy as np
 import pytest

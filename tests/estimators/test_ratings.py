@@ -242,7 +242,9 @@ def test_rows_and_residuals_that_do_not_fit_are_refused():
 
 
 def study(rng, n_judges, n=100, bias=0.15):
-    """Return a sample of ratings by few judges who have levels of their own, with its two intervals."""
+    """Return a sample of ratings by few judges who have levels of their own,
+    with its two intervals.
+    """
     f = rng.normal(0.5, 0.15, n)
     judge = np.arange(n) % n_judges
     levels = rng.normal(0, bias, n_judges)
@@ -272,7 +274,9 @@ def test_intervals_hold_with_few_judges_who_rate_many(n_judges):
 
 
 def shares(n_systems, n_judges, share, repeats):
-    """Return how often 80 % intervals hold where judges' levels make up this share of V beside 1."""
+    """Return how often 80 % intervals hold where judges' levels make up this share
+    of V beside 1.
+    """
     rng = np.random.default_rng(n_judges)
     n = 25
     system = np.repeat(np.arange(n_systems), n)
@@ -352,14 +356,18 @@ def test_what_can_never_be_asked_has_no_bound_and_what_weighs_nothing_no_part():
 
 
 def said_of_each(second):
-    """Yield all equally likely ratings, one of each output and another one of the first `second`."""
+    """Yield all equally likely ratings, one of each output and another one of the
+    first `second`.
+    """
     items = np.array([*range(3), *range(second)])
     for picks in itertools.product(range(2), repeat=items.size):
         yield RATINGS[items, list(picks)], items
 
 
 def census(rating, item, v):
-    """Return the 80 % interval of the mean of outputs that were all rated, given what people differ by."""
+    """Return the 80 % interval of the mean of outputs that were all rated,
+    given what people differ by.
+    """
     count = np.bincount(item)
     mean = np.bincount(item, rating) / count
     p, sure = np.full(count.size, 1 / count.size), np.ones(count.size)

@@ -127,10 +127,10 @@ def test_that_holds_however_little_the_first_hundred_turn_out_to_say(
 def test_what_is_watched_is_ever_wrong_no_more_often_than_the_level_says(
     planned: int, size: int
 ) -> None:
-    """Exactly, by all numbers of right answers that there can be. Without what is kept back and moved
-    outwards it was 24 % of a tenth of 10,000 claims of which one in twenty is right, and of 500 of
-    510 claims 22 %: shares of few counts are rough, of single looks too. Where one in fifty is right
-    it was 1.57 times as wide.
+    """Exactly, by all numbers of right answers that there can be. Without what is kept back and
+    moved outwards it was 24 % of a tenth of 10,000 claims of which one in twenty is right, and of
+    500 of 510 claims 22 %: shares of few counts are rough, of single looks too. Where one in fifty
+    is right it was 1.57 times as wide.
     """
     looks = watched(planned, size)
     for share in (0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 0.5, 0.7, 0.95, 0.98):
@@ -142,8 +142,8 @@ def test_what_is_watched_is_ever_wrong_no_more_often_than_the_level_says(
 
 
 def test_few_judgments_are_early_unless_they_know_half() -> None:
-    """What a handful of equal answers says of its own variance is not to be relied on: a run of high
-    precision seemed to have a third of the information after forty judgments.
+    """What a handful of equal answers says of its own variance is not to be relied on: a run of
+    high precision seemed to have a third of the information after forty judgments.
     """
     assert pace([40], [0.35]).early == 0.5
     assert pace([40, 110], [0.35, 0.6]).early == 0.6

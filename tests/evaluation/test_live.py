@@ -1,4 +1,6 @@
-"""The interval that may be watched: intervals that together miss no more often than the level says."""
+"""The interval that may be watched: intervals that together miss no more often than
+the level says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Inputs, outputs, scores and judgments of generated texts: what is good comes in, all else is told."""
+"""Inputs, outputs, scores and judgments of generated texts:
+what is good comes in, all else is told.
+"""
 
 import gzip
 import io

@@ -1,4 +1,6 @@
-"""A text as people see it: cleaned of what nobody sees, presented as a person would have written it."""
+"""A text as people see it: cleaned of what nobody sees,
+presented as a person would have written it.
+"""
 
 import pytest
 from hypothesis import given

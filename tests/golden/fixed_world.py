@@ -1,8 +1,9 @@
-"""Fixed worlds: whatever chance or a primary key decides in them is written down, so that scores are always the same.
+"""Fixed worlds: whatever chance or a primary key decides in them is written down,
+so that scores are always the same.
 
-Files are uploaded and plans confirmed over the API, and every step is that of `manage.py tick`. The corpus, its
-targets and its instances have primary keys that follow from their content, and so have all random numbers: how files
-are read or in which order rows are stored changes no score.
+Files are uploaded and plans confirmed over the API, and every step is that of `manage.py tick`. The
+corpus, its targets and its instances have primary keys that follow from their content, and so have
+all random numbers: how files are read or in which order rows are stored changes no score.
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ class FixedWorld:
         )  # fmt: skip
 
     def _number_targets(self) -> None:
-        """Gives targets and instances primary keys, and targets random numbers, that follow from their content."""
+        """Gives targets and instances primary keys, and targets random numbers,
+        that follow from their content.
+        """
         pairs = sorted({one.pair for one in self.relations}, key=_place_key)
         mentions = sorted({Place("mention", one.document, span) for one in pairs for span in (one.a, one.b)},
                           key=_place_key)  # fmt: skip
@@ -225,7 +228,9 @@ class FixedWorld:
         call_command("tick", stdout=io.StringIO())
 
     def waiting(self) -> list[int]:
-        """Pairs that were drawn or are asked about and that nobody has judged, in the order of their numbers."""
+        """Pairs that were drawn or are asked about and that nobody has judged,
+        in the order of their numbers.
+        """
         of: dict[int, set[int]] = {}
         drawn = model("sampling.Sample").objects.values_list("batch__submission_id", "target_id")
         for submission, target in drawn:

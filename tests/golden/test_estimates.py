@@ -1,7 +1,8 @@
-"""Every number of five fixed worlds is what it was: estimates, interim intervals, comparisons, batches and plans.
+"""Every number of five fixed worlds is what it was:
+estimates, interim intervals, comparisons, batches and plans.
 
-The numbers are in `estimates/`, a file a world. Where a change means to change one, write them anew and say so in the
-commit:
+The numbers are in `estimates/`, a file a world. Where a change means to change one, write them anew
+and say so in the commit:
 
     GOLDEN=write .venv/bin/python -m pytest tests/golden
 """

@@ -251,7 +251,9 @@ def _columns(row: Any) -> dict[str, Any]:
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of a JSON value, by their path. Numbers of submissions are kept: they are fixed."""
+    """The leaves of a JSON value, by their path. Numbers of submissions are kept:
+    they are fixed.
+    """
     if isinstance(value, dict):
         for key, inner in sorted(value.items()):
             yield from _flat(inner, f"{name}.{key}" if name else str(key))

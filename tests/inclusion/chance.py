@@ -1,4 +1,6 @@
-"""Plays out everything that may happen: a story asks for each of its chances, and is told every answer once."""
+"""Plays out everything that may happen: a story asks for each of its chances,
+and is told every answer once.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Fate:
         return bool(self.one_of([(True, probability), (False, 1 - probability)]))
 
     def number(self, cuts: Sequence[float]) -> float:
-        """A number that is uniform in [0, 1): all that is asked of it is between which of the cuts it lies."""
+        """A number that is uniform in [0, 1):
+        all that is asked of it is between which of the cuts it lies.
+        """
         ends = sorted({0.0, 1.0, *(cut for cut in cuts if 0 < cut < 1)})
         return float(self.one_of([((low + high) / 2, high - low) for low, high in pairwise(ends)]))
 

@@ -152,7 +152,9 @@ class Play:
         )  # fmt: skip
 
     def ask(self, name: str, thresholds: dict[int, float]) -> None:
-        """Thresholds of a submission: what lies below is asked and answered, unless it has a label."""
+        """Thresholds of a submission: what lies below is asked and answered,
+        unless it has a label.
+        """
         batch = self._batch(name, "poisson", 1)
         Threshold.objects.bulk_create(
             Threshold(batch=batch, target_id=self.world.target[k], pi=pi)

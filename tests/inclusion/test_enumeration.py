@@ -1,5 +1,5 @@
-"""Every probability is the frequency with which things happen, and every estimate is right on average: all that may
-happen in some small worlds is played out through the database.
+"""Every probability is the frequency with which things happen, and every estimate is right on
+average: all that may happen in some small worlds is played out through the database.
 
 What is checked of each system and each target that it predicts: the mean of 1/π over the outcomes
 in which the target counts is one, for a team that saw judgments given all that it saw. Then the
@@ -28,7 +28,9 @@ pytestmark = pytest.mark.django_db
 TRUE = [True, False, True, False]
 SURE = 1e-12
 Told = dict[str, tuple[Any, dict[int, float], float]]
-"""System -> what its team had seen, 1/π of each target that counts for it and 0 of the others, its estimate"""
+"""System -> what its team had seen, 1/π of each target that counts for it and 0 of the others,
+its estimate
+"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""A release computes its own board: offline, without Django, to ten digits; what was altered is named."""
+"""A release computes its own board: offline, without Django, to ten digits;
+what was altered is named.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,9 @@ def test_a_flag_is_missing_and_few_checks_say_why_nothing_is_corrected(judged: W
 def test_chances_are_larger_where_less_is_known_and_what_was_brought_here_is_drawn_too(
     judged: World,
 ) -> None:
-    """Ratings that were imported are people's as well: uncorrected, their noise would be left out."""
+    """Ratings that were imported are people's as well:
+    uncorrected, their noise would be left out.
+    """
     elsewhere = Label.objects.order_by("pk").first()
     assert elsewhere is not None
     Label.objects.filter(pk=elsewhere.pk).update(source="import")

@@ -1,4 +1,6 @@
-"""A judge of relations is one more feature of the model: it saves judgments, and off it saves none."""
+"""A judge of relations is one more feature of the model:
+it saves judgments, and off it saves none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Metrics are computed once, judges are imported whole or not at all, and never told whose it is."""
+"""Metrics are computed once, judges are imported whole or not at all,
+and never told whose it is.
+"""
 
 from __future__ import annotations
 

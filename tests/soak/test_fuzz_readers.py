@@ -1,4 +1,6 @@
-"""Two hundred thousand damaged files: a reader gives messages or its own error, and nothing else."""
+"""Two hundred thousand damaged files: a reader gives messages or its own error,
+and nothing else.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Experts on a track of answers, over HTTP: a round of checks from the desk's button to the corrected
-number on the board, and a dispute from the page where a judgment is seen to what its team is told.
+"""Experts on a track of answers, over HTTP: a round of checks from the desk's button to the
+corrected number on the board, and a dispute from the page where a judgment is seen to what its team
+is told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Metrics of single outputs, distances of edits, similar words: values by hand, and what is undefined."""
+"""Metrics of single outputs, distances of edits, similar words:
+values by hand, and what is undefined.
+"""
 
 import doctest
 import math

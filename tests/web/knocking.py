@@ -1,4 +1,6 @@
-"""Requests to every address there is, made by anybody; what each did is looked at and taken back."""
+"""Requests to every address there is, made by anybody;
+what each did is looked at and taken back.
+"""
 
 from __future__ import annotations
 

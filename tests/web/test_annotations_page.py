@@ -1,5 +1,5 @@
-"""Annotations of whole documents are uploaded in the browser: tried with nothing kept, then loaded as
-they were tried.
+"""Annotations of whole documents are uploaded in the browser: tried with nothing kept, then loaded
+as they were tried.
 """
 
 from __future__ import annotations

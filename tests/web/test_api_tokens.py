@@ -1,4 +1,6 @@
-"""Tokens that may do part of what their owner may; limits of requests; answers that have not changed."""
+"""Tokens that may do part of what their owner may; limits of requests;
+answers that have not changed.
+"""
 
 from __future__ import annotations
 

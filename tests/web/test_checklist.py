@@ -1,5 +1,5 @@
-"""A track's checklist says what is done, what comes next and what it costs, as the pages do to which
-it leads.
+"""A track's checklist says what is done, what comes next and what it costs, as the pages do to
+which it leads.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ __all__ = ["judged"]
 FEW, MANY = 4, 150
 """Requests of each operation, mode and person"""
 ADDRESSES = 40
-"""Of them where only the address can vary: it is a number or a name, and one is as good as another"""
+"""Of them where only the address can vary: it is a number or a name,
+and one is as good as another
+"""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -1,4 +1,6 @@
-"""A corpus is uploaded in the browser: tried with nothing kept, its errors named by line, loaded once."""
+"""A corpus is uploaded in the browser: tried with nothing kept, its errors named by line,
+loaded once.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Every address with its methods and who may call it, and the schema of the API, are what they were.
+"""Every address with its methods and who may call it, and the schema of the API,
+are what they were.
 
-Both are kept under tests/golden. Where a change means to change them, write them anew and say so in the commit:
+Both are kept under tests/golden. Where a change means to change them,
+write them anew and say so in the commit:
 
     GOLDEN=write .venv/bin/python -m pytest tests/web/test_every_address.py
 """
@@ -101,7 +103,9 @@ def _client(toy: Toy, name: str) -> Client:
 
 
 def value_of(part: str, pattern: str, row: Submission) -> str:
-    """What stands in an address in the place of one of its parts: something that exists, where the part names it."""
+    """What stands in an address in the place of one of its parts:
+    something that exists, where the part names it.
+    """
     if part == "pk" and pattern.startswith(OF_QUESTIONS):
         return str(apps.get_model("annotation.Question").objects.order_by("pk")[0].pk)
     if part == "pk" and pattern.startswith(OF_ANSWERS):
@@ -121,7 +125,9 @@ def value_of(part: str, pattern: str, row: Submission) -> str:
 
 
 def _answers(clients: dict[str, Client], address: str) -> Iterator[tuple[str, list[str]]]:
-    """What each role is answered by each method that is taken at all; methods that are answered alike together."""
+    """What each role is answered by each method that is taken at all;
+    methods that are answered alike together.
+    """
     alike: dict[tuple[str, ...], list[str]] = {}
     for method in OF_API if address.startswith("/api/") else METHODS:
         told = tuple(_answer(client, method, address) for client in clients.values())

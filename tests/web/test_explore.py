@@ -167,7 +167,9 @@ def test_every_count_is_what_its_filter_lists(row: Submission) -> None:
 def test_a_run_is_listed_by_the_name_of_an_entity(
     row: Submission, toy: Toy, django_assert_max_num_queries: Any
 ) -> None:
-    """Of subject or object, or of what the system says that either refers to; in capitals or not."""
+    """Of subject or object, or of what the system says that either refers to;
+    in capitals or not.
+    """
     explorer = Explorer(row, public=False)
     called: dict[int, set[str]] = {}
     for one in row.predictions.select_related("instance__document"):

@@ -1,4 +1,6 @@
-"""Machines ask how the service is; pages load nothing from elsewhere; a server is told what is unsafe."""
+"""Machines ask how the service is; pages load nothing from elsewhere;
+a server is told what is unsafe.
+"""
 
 from __future__ import annotations
 

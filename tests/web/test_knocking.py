@@ -83,7 +83,9 @@ def others_secrets(role: str) -> list[str]:
 
 
 def filled_in_by(fields: Fields, others: list[str]) -> Fields:
-    """A form as somebody sends it who does not know others' secrets: pages give back what was typed."""
+    """A form as somebody sends it who does not know others' secrets:
+    pages give back what was typed.
+    """
     pattern = "|".join(map(re.escape, others)) or "$^"
     return {
         name: [re.sub(pattern, "nobody@example.org", value) for value in values]

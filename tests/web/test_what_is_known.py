@@ -1,5 +1,5 @@
-"""All that is known of a person can be had by them, and is forgotten with them: every table that names
-people is looked at, so that a new one cannot be forgotten.
+"""All that is known of a person can be had by them, and is forgotten with them: every table that
+names people is looked at, so that a new one cannot be forgotten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Without Redis, or with one that is paused, every page is there: nothing is kept, nothing is lost."""
+"""Without Redis, or with one that is paused, every page is there:
+nothing is kept, nothing is lost.
+"""
 
 from __future__ import annotations
 
