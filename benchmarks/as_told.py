@@ -1,7 +1,8 @@
 """Annotators who know the truth and do only what the pages tell them: do the pages themselves bias
 precision or recall?
 
-usage: python benchmarks/as_told.py [REPEATS] [DOCUMENTS] [SEED]     (default: 400 repeats, 60 documents, seed 1)
+usage: python benchmarks/as_told.py [REPEATS] [DOCUMENTS] [SEED]
+       (default: 400 repeats, 60 documents, seed 1)
 
 The newspaper of the demo and its ten systems. Whatever anybody may be asked is asked once: every
 document is read in full, and every pair that a system predicts is judged, in a document that was

@@ -96,16 +96,33 @@ def worth(judged, repeats, rng):
             gamma = found.components.gamma
             bounded = abs(found.rho) <= 1 and gamma >= 0
             predicted = data_efficiency(found.rho, gamma) if bounded else found.data_efficiency
-            table.append([judged.name, judged.criterion, system, metric, gamma, found.rho,
-                          found.r, predicted, float(measured[s, k])])  # fmt: skip
+            table.append(
+                [
+                    judged.name,
+                    judged.criterion,
+                    system,
+                    metric,
+                    gamma,
+                    found.rho,
+                    found.r,
+                    predicted,
+                    float(measured[s, k]),
+                ]
+            )
     return table
 
 
 def model_of(judged, rating, fold, start=None, *, search=True):
     return fit_ratings(
-        judged.features, rating, fold, system=judged.system, input=judged.input,
-        text=judged.words, start=start, search=search,
-    )  # fmt: skip
+        judged.features,
+        rating,
+        fold,
+        system=judged.system,
+        input=judged.input,
+        text=judged.words,
+        start=start,
+        search=search,
+    )
 
 
 def sample_of(judged, rng):
@@ -190,12 +207,27 @@ def sampled(judged, repeats, rng):
     model = 1 - float((square[1] / square[0]).mean())
     ratio = model / best_of_set if best_of_set > 0.005 else float("nan")
     widths = width[1] / width[0]
-    saved = [judged.name, judged.criterion, m, round(n), judged.metrics[best], best_of_set,
-             best_of_each, model, 1 - float((printed[1] / printed[0]).mean()), ratio,
-             float(widths.mean()), float(widths.max())]  # fmt: skip
-    covered = [judged.name, judged.criterion, repeats,
-               *(float(x) for k in (0, 1) for x in (rate[k].mean(), rate[k].min(), rate[k].max())),
-               float(np.abs(bias).max())]  # fmt: skip
+    saved = [
+        judged.name,
+        judged.criterion,
+        m,
+        round(n),
+        judged.metrics[best],
+        best_of_set,
+        best_of_each,
+        model,
+        1 - float((printed[1] / printed[0]).mean()),
+        ratio,
+        float(widths.mean()),
+        float(widths.max()),
+    ]
+    covered = [
+        judged.name,
+        judged.criterion,
+        repeats,
+        *(float(x) for k in (0, 1) for x in (rate[k].mean(), rate[k].min(), rate[k].max())),
+        float(np.abs(bias).max()),
+    ]
     return saved, covered
 
 
@@ -214,17 +246,26 @@ def attainable(judged):
         # Sampled by halves, one rating each: Σ (f − g)² + 2 Σ σ_a², g centred within systems.
         left = (apart - guess) ** 2
         shares = [
-            1 - (left[rows].sum() + 2 * noise[rows].sum()) / ((apart[rows] ** 2).sum() + 2 * noise[rows].sum())
+            1
+            - (left[rows].sum() + 2 * noise[rows].sum())
+            / ((apart[rows] ** 2).sum() + 2 * noise[rows].sum())
             for rows in map(judged.of, range(m))
-        ]  # fmt: skip
+        ]
         return float(np.mean(shares))
 
     slopes = (apart @ z) / np.maximum((z**2).sum(axis=0), 1e-12)
     singles = [saved_by(slope * z[:, k]) for k, slope in enumerate(slopes)]
     every = saved_by(z @ np.linalg.lstsq(z, apart, rcond=None)[0])
     single = max(singles)
-    return [judged.name, judged.criterion, judged.metrics[int(np.argmax(singles))], single, every,
-            every / single, saved_by(apart)]  # fmt: skip
+    return [
+        judged.name,
+        judged.criterion,
+        judged.metrics[int(np.argmax(singles))],
+        single,
+        every,
+        every / single,
+        saved_by(apart),
+    ]
 
 
 def judges(judged, repeats, rng):
@@ -251,9 +292,16 @@ def judges(judged, repeats, rng):
                 exact = 0.25 + truth / 2
                 held[k] += (low <= exact) & (exact <= high)
         rate = held / repeats
-        yield [judged.name, judged.criterion, n_judges, float(rate[0].mean()),
-               float(rate[1].mean()), float(rate[1].min()), float(rate[1].max()),
-               told]  # fmt: skip
+        yield [
+            judged.name,
+            judged.criterion,
+            n_judges,
+            float(rate[0].mean()),
+            float(rate[1].mean()),
+            float(rate[1].min()),
+            float(rate[1].max()),
+            told,
+        ]
 
 
 def decided(judged, rated, y, g, noise, rng):
@@ -271,9 +319,13 @@ def decided(judged, rated, y, g, noise, rng):
     covariance = covariance + np.diag(noise * (p[rated] ** 2).sum(axis=0) / share)
     n = max(np.unique(known).size - 1, 1)
     board = simultaneous_intervals(
-        estimate.value, covariance, rng=rng, confidence_level=FAMILY, repeats=2000,
+        estimate.value,
+        covariance,
+        rng=rng,
+        confidence_level=FAMILY,
+        repeats=2000,
         degrees_of_freedom=n,
-    )  # fmt: skip
+    )
     upper = np.triu_indices(m, 1)
     truth = truth_of(judged)
     right = np.sign(board.difference) == np.sign(truth[:, None] - truth[None, :])
@@ -310,9 +362,11 @@ def ranking(judged, rng):
     for k, who in enumerate(("people", "ours")):
         reached = np.isfinite(until[k])
         median = float(np.median(until[k][reached])) if reached.any() else float("nan")
-        print(f"  {judged.name} {judged.criterion}, {who}: all pairs decided in"
-              f" {int(reached.sum())} of {ORDERS} orders, median {median:,.0f} judgments;"
-              f" {wrong[k] / ORDERS / steps.size:.3f} of looks name a pair in the wrong order")  # fmt: skip
+        print(
+            f"  {judged.name} {judged.criterion}, {who}: all pairs decided in"
+            f" {int(reached.sum())} of {ORDERS} orders, median {median:,.0f} judgments;"
+            f" {wrong[k] / ORDERS / steps.size:.3f} of looks name a pair in the wrong order"
+        )
 
 
 def needed(rows):
@@ -344,16 +398,45 @@ def _first(n, share, goal):
 
 HEADERS = {
     "worth": ["set", "criterion", "system", "metric", "gamma", "rho", "r", "predicted", "measured"],
-    "saved": ["set", "criterion", "systems", "n", "best metric", "best of the set",
-              "best of each system", "model", "model, printed", "model/best", "width", "widest"],
-    "attainable": ["set", "criterion", "metric", "best metric", "all, linear", "all/best",
-                   "perfect"],
-    "covered": ["set", "criterion", "repeats", "people", "least", "most", "model", "least", "most",
-                "largest bias in s.e."],
+    "saved": [
+        "set",
+        "criterion",
+        "systems",
+        "n",
+        "best metric",
+        "best of the set",
+        "best of each system",
+        "model",
+        "model, printed",
+        "model/best",
+        "width",
+        "widest",
+    ],
+    "attainable": [
+        "set",
+        "criterion",
+        "metric",
+        "best metric",
+        "all, linear",
+        "all/best",
+        "perfect",
+    ],
+    "covered": [
+        "set",
+        "criterion",
+        "repeats",
+        "people",
+        "least",
+        "most",
+        "model",
+        "least",
+        "most",
+        "largest bias in s.e.",
+    ],
     "judges": ["set", "criterion", "judges", "without", "with", "least", "most", "told"],
     "ranking": ["set", "criterion", "systems", "judgments", "decided by people", "decided by ours"],
     "needed": ["set", "criterion", "share of pairs", "people", "ours", "people/ours"],
-}  # fmt: skip
+}
 
 
 def medians(rows):

@@ -1,7 +1,8 @@
 """Recall of every system from documents annotated whole, against the truth, under both ways to draw
 the documents.
 
-usage: python benchmarks/exhaustive_recall.py [REPEATS] [DOCUMENTS]        (default: 400 repeats, 400 documents)
+usage: python benchmarks/exhaustive_recall.py [REPEATS] [DOCUMENTS]
+       (default: 400 repeats, 400 documents)
 
 Generated documents, ten systems, a known truth. Each repeat draws a quarter of the documents,
 uniformly or in two stages (20 % uniform; then by the TF-IDF of the entities that annotation found

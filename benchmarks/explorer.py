@@ -103,15 +103,18 @@ def build(documents: int, predictions: int, judged: int) -> Any:
 
 STATEMENTS = (
     """
-    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end, key, u)
+    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end,
+        key, u)
     SELECT d.corpus_id, d.id, 'pair', k * %(place)s, k * %(place)s + 9, k * %(place)s + 10,
         k * %(place)s + 19, md5(d.id || '|' || k)::uuid, random()
     FROM corpus_document d, generate_series(0, %(each)s - 1) k ORDER BY d.id, k
     """,
     """
-    INSERT INTO instances_instance (target_id, document_id, subject_begin, subject_end, predicate_id,
+    INSERT INTO instances_instance (target_id, document_id, subject_begin, subject_end,
+        predicate_id,
         object_begin, object_end)
-    SELECT t.id, t.document_id, a_begin, a_end, %(rel)s + floor(41 ^ random())::int - 1, b_begin, b_end
+    SELECT t.id, t.document_id, a_begin, a_end, %(rel)s + floor(41 ^ random())::int - 1,
+        b_begin, b_end
     FROM instances_target t ORDER BY t.id
     """,
     """
@@ -126,7 +129,8 @@ STATEMENTS = (
     WHERE s.share = 1 OR random() < s.share ORDER BY s.id, i.id
     """,
     """
-    INSERT INTO instances_label (target_id, value, source, method, n, disagreement, origin, created_at)
+    INSERT INTO instances_label (target_id, value, source, method, n, disagreement, origin,
+        created_at)
     SELECT i.target_id, jsonb_build_object('shown', jsonb_build_array(r.name || '>'), 'holds',
         CASE WHEN random() < 0.6 THEN jsonb_build_array(r.name || '>') ELSE '[]'::jsonb END,
         'votes', jsonb_build_object(r.name || '>', floor(random() * 4)::int)),
@@ -135,14 +139,16 @@ STATEMENTS = (
     WHERE random() < %(share)s
     """,
     """
-    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end, key, u)
+    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end,
+        key, u)
     SELECT %(corpus)s, t.document_id, 'mention', m.begin, m.begin + 9, 0, 0,
         md5(t.document_id || 'm' || m.begin)::uuid, random()
     FROM instances_label l JOIN instances_target t ON t.id = l.target_id
     CROSS JOIN LATERAL (VALUES (t.a_begin), (t.b_begin)) m (begin)
     """,
     """
-    INSERT INTO instances_label (target_id, value, source, method, n, disagreement, origin, created_at)
+    INSERT INTO instances_label (target_id, value, source, method, n, disagreement, origin,
+        created_at)
     SELECT t.id, jsonb_build_object('canonical', jsonb_build_array(a_begin, a_end), 'type', 'PER',
         'votes', jsonb_build_object(a_begin || '-' || a_end, 3)), 'crowd', 'majority', 3, 0,
         'mention:' || t.id, now() - interval '1 hour'

@@ -8,10 +8,10 @@ right of what was asked anew), weighted by instance: no other team's judgments h
 Round 0 is honest: thresholds to ± 3 points at 80 %, the labels shown to the team. In every further
 round it deletes what it knows to be wrong and uploads the rest again.
 
-labels reused   every label counts with the probability it was asked with, as for anybody's labels: the plan sees
-                enough of them and asks nothing, and what is left of them is right
-seen domain     what the team could see counts for itself alone; what it saw unjudged is known to have u ≥ π, and is
-                asked anew with the conditional probability, to the same width
+labels reused   every label counts with the probability it was asked with, as for anybody's labels:
+                the plan sees enough of them and asks nothing, and what is left of them is right
+seen domain     what the team could see counts for itself alone; what it saw unjudged is known to
+                have u ≥ π, and is asked anew with the conditional probability, to the same width
 
 `printed` and `true` are means over runs and repeats, `least` the coverage of the worst run.
 

@@ -1,7 +1,8 @@
 """How many keys, clicks and taps judging takes somebody who knows the answers.
 
 usage: python benchmarks/keys.py [URL] [FILES] [QUESTIONS]
-       (default: http://127.0.0.1:8000, var/demo/files, ten questions by keys, ten by mouse, ten by finger)
+       (default: http://127.0.0.1:8000, var/demo/files,
+       ten questions by keys, ten by mouse, ten by finger)
 
 `make demo` must be up. Chromium logs in as `annotator` (or whom LOGIN names), agrees to the terms
 and passes the tutorials. Then the script reads each page, looks up what is true in the files of the
@@ -365,7 +366,8 @@ def measure_document(page: Page, url: str, kind: str, knows: Knowledge) -> None:
     sent(page, before)
     seconds = time.monotonic() - hand.begun
     print(
-        f"\n{kind} of {document}: {hand.n} keys for {n} {what}, {hand.n / n:.1f} each, {seconds:.0f} s"
+        f"\n{kind} of {document}: {hand.n} keys for {n} {what}, {hand.n / n:.1f} each,"
+        f" {seconds:.0f} s"
     )
 
 

@@ -7,13 +7,13 @@ The 28 real runs arrive in random orders; each is asked about until its precisio
 that ± 3 points at 80 % allow (a normal interval), with all labels of those before it reused. A
 question is about a *target*, a pair of mentions.
 
-published    independent draws, joint estimator, sizes by Chaganty 2018, A.1.4, at most 456 a run. With `bound` as
-             printed, the term of the new draws is w² Σ p (p/q)² / n; without, it is a quarter of
-             that, as the variance of a proportion is: the kinder reading. Counted in draws, in
-             distinct instances and in distinct targets.
-ours         thresholds raised by water-filling in stages, first to four times the variance, then as far as the
-             variance A that the model expects asks;
-             the centred difference with g, or Hájek without.
+published    independent draws, joint estimator, sizes by Chaganty 2018, A.1.4, at most 456 a run.
+             With `bound` as printed, the term of the new draws is w² Σ p (p/q)² / n; without, it is
+             a quarter of that, as the variance of a proportion is: the kinder reading. Counted in
+             draws, in distinct instances and in distinct targets.
+ours         thresholds raised by water-filling in stages, first to four times the variance, then as
+             far as the variance A that the model expects asks; the centred difference with g, or
+             Hájek without.
 until max    the same, but on until the larger of A and the realised variance V is small enough.
 three at     three runs wait at the same time and are planned together; 28 is one at the end.
 once

@@ -7,17 +7,21 @@ parts: honest power second documents errors
 The real runs on Re-DocRED, weighted by instance. One run is read from: thresholds to a half-width
 at 80 %, all that is drawn is judged. Then another run comes:
 
-leak        the first one without what was judged wrong             (`adds`: a run of another team without that, and
-sabotage    the first one without what was judged right              with what was judged right of the first)
+leak        the first one without what was judged wrong
+            (`adds`: a run of another team without that, and with what was judged right of the
+            first)
+sabotage    the first one without what was judged right
 masked      the leak, and as much of what was not judged deleted at random
-copy        the first one as it is; ensemble: what two of it and two others state (both honest, errors alone)
-honest      the other real runs, as they are; unions, intersections and majorities of others' runs, with the one that
-            is read from and without; that one cut at a confidence, or to some relations
+copy        the first one as it is; ensemble: what two of it and two others state (both honest,
+            errors alone)
+honest      the other real runs, as they are; unions, intersections and majorities of others' runs,
+            with the one that is read from and without; that one cut at a confidence, or to some
+            relations
 
-second      of the same team: the first one without what was judged wrong, and what another run states beside it. Its
-            sample is drawn and judged, and the others are tested against it: against all that it
-            predicts, and, as the service does, against what was still to be drawn when its team
-            decided on it
+second      of the same team: the first one without what was judged wrong, and what another run
+            states beside it. Its sample is drawn and judged, and the others are tested against it:
+            against all that it predicts, and, as the service does, against what was still to be
+            drawn when its team decided on it
 
 An honest run is the same whoever is drawn: so each sample is drawn anew 100 times, all at once on
 arrays, and each time the run has a p-value. `at most` is the upper end of Clopper and Pearson's

@@ -6,10 +6,12 @@ Thresholds for all 28 real runs are set by water-filling to ± 3 points at 80 %,
 order of their names. Each repeat draws the targets, and looks at the scores (Hájek's) when a share
 of the questions is answered:
 
-first come      in the order in which runs brought them in, as a queue would; scored as if all were answered
-sure first      the most confident statements first, as a page sorted by confidence would have it; likewise
-u/π             in the order of uniform number over threshold; the probability of what is answered is π × the share
-                released, so that the answers of any moment are a sample
+first come      in the order in which runs brought them in, as a queue would; scored as if all were
+                answered
+sure first      the most confident statements first, as a page sorted by confidence would have it;
+                likewise
+u/π             in the order of uniform number over threshold; the probability of what is answered
+                is π × the share released, so that the answers of any moment are a sample
 
 `bias` is the largest of a run's mean errors, and the mean of their sizes; `error` the root mean
 square error.

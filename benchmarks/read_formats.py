@@ -81,7 +81,8 @@ def write_kb(path: Path, documents: list[DocumentView], relations: int) -> int:
                 where = f"{document.id}:0-{len(document.text) - 1}"
                 confidence = rng.random()
                 lines.append(
-                    f":E{_entity(number, subject)}\t{predicate}\t:E{_entity(number, object_)}\t{where}\t"
+                    f":E{_entity(number, subject)}\t{predicate}"
+                    f"\t:E{_entity(number, object_)}\t{where}\t"
                     f"{confidence:.4f}\n"
                 )
             count += len(lines)

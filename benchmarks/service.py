@@ -241,7 +241,8 @@ def open_questions(hits: int) -> None:
 COPIES = (
     """
     CREATE TEMPORARY TABLE copies AS SELECT q.id AS question, q.target_id AS target,
-        hq.hit_id AS hit, nextval(pg_get_serial_sequence('annotation_question', 'id')) AS question_2,
+        hq.hit_id AS hit,
+        nextval(pg_get_serial_sequence('annotation_question', 'id')) AS question_2,
         nextval(pg_get_serial_sequence('instances_target', 'id')) AS target_2,
         nextval(pg_get_serial_sequence('annotation_hit', 'id')) AS hit_2
     FROM annotation_question q JOIN annotation_hit_questions hq ON hq.question_id = q.id,

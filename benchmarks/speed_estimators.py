@@ -1,7 +1,8 @@
 """Time and memory of the published estimators: `estimators/` against the formulas written in plain
 Python.
 
-usage: python benchmarks/speed_estimators.py [PREDICTIONS ...]        (default: 10000 100000 1000000)
+usage: python benchmarks/speed_estimators.py [PREDICTIONS ...]
+       (default: 10000 100000 1000000)
 
 For 10, 40 and 100 systems that make so many predictions together, of which popular ones are shared,
 and 500 labelled draws of each system:

@@ -123,7 +123,8 @@ def test_nothing_went_wrong_on_the_way(travel: Travel) -> None:
         )
         == []
     )
-    where = f"""FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"""
+    where = f"""FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+        WHERE h.track_id = {OF_TRACK}"""
     assert travel.rows(f"SELECT a.reason {where} AND a.reason <> ''") == []
 
 

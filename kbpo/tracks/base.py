@@ -439,8 +439,9 @@ class Track(ABC):
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
     rates: ClassVar[bool] = False
-    """Whether people say how good a text is: then what they said is read and written row by row, and
-    text by text (`kbpo.tracks.content.ratings`)"""
+    """Whether people say how good a text is: then what they said is read and written row by row,
+    and text by text (`kbpo.tracks.content.ratings`)
+    """
     presents: ClassVar[bool] = False
     """Whether what systems write may be shown as printed text (`Track.presentation`)"""
     circular: ClassVar[Collection[str]] = ()

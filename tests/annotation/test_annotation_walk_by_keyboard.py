@@ -33,8 +33,10 @@ from tests.tracks.test_declared_forms import BETTER
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 
 NUMBER = """() => {
-  const all = 'a[href], button, input:not([type=hidden]), summary, select, textarea, [tabindex="0"]';
-  const seen = (one) => one.checkVisibility({ visibilityProperty: true }) && !one.disabled && one.tabIndex >= 0
+  const all =
+    'a[href], button, input:not([type=hidden]), summary, select, textarea, [tabindex="0"]';
+  const seen = (one) =>
+    one.checkVisibility({ visibilityProperty: true }) && !one.disabled && one.tabIndex >= 0
     && !one.closest("[inert]") && !one.matches(":disabled");
   const groups = new Map();
   let number = 0;

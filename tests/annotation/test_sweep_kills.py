@@ -41,7 +41,8 @@ LOOP = f"""
 import django, time
 django.setup()
 from annotation.questions import follow_up
-follow_up.BATCH, follow_up.nudge = {BATCH}, lambda step: time.sleep(0.1)  # so that there is time between batches
+# So that there is time between batches
+follow_up.BATCH, follow_up.nudge = {BATCH}, lambda step: time.sleep(0.1)
 while True:
     follow_up.tick()
     time.sleep(0.02)

@@ -388,7 +388,8 @@ def assert_is_at_hand(page: Page) -> None:
     unreachable = page.evaluate(
         """[...document.querySelectorAll("main *")].filter((one) =>
           one.clientHeight && one.scrollHeight > one.clientHeight + 1 && one.tabIndex < 0 &&
-          ["auto", "scroll"].includes(getComputedStyle(one).overflowY)).map((one) => one.className)"""
+          ["auto", "scroll"].includes(getComputedStyle(one).overflowY))
+          .map((one) => one.className)"""
     )
     assert unreachable == []
 

@@ -178,9 +178,7 @@ def everything_judged(data: Data) -> Data:
     return replace(data, judged=np.arange(N), f={"relation": np.ones((N, 2))})
 
 
-def test_simple_recall_counts_what_is_found_in_documents_and_under_correct_what_is_linked_right() -> (
-    None
-):
+def test_simple_recall_counts_what_is_found_in_documents_and_under_correct_what_is_right() -> None:
     rng: Any = np.random.default_rng(14)
     true = rng.random(N + UNSTATED) < TRUE
     data = linked(everything_judged(happen(rng, true, own_thresholds(), 1.0)))

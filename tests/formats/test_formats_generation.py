@@ -70,7 +70,8 @@ CASES = [
     ("inputs", "syntax.value", 1, lines_of({"input_id": "x" * 201, "source": "Text."})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "source": ["Text."]})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "question": "Q?", "passages": {}})),
-    ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "question": "Q?", "passages": [None]})),
+    ("inputs", "syntax.value", 1,
+     lines_of({"input_id": "a", "question": "Q?", "passages": [None]})),
     ("inputs", "syntax.key_unknown", 1, lines_of({"input_id": "a", "source": "T", "titel": "x"})),
     ("inputs", "syntax.control", 1, lines_of({"input_id": "a", "source": "a\u0000b"})),
     ("inputs", "syntax.control", 1, b'{"input_id": "a", "source": "a\\ud800b"}\n'),
@@ -288,7 +289,8 @@ def test_what_is_no_finite_number_is_none(value: object) -> None:
 
 
 cells = st.sampled_from(
-    ["one", "two", "four", "Neural", "Twin", "bleu", "overall", "2", "NaN", "", '"', "\u202e", "\x07"]
+    ["one", "two", "four", "Neural", "Twin", "bleu", "overall", "2", "NaN", "", '"',
+     "\u202e", "\x07"]
 )  # fmt: skip
 keys = st.sampled_from(
     ["input_id", "output", "system", "metric", "value", "worker", "prompt", "passage", "source"]

@@ -11,9 +11,12 @@ from formats.schema import load_schema, shipped_schema
 TAC = shipped_schema("tac_kbp")
 CANONICAL = """
     per:place_of_birth per:place_of_residence per:place_of_death per:date_of_birth per:date_of_death
-    per:organizations_founded per:holds_shares_in per:schools_attended per:employee_or_member_of per:parents
-    per:children per:spouse per:siblings per:other_family per:title org:place_of_headquarters org:date_founded
-    org:date_dissolved org:founded_by org:member_of org:members org:subsidiaries org:parents org:shareholders
+    per:organizations_founded per:holds_shares_in per:schools_attended per:employee_or_member_of
+    per:parents
+    per:children per:spouse per:siblings per:other_family per:title org:place_of_headquarters
+    org:date_founded
+    org:date_dissolved org:founded_by org:member_of org:members org:subsidiaries org:parents
+    org:shareholders
     org:holds_shares_in
 """
 SMALL = {

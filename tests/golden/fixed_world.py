@@ -97,9 +97,13 @@ class FixedWorld:
 
     def __post_init__(self) -> None:
         self.corpus = Corpus.objects.create(
-            pk=71, name=self.name, slug="golden", schema=SCHEMA, n_documents=self.n_documents,
+            pk=71,
+            name=self.name,
+            slug="golden",
+            schema=SCHEMA,
+            n_documents=self.n_documents,
             hash_key="golden corpus",
-        )  # fmt: skip
+        )
         for at, predicate in enumerate(SCHEMA["predicates"]):
             Predicate.objects.create(
                 pk=7100 + at, corpus=self.corpus, name=predicate["name"], position=at
@@ -109,10 +113,16 @@ class FixedWorld:
             self.relations += _relations_of(document)
         self._number_targets()
         self.track = Track.objects.create(
-            pk=73, corpus=self.corpus, name=self.name, slug="golden", status="open", scope="sentence",
-            design=self.design, target_half_width=Decimal(self.half_width),
+            pk=73,
+            corpus=self.corpus,
+            name=self.name,
+            slug="golden",
+            status="open",
+            scope="sentence",
+            design=self.design,
+            target_half_width=Decimal(self.half_width),
             distributions=list(self.distributions),
-        )  # fmt: skip
+        )
         model("sampling.TrackKey").objects.create(track=self.track, secret="golden track")
         Price.objects.create(
             track=self.track, interface="relation", reward=Decimal("0.05"), seconds=20
@@ -139,25 +149,33 @@ class FixedWorld:
         )
         tokens, sentences = tokens_of(text), sentences_of(text)
         return Document.objects.create(
-            pk=71000 + at, corpus=self.corpus, key=f"{'news' if at % 2 else 'blog'}-{at:02}", text=text,
-            token_begin=[b for b, _ in tokens], token_end=[e for _, e in tokens],
-            sentence_begin=[b for b, _ in sentences], sentence_end=[e for _, e in sentences],
-        )  # fmt: skip
+            pk=71000 + at,
+            corpus=self.corpus,
+            key=f"{'news' if at % 2 else 'blog'}-{at:02}",
+            text=text,
+            token_begin=[b for b, _ in tokens],
+            token_end=[e for _, e in tokens],
+            sentence_begin=[b for b, _ in sentences],
+            sentence_end=[e for _, e in sentences],
+        )
 
     def _number_targets(self) -> None:
         """Gives targets and instances primary keys, and targets random numbers,
         that follow from their content.
         """
         pairs = sorted({one.pair for one in self.relations}, key=_place_key)
-        mentions = sorted({Place("mention", one.document, span) for one in pairs for span in (one.a, one.b)},
-                          key=_place_key)  # fmt: skip
+        mentions = sorted(
+            {Place("mention", one.document, span) for one in pairs for span in (one.a, one.b)},
+            key=_place_key,
+        )
         whole = [Place("document", one.pk) for one in self.documents]
         places = [*pairs, *mentions, *whole]
         made = targets_at(self.corpus, places)
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE instances_target t SET id = n.new, u = n.u"
-                " FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS n (old, new, u) WHERE t.id = n.old",
+                " FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS n (old, new, u)"
+                " WHERE t.id = n.old",
                 [
                     [made[place] for place in places],
                     [710_000 + at for at in range(len(places))],
@@ -168,12 +186,17 @@ class FixedWorld:
         predicates = dict(Predicate.objects.filter(corpus=self.corpus).values_list("name", "pk"))
         Instance.objects.bulk_create(
             Instance(
-                pk=720_000 + at, target_id=self.target[one.pair], document_id=one.document,
-                predicate_id=predicates[one.predicate], subject_begin=one.subject[0], subject_end=one.subject[1],
-                object_begin=one.object[0], object_end=one.object[1],
+                pk=720_000 + at,
+                target_id=self.target[one.pair],
+                document_id=one.document,
+                predicate_id=predicates[one.predicate],
+                subject_begin=one.subject[0],
+                subject_end=one.subject[1],
+                object_begin=one.object[0],
+                object_end=one.object[1],
             )
             for at, one in enumerate(self.relations)
-        )  # fmt: skip
+        )
 
     # What people do
 
@@ -214,10 +237,14 @@ class FixedWorld:
         document = next(row for row in self.documents if row.pk == one.document)
         subject_type, object_type = TYPES[one.predicate].split()
         line = {
-            "doc": document.key, "subject": one.subject, "predicate": one.predicate, "object": one.object,
-            "subject_type": subject_type, "object_type": object_type,
+            "doc": document.key,
+            "subject": one.subject,
+            "predicate": one.predicate,
+            "object": one.object,
+            "subject_type": subject_type,
+            "object_type": object_type,
             "confidence": round(0.3 + 0.4 * chance(run, "sure", one.key) + 0.3 * one.true, 3),
-        }  # fmt: skip
+        }
         if chance(run, "links", one.key) < 0.85:
             line["subject_canonical"] = one.subject_canonical
         return json.dumps(line)
@@ -298,8 +325,13 @@ class FixedWorld:
             of = dict(zip((one.subject, one.object), TYPES[one.predicate].split(), strict=True))
             spans |= {(one.document, span, kind) for span, kind in of.items()}
             if one.true and (closed or chance("marks", one.key) < finds):
-                ends = [*one.subject, one.predicate, *one.object, min(one.subject[0], one.object[0]),
-                        max(one.subject[1], one.object[1])]  # fmt: skip
+                ends = [
+                    *one.subject,
+                    one.predicate,
+                    *one.object,
+                    min(one.subject[0], one.object[0]),
+                    max(one.subject[1], one.object[1]),
+                ]
                 gold.append("\t".join(map(str, [keys[one.document], *ends])))
         text = {one.pk: one.text for one in chosen}
         for document, (begin, end), kind in sorted(spans):
@@ -325,7 +357,8 @@ class FixedWorld:
     def follow_up(self) -> None:
         """What was left unmarked in the annotated documents is asked about, and answered."""
         call_command("sweep_documents", "golden", "--yes", stdout=io.StringIO())
-        self.answer()  # before anybody was asked: a question of the crowd's own would wait for their answers
+        # Before anybody was asked: a question of the crowd's own would wait for their answers.
+        self.answer()
         self.tick()
         assert not followed_up()
 
@@ -420,8 +453,13 @@ def _relations_of(document: Document) -> list[Relation]:
 
         first = document.text.index(person)
         canonical = (first, first + len(person))
-        predicted = [(person, WORKS, firm), (person, FOUNDED, firm), (firm, BASED, town), (person, LIVES, town),
-                  (person, BORN, town)]  # fmt: skip
+        predicted = [
+            (person, WORKS, firm),
+            (person, FOUNDED, firm),
+            (firm, BASED, town),
+            (person, LIVES, town),
+            (person, BORN, town),
+        ]
         for subject, predicate, object_ in predicted:
             key = f"{document.key} {s} {predicate}"
             likely = TRUE[predicate] + (0.15 if document.pk % 3 else -0.2)

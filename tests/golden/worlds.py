@@ -189,8 +189,15 @@ def _estimates(world: FixedWorld) -> Lines:
             else evaluation.estimates.filter(slice="")
         )
         for row in rows:
-            key = [title, names[row.submission_id], row.quantity, row.criterion, row.distribution, row.method,
-                   row.slice]  # fmt: skip
+            key = [
+                title,
+                names[row.submission_id],
+                row.quantity,
+                row.criterion,
+                row.distribution,
+                row.method,
+                row.slice,
+            ]
             yield "estimate | " + " | ".join(key), _columns(row)
 
 
@@ -222,8 +229,11 @@ def _batches(world: FixedWorld) -> Lines:
             ("threshold", batch.thresholds, "pi"),
         ):
             pairs = sorted(rows.values_list("target_id", column))
-            sums = {"n": len(pairs), "sum": math.fsum(p for _, p in pairs),
-                    "sum u": math.fsum(p * u[target] for target, p in pairs)}  # fmt: skip
+            sums = {
+                "n": len(pairs),
+                "sum": math.fsum(p for _, p in pairs),
+                "sum u": math.fsum(p * u[target] for target, p in pairs),
+            }
             yield f"{title} | {what}", sums
         own = getattr(batch, "own", None)
         if own is not None:

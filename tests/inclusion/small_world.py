@@ -56,11 +56,16 @@ class SmallWorld:
         self.track = track
         self.documents = [
             Document.objects.create(
-                corpus=toy.corpus, key=f"small-{at}", text=TEXT, token_begin=[0], token_end=[2],
-                sentence_begin=[0], sentence_end=[len(TEXT)],
+                corpus=toy.corpus,
+                key=f"small-{at}",
+                text=TEXT,
+                token_begin=[0],
+                token_end=[2],
+                sentence_begin=[0],
+                sentence_end=[len(TEXT)],
             )
             for at in range(documents)
-        ]  # fmt: skip
+        ]
         spans = [((6 * k, 6 * k + 2), (6 * k + 3, 6 * k + 5)) for k in range(len(true))]
         places = [
             Place.pair(self.documents[k % documents].pk, *pair) for k, pair in enumerate(spans)
@@ -81,11 +86,16 @@ class SmallWorld:
         )
         self.instance = Instance.objects.bulk_create(
             Instance(
-                target_id=pk, document_id=place.document, subject_begin=place.a[0], subject_end=place.a[1],
-                object_begin=place.b[0], object_end=place.b[1], predicate=toy.predicates["per:place_of_birth"],
+                target_id=pk,
+                document_id=place.document,
+                subject_begin=place.a[0],
+                subject_end=place.a[1],
+                object_begin=place.b[0],
+                object_end=place.b[1],
+                predicate=toy.predicates["per:place_of_birth"],
             )
             for pk, place in zip(self.target, places, strict=True)
-        )  # fmt: skip
+        )
 
     def tell(self, fate: Fate, story: Any) -> Any:
         """What a story comes to with this fate; nothing of it stays."""
@@ -125,19 +135,40 @@ class Play:
         """A submission that is confirmed now."""
         toy, when, predicted = self.world.toy, self.later(), list(states)
         row = Submission.objects.create(
-            track=self.world.track, team=toy.teams[team], name=name, status="judging", file="x", file_name="x",
-            file_size=1, file_digest=name, received_at=when, read_at=when, confirmed_at=when, sampled_at=when,
-            user=toy.users["Rosa" if team == "Patterns" else "Tim"], counts={"relations": len(predicted)},
-        )  # fmt: skip
+            track=self.world.track,
+            team=toy.teams[team],
+            name=name,
+            status="judging",
+            file="x",
+            file_name="x",
+            file_size=1,
+            file_digest=name,
+            received_at=when,
+            read_at=when,
+            confirmed_at=when,
+            sampled_at=when,
+            user=toy.users["Rosa" if team == "Patterns" else "Tim"],
+            counts={"relations": len(predicted)},
+        )
         Prediction.objects.bulk_create(
             Prediction(
-                submission=row, instance=one, subject_type="PER", object_type="GPE", provenance=[0, 9],
-                subject_canonical_begin=one.subject_begin, subject_canonical_end=one.subject_end,
-                object_canonical_begin=one.object_begin, object_canonical_end=one.object_end, subject_entity=1,
-                object_entity=2, same_predicate=1, same_subject=1, subject_facts=1,
+                submission=row,
+                instance=one,
+                subject_type="PER",
+                object_type="GPE",
+                provenance=[0, 9],
+                subject_canonical_begin=one.subject_begin,
+                subject_canonical_end=one.subject_end,
+                object_canonical_begin=one.object_begin,
+                object_canonical_end=one.object_end,
+                subject_entity=1,
+                object_entity=2,
+                same_predicate=1,
+                same_subject=1,
+                subject_facts=1,
             )
             for one in (self.world.instance[k] for k in predicted)
-        )  # fmt: skip
+        )
         SamplingDistribution.objects.create(
             submission=row, kind="instance", total=len(predicted), n=len(predicted)
         )
@@ -147,9 +178,16 @@ class Play:
     def find_out(self, name: str, source: str) -> None:
         """A run is found to be made from the judgments of another one."""
         LeakTest.objects.create(
-            submission=self.rows[name], earlier=self.rows[source], size=1, predicted=0, expected=1,
-            p_value=0.0, adjusted=0.0, seen=True, tested_at=self.now,
-        )  # fmt: skip
+            submission=self.rows[name],
+            earlier=self.rows[source],
+            size=1,
+            predicted=0,
+            expected=1,
+            p_value=0.0,
+            adjusted=0.0,
+            seen=True,
+            tested_at=self.now,
+        )
 
     def ask(self, name: str, thresholds: dict[int, float]) -> None:
         """Thresholds of a submission: what lies below is asked and answered,
@@ -179,19 +217,27 @@ class Play:
         drawn = [k for k, n in times.items() if n]
         Sample.objects.bulk_create(
             Sample(
-                batch=batch, target_id=self.world.target[k], instance=self.world.instance[k],
-                multiplicity=times[k], probability=1 / len(states),
+                batch=batch,
+                target_id=self.world.target[k],
+                instance=self.world.instance[k],
+                multiplicity=times[k],
+                probability=1 / len(states),
             )
             for k in drawn
-        )  # fmt: skip
+        )
         self.answer(drawn)
 
     def _batch(self, name: str, design: str, size: int) -> SampleBatch:
         row, when = self.rows[name], self.later()
         return SampleBatch.objects.create(
-            submission=row, distribution=row.distributions.get(), design=design, seed=0, size=size, drawn_at=when,
+            submission=row,
+            distribution=row.distributions.get(),
+            design=design,
+            seed=0,
+            size=size,
+            drawn_at=when,
             settled_at=when,
-        )  # fmt: skip
+        )
 
     def labelled(self) -> set[int]:
         """Targets that have a label, or lie where what is not marked is false."""
@@ -199,9 +245,10 @@ class Play:
             Label.objects.filter(target__in=self.world.target).values_list("target_id", flat=True)
         )
         return {
-            k for k, pk in enumerate(self.world.target)
+            k
+            for k, pk in enumerate(self.world.target)
             if pk in with_label or k % self.world.n_documents in self.closed
-        }  # fmt: skip
+        }
 
     def answer(self, asked: Iterable[int]) -> None:
         """People say the truth about what has no label."""
@@ -212,10 +259,17 @@ class Play:
         when, labels = self.later(), []
         for k in which:
             value = {"shown": [PART], "holds": [PART] if self.world.true[k] else []}
-            labels.append(Label(
-                target_id=self.world.target[k], value=value, source=source, method="majority", n=3,
-                origin=f"{source}:{k}", created_at=when,
-            ))  # fmt: skip
+            labels.append(
+                Label(
+                    target_id=self.world.target[k],
+                    value=value,
+                    source=source,
+                    method="majority",
+                    n=3,
+                    origin=f"{source}:{k}",
+                    created_at=when,
+                )
+            )
         Label.objects.bulk_create(labels)
 
     def read(self, documents: list[int], *, closed: bool, finds: Set[int] = frozenset()) -> None:
@@ -230,20 +284,30 @@ class Play:
         value = {"shown": [PART], "holds": [PART]}
         Label.objects.bulk_create(
             Label(
-                target_id=world.target[k], value=value, source=source, method="majority", n=3,
-                origin=f"read:{k}", created_at=when,
+                target_id=world.target[k],
+                value=value,
+                source=source,
+                method="majority",
+                n=3,
+                origin=f"read:{k}",
+                created_at=when,
             )
             for k in marked
-        )  # fmt: skip
+        )
         pks = [world.documents[at].pk for at in documents]
         whole = targets_at(world.toy.corpus, [Place("document", pk) for pk in pks])
         Label.objects.bulk_create(
             Label(
-                target_id=pk, value={"scope": "document", "closed": closed}, source=source, method="majority",
-                n=3, origin="read", created_at=when,
+                target_id=pk,
+                value={"scope": "document", "closed": closed},
+                source=source,
+                method="majority",
+                n=3,
+                origin="read",
+                created_at=when,
             )
             for pk in whole.values()
-        )  # fmt: skip
+        )
         if closed:
             self.closed |= set(documents)
         settle_documents(world.track, pks)
@@ -255,17 +319,23 @@ class Play:
         about, and answered."""
         world, when, known = self.world, self.later(), self.labelled()
         row = Sweep.objects.create(
-            track=world.track, workers=3, price=Decimal(0), reward=Decimal(0), seconds=1, ordered_at=when,
+            track=world.track,
+            workers=3,
+            price=Decimal(0),
+            reward=Decimal(0),
+            seconds=1,
+            ordered_at=when,
             settled_at=when,
-        )  # fmt: skip
+        )
         read = DocumentSample.objects.filter(track=world.track)
         row.documents.set(read)
         row.submissions.set(self.rows.values())
         inside = set(read.values_list("document_id", flat=True))
         predicted = set(
-            Prediction.objects.filter(submission__in=self.rows.values(), instance__document__in=inside)
-            .values_list("instance__target_id", flat=True)
-        )  # fmt: skip
+            Prediction.objects.filter(
+                submission__in=self.rows.values(), instance__document__in=inside
+            ).values_list("instance__target_id", flat=True)
+        )
         asked = [k for k, pk in enumerate(world.target) if pk in predicted and k not in known]
         SweepTarget.objects.bulk_create(
             SweepTarget(sweep=row, target_id=world.target[k], order=0.5, done_at=when)

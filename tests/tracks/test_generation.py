@@ -265,8 +265,8 @@ def test_answers_are_not_asked_about_without_question_and_passage(tmp_path: Path
     with pytest.raises(ValidationError) as refused:
         create_track(corpus, "Asked", kind="answers")
     assert refused.value.message_dict["corpus"] == [
-        "1 of 4 inputs of Questions have no question; 1 of 4 inputs of Questions have no passage and"
-        " no source: nobody could check an answer to them."
+        "1 of 4 inputs of Questions have no question; 1 of 4 inputs of Questions have no passage"
+        " and no source: nobody could check an answer to them."
     ]
     assert create_track(corpus, "Rated", kind="generation").pk, "a text is rated by itself"
     Input.objects.filter(key__in=["none", "mute"]).delete()

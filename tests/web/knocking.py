@@ -233,7 +233,8 @@ def written() -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT sum(pg_stat_get_xact_tuples_inserted(oid) + pg_stat_get_xact_tuples_updated(oid)"
+            "SELECT sum(pg_stat_get_xact_tuples_inserted(oid)"
+            " + pg_stat_get_xact_tuples_updated(oid)"
             " + pg_stat_get_xact_tuples_deleted(oid)) FROM pg_class WHERE relkind = 'r' AND"
             " relnamespace = 'public'::regnamespace"
         )

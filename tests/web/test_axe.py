@@ -32,7 +32,8 @@ RUN = """async (rules) => {
   if (rules.length) options.runOnly = rules;
   const found = await axe.run(document, options);
   return found.violations.filter((one) => ["serious", "critical"].includes(one.impact))
-    .map((one) => `${one.id}: ${one.help} (${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")})`);
+    .map((one) => `${one.id}: ${one.help} (${
+      one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")})`);
 }"""
 SCREENS: list[tuple[int, Scheme, Scheme]] = [(1400, "light", "dark"), (390, "dark", "light")]
 """Width, the scheme in which axe looks at everything, and the other one, in which it looks at
@@ -102,7 +103,8 @@ def test_colours_are_looked_at_in_both_schemes_at_both_widths(browser: Browser) 
         page.set_content(f"""<html lang="en"><title>T</title><style>
             body {{ background: #fff; color: #000 }}
             @media (prefers-color-scheme: dark) {{ body {{ background: #000; color: #fff }} }}
-            @media ({side}) and (prefers-color-scheme: {scheme}) {{ body {{ background: #777; color: #888 }} }}
+            @media ({side}) and (prefers-color-scheme: {scheme}) {{
+              body {{ background: #777; color: #888 }} }}
             </style><main><h1>Nobody reads this</h1></main></html>""")
         found = list(looked_at(page, "a page"))
         assert len(found) == 1 and found[0].startswith(

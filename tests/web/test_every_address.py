@@ -117,10 +117,16 @@ def value_of(part: str, pattern: str, row: Submission) -> str:
     if part == "slug":
         return "patterns" if pattern.startswith("teams/") else "toy"
     known = {
-        "pk": row.pk, "prediction": Prediction.objects.filter(submission=row).order_by("pk")[0].pk,
-        "team": row.team.slug, "member": "rosa",
-        "payer": f"submission:{row.pk}", "interface": "relation", "number": 1, "kind": "submission", "name": "pool",
-    }  # fmt: skip
+        "pk": row.pk,
+        "prediction": Prediction.objects.filter(submission=row).order_by("pk")[0].pk,
+        "team": row.team.slug,
+        "member": "rosa",
+        "payer": f"submission:{row.pk}",
+        "interface": "relation",
+        "number": 1,
+        "kind": "submission",
+        "name": "pool",
+    }
     return str(known.get(part, "nowhere"))
 
 

@@ -72,7 +72,8 @@ SEND = """(said) => {
   const form = Object.assign(document.createElement("form"), { method: "post", hidden: true });
   const token = document.querySelector("input[name=csrfmiddlewaretoken]").value;
   for (const [name, values] of Object.entries({ ...said, csrfmiddlewaretoken: token }))
-    for (const value of [values].flat()) form.append(Object.assign(document.createElement("input"), { name, value }));
+    for (const value of [values].flat())
+      form.append(Object.assign(document.createElement("input"), { name, value }));
   document.body.append(form);
   form.submit();
 }"""
@@ -83,7 +84,8 @@ NO_PAGE = {
         "desk-answer-request", "desk-reset-link",
         "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
-        "desk-annotation-upload", "desk-corpus-upload", "desk-dismiss", "desk-intake", "desk-keep-all", "desk-leak",
+        "desk-annotation-upload", "desk-corpus-upload", "desk-dismiss", "desk-intake",
+        "desk-keep-all", "desk-leak",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
         "desk-platforms-kill",
         "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",
@@ -94,28 +96,35 @@ NO_PAGE = {
         "team-invite", "team-member", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
-        "adjudicate_next", "annotate_join", "annotate_next", "client", "compare", "expert-next", "explore",
+        "adjudicate_next", "annotate_join", "annotate_next", "client", "compare", "expert-next",
+        "explore",
         "submission-judged", "try",
         "try-it",
     },
     "read by a script": {
-        "adjudicate_draft", "annotate_draft", "annotate_keys", "annotate_titles", "board-json", "desk-live",
+        "adjudicate_draft", "annotate_draft", "annotate_keys", "annotate_titles", "board-json",
+        "desk-live",
         "expert-draft",
         "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
-        "api-confirm", "api-dispute", "api-evaluations", "api-history", "api-document", "api-retry", "api-slices",
+        "api-confirm", "api-dispute", "api-evaluations", "api-history", "api-document", "api-retry",
+        "api-slices",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
         "api-tracks", "api-withdraw", "api-compare", "api-predictions", "api-schema-of-track",
         "api-track", "api-track-judgments",
-        "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores", "api-unscored",
-        "api-document-list", "api-invitation", "api-invitations", "api-member", "api-news", "api-notices", "api-sent",
+        "api-judge", "api-judges", "api-missed", "api-prmse", "api-releases", "api-scores",
+        "api-unscored",
+        "api-document-list", "api-invitation", "api-invitations", "api-member", "api-news",
+        "api-notices", "api-sent",
         "api-teams", "api-webhook", "api-webhook-test", "api-webhooks",
         "healthz", "service-metrics",
     },
     "a file": {
-        "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline", "baseline-output",
+        "api-documents", "api-file", "api-track-zip", "api-mention-types", "baseline",
+        "baseline-output",
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
-        "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
+        "desk-documents-csv", "desk-export", "desk-ledger-csv", "desk-log-csv", "desk-money-csv",
+        "desk-owed-csv",
         "desk-pooling-csv", "desk-track-judgments-tsv", "metrics-csv", "own-data", "own-data-zip",
         "badge", "client-file", "release", "runs-csv", "track-zip", "submission-history",
         "submission-explore-csv", "submission-explore-jsonl",

@@ -22,9 +22,12 @@ KEYS = """<html><body><script type="module" src="/static/js/keys.js"></script>
 <div data-key-hints></div><input id="field">
 <button data-key="f" data-key-verb="flag" onclick="document.title += 'f'">Flag</button>
 <a href="#there" data-key="g l" data-key-verb="leaderboard" data-key-quiet>Leaderboard</a>
-<fieldset data-key-scope><input type="radio" name="a" id="a1" data-key="1" data-key-verb="choose"></fieldset>
-<fieldset data-key-scope data-at-hand><input type="radio" name="b" id="b1" data-key="1" data-key-verb="pick"></fieldset>
-<button data-key="Enter" data-key-verb="submit" onclick="document.title += '!'">Submit</button></body></html>"""
+<fieldset data-key-scope><input
+  type="radio" name="a" id="a1" data-key="1" data-key-verb="choose"></fieldset>
+<fieldset data-key-scope data-at-hand><input
+  type="radio" name="b" id="b1" data-key="1" data-key-verb="pick"></fieldset>
+<button data-key="Enter" data-key-verb="submit"
+  onclick="document.title += '!'">Submit</button></body></html>"""
 
 ROWS = """<!doctype html><html><body><script type="module" src="/static/js/rows.js"></script>
 <ul data-rows><li><a href="#patterns">Patterns</a></li>
@@ -38,14 +41,16 @@ BUSY = """<!doctype html><html><body><script type="module" src="/static/js/busy.
 </body></html>"""
 
 LIVE = """<html><body><script type="module" src="/static/js/live.js"></script>
-<i id="state">begun</i><section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section>
+<i id="state">begun</i><section data-live="/part" data-live-every="2"><p
+  data-live-status>now</p><b>1</b></section>
 </body></html>"""
 DONE = (
     "<section data-live-done><template data-live-also='state'>done</template><b>final</b></section>"
 )
 
 
-FOLDED = """<details id="more"><summary>More</summary><input type="radio" name="width" value="wide" checked>
+FOLDED = """<details id="more"><summary>More</summary><input
+  type="radio" name="width" value="wide" checked>
 <input type="radio" name="width" value="narrow"></details>"""
 FOLD = f"""<html><body><script type="module" src="/static/js/live.js"></script>
 <section data-live="/folded" data-live-every="2">{FOLDED}<b>1</b></section></body></html>"""
@@ -288,12 +293,16 @@ def test_on_a_phone_the_explorer_begins_above_its_list_which_shows_what_is_chose
     Handler.pages["/explorer"] = (
         "<!doctype html><html><body><div style='height: 1200px'>The claim</div>"
         "<div class='x-list'><ol style='height: 300px; overflow-y: auto; margin: 0'>"
-        f"{rows}</ol></div><script type='module' src='/static/js/explore.js'></script></body></html>"
+        f"{rows}</ol></div><script type='module' src='/static/js/explore.js'></script>"
+        "</body></html>"
     )
     tab.goto(f"{site}/explorer")
     tab.wait_for_function("document.querySelector('ol').scrollTop > 0")
     assert tab.evaluate("scrollY") == 0
-    inside = "one => { const list = one.parentElement.getBoundingClientRect(), at = one.getBoundingClientRect();"
+    inside = (
+        "one => { const list = one.parentElement.getBoundingClientRect(),"
+        " at = one.getBoundingClientRect();"
+    )
     assert tab.eval_on_selector(
         ".chosen", f"{inside} return at.top >= list.top && at.bottom <= list.bottom; }}"
     )
