@@ -158,6 +158,13 @@ class Application(models.Model):
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
     why = models.TextField(blank=True)
+    network = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="From where it was asked, while it waits",
+    )
     made_at = models.DateTimeField(default=clock.now)
     admitted = models.BooleanField(null=True)
     answered_at = models.DateTimeField(null=True)

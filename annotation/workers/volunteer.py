@@ -13,8 +13,8 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Audit, User
 from kbpo.accounts.notices import tell
+from kbpo.accounts.waiting import has_room
 
-MOST_WAITING = 500
 SIGN_UPS = Limit("volunteer", 10, 3600)
 """Accounts that one address may make in an hour"""
 CLOSED = (
@@ -23,7 +23,7 @@ CLOSED = (
 )
 ADMITTED = "You may judge: an admin has admitted you. Your own page has what is open."
 TURNED_AWAY = "We cannot take you as an annotator at the moment."
-FULL = "The queue is full. Come back in some days."
+FULL = "Many people ask at the moment. Come back in some days."
 TOO_MANY = "Many accounts were made from your network in the last hour. Try again later."
 
 
@@ -36,18 +36,21 @@ def waiting() -> QuerySet[Application]:
     return Application.objects.filter(admitted=None, user__is_active=True)
 
 
-def check(address: str) -> None:
-    """Nothing, if somebody at this address may sign up now. Raises CannotVolunteer."""
-    if takes_volunteers() == Intake.Volunteers.CLOSED:
+def check(address: str, network: str) -> None:
+    """Nothing, if somebody at this address, of this network, may sign up now. Raises
+    CannotVolunteer.
+    """
+    mode = takes_volunteers()
+    if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
-    if waiting().count() >= MOST_WAITING:
-        raise CannotVolunteer(FULL)
     if not SIGN_UPS.count(address):
         raise CannotVolunteer(TOO_MANY)
+    if mode == Intake.Volunteers.QUEUE and not has_room(waiting(), network, "made_at"):
+        raise CannotVolunteer(FULL)
 
 
 @transaction.atomic
-def apply(user: User, why: str = "") -> Application:
+def apply(user: User, why: str = "", network: str = "") -> Application:
     """The application of a user: admitted at once where everybody may come in, else it waits for an
     admin.
     """
@@ -57,7 +60,7 @@ def apply(user: User, why: str = "") -> Application:
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
     row, _ = Application.objects.get_or_create(
-        user=user, defaults={"why": why.replace("\x00", "").strip()[:1000]}
+        user=user, defaults={"why": why.replace("\x00", "").strip()[:1000], "network": network}
     )
     if mode == Intake.Volunteers.OPEN and row.admitted is None:
         _admit(row, None)
@@ -74,8 +77,7 @@ def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | N
     if admit:
         _admit(row, who)
     else:
-        row.admitted, row.answered_at, row.answered_by = False, clock.now(), who
-        row.save(update_fields=["admitted", "answered_at", "answered_by"])
+        _answer(row, who, admitted=False)
     note(
         "volunteer",
         f"user:{row.user_id}",
@@ -99,7 +101,11 @@ def why_not(row: Application) -> str:
 
 
 def _admit(row: Application, who: User | None) -> None:
-    row.admitted, row.answered_at, row.answered_by = True, clock.now(), who
-    row.save(update_fields=["admitted", "answered_at", "answered_by"])
+    _answer(row, who, admitted=True)
     row.user.is_annotator = row.user.is_volunteer = True
     row.user.save(update_fields=["is_annotator", "is_volunteer"])
+
+
+def _answer(row: Application, who: User | None, *, admitted: bool) -> None:
+    row.admitted, row.answered_at, row.answered_by, row.network = admitted, clock.now(), who, ""
+    row.save(update_fields=["admitted", "answered_at", "answered_by", "network"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -13,8 +14,8 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
 from kbpo.accounts.models import AccountRequest, Delivery, Invitation, Team, User
+from kbpo.accounts.waiting import has_room
 
-MOST_WAITING = 500
 DAYS = 14
 """How long the link of an accepted request works"""
 
@@ -29,18 +30,35 @@ class JoinsTeam(Exception):
 
 @transaction.atomic
 def ask(
-    *, name: str, email: str, affiliation: str, team: str, system: str, user: User | None = None
+    *,
+    name: str,
+    email: str,
+    affiliation: str,
+    team: str,
+    system: str,
+    network: str,
+    user: User | None = None,
 ) -> AccountRequest:
     """Return the request, which waits for an admin; the one that waits already, if there is one.
 
-    `user`: who asks, if they are logged in. Raises CannotAsk where too many wait.
+    `user`: who asks, if they are logged in; `network`: from where. Raises CannotAsk where too many
+    wait.
     """
-    waiting = AccountRequest.objects.filter(decided_at=None)
-    if waiting.count() >= MOST_WAITING:
+    waiting, email = AccountRequest.objects.filter(decided_at=None), email.lower()
+    if not waiting.filter(email=email).exists() and not has_room(waiting, network, "asked_at"):
         raise CannotAsk("Many people ask at the moment. Come back in some days.")
-    fields = {"name": name, "affiliation": affiliation, "team": team, "system": system}
+    fields: dict[str, Any] = {
+        "name": name,
+        "affiliation": affiliation,
+        "team": team,
+        "system": system,
+    }
+    fields["user"] = user
     request, _ = waiting.update_or_create(
-        email=email.lower(), decided_at=None, defaults={**fields, "user": user}
+        email=email,
+        decided_at=None,
+        defaults=fields,
+        create_defaults=fields | {"network": network},
     )
     return request
 
@@ -121,7 +139,7 @@ def _decide(
     why: str = "Accepted from the desk.",
 ) -> None:
     request.accepted, request.invitation = accepted, invitation
-    request.decided_at, request.decided_by = clock.now(), who
+    request.decided_at, request.decided_by, request.network = clock.now(), who, ""
     request.save()
     verb = "accept request" if accepted else "decline request"
     note(verb, f"request:{request.pk}", who=who, why=why, after=request.team)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -19,6 +19,18 @@ def address_of(request: HttpRequest) -> str:
     hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
     said = hops[-settings.PROXIES] if 0 < settings.PROXIES <= len(hops) else peer
     return _network(said) or _network(peer) or peer
+
+
+def network_of(request: HttpRequest) -> str:
+    """Return the network of the client's address, which one provider has: /24 of version 4, /48 of
+    version 6.
+    """
+    address = address_of(request)
+    try:
+        network = ip_network(address)
+    except ValueError:
+        return address[:64]
+    return str(network.supernet(new_prefix=24 if network.version == 4 else 48))
 
 
 def _network(said: str) -> str:

@@ -33,7 +33,7 @@ from kbpo.accounts.models import User
 from kbpo.accounts.password_again import why_not
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.spend import ZERO
-from kbpo.web.address import address_of
+from kbpo.web.address import address_of, network_of
 from kbpo.web.judging.views import for_annotators, interface_title
 from kbpo.web.public import throttle
 
@@ -404,12 +404,13 @@ def join_queue(request: HttpRequest) -> HttpResponse:
 
 
 def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:
-    volunteer.check(address_of(request))
+    network = network_of(request)
+    volunteer.check(address_of(request), network)
     if user is None:
         assert form is not None
         user = form.save()
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-    application = volunteer.apply(user, request.POST.get("why", ""))
+    application = volunteer.apply(user, request.POST.get("why", ""), network)
     if application.admitted:
         worker_of(user)
     return application

@@ -18,7 +18,7 @@ from kbpo.accounts.ask import CannotAsk, ask
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out, send
 from kbpo.accounts.models import User
-from kbpo.web.address import address_of
+from kbpo.web.address import address_of, network_of
 from kbpo.web.public import throttle
 
 ASKED = Limit("ask.ask", 20, 3600)
@@ -80,7 +80,7 @@ def show(request: HttpRequest) -> HttpResponse:
         answer["Retry-After"] = str(ASKED.seconds)
         return answer
     try:
-        ask(**form.cleaned_data, user=user)
+        ask(**form.cleaned_data, network=network_of(request), user=user)
     except CannotAsk as refusal:
         return _form(request, form, 503, str(refusal))
     return render(request, "people/asked.html", {"email": form.cleaned_data["email"]})

@@ -92,9 +92,9 @@ OF_USER = (
         "requests",
         AccountRequest,
         "user",
-        "name email affiliation team system asked_at decided_at accepted",
+        "name email affiliation team system network asked_at decided_at accepted",
     ),
-    Part("applications", Application, "user", "why made_at admitted answered_at"),
+    Part("applications", Application, "user", "why network made_at admitted answered_at"),
     Part("invitations", Invitation, "made_by", "role team__name created_at expires_at uses_left"),
     Part(
         "runs",
