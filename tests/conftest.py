@@ -105,7 +105,7 @@ def quick_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def never_resting(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """A test that plays the clock scores whenever something has come: how long the last scoring
     took, or is ago, decides nothing on a busy machine.

@@ -78,7 +78,7 @@ def test_check_is_a_part_of_test_and_soak_is_the_rest() -> None:
     assert set(test) | set(soak) == set(run_by(None)) == {LONGER, *(item for item, _ in EXAMPLES)}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_seed_that_is_printed_is_that_of_every_process(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "import hypothesis\nhypothesis.settings.register_profile('explore')\n"

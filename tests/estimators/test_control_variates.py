@@ -114,6 +114,7 @@ def test_a_missing_metric_is_worth_its_mean():
     assert with_gaps.value == pytest.approx(with_means.value)
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_metrics_that_say_nothing_cost_at_most_two_per_cent_of_width():
     rng = np.random.default_rng(2)

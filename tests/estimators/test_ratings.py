@@ -260,7 +260,9 @@ def study(rng, n_judges, n=100, bias=0.15):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("n_judges", [4, 8, 25])
+@pytest.mark.parametrize(
+    "n_judges", [4, *(pytest.param(n, marks=pytest.mark.soak) for n in (8, 25))]
+)
 def test_intervals_hold_with_few_judges_who_rate_many(n_judges):
     rng = np.random.default_rng(n_judges)
     held = np.zeros(2)
@@ -301,7 +303,10 @@ def shares(n_systems, n_judges, share, repeats):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("n_judges", "share"), [(5, 0.2), (5, 1.0), (10, 1.0)])
+@pytest.mark.parametrize(
+    ("n_judges", "share"),
+    [(5, 1.0), *(pytest.param(*one, marks=pytest.mark.soak) for one in ((5, 0.2), (10, 1.0)))],
+)
 def test_few_judges_whose_levels_are_a_part_of_the_variance_do_not_widen_too_much(n_judges, share):
     held = shares(n_systems=6, n_judges=n_judges, share=share, repeats=1500)
     assert 0.78 < held < 0.835, held  # 0.86 to 0.88 if all of V had the judges' degrees of freedom
@@ -414,7 +419,14 @@ def test_what_people_differ_by_is_never_more_than_ratings_can_vary():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("second", [0, 1, 3, 10])
-@pytest.mark.parametrize("alike", [0.5, 2.0, 20.0], ids=["texts part", "both", "people part"])
+@pytest.mark.parametrize(
+    "alike",
+    [
+        pytest.param(0.5, id="texts part"),
+        pytest.param(2.0, id="both", marks=pytest.mark.soak),
+        pytest.param(20.0, id="people part"),
+    ],
+)
 def test_intervals_of_a_census_hold_however_few_were_asked_twice(second, alike):
     rng = np.random.default_rng([second, int(2 * alike)])
     n, repeats, held = 40, 600, 0

@@ -53,7 +53,7 @@ def go_on(world: Replay, row: Submission) -> Submission:
     raise AssertionError(f"still {row.status}: {row.reason}")
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None:
     world, row = scored(toy, design)
     before, asked = half_width(world, row), Sample.objects.filter(batch__submission=row).count()
@@ -208,7 +208,7 @@ def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
     assert balance(purpose=row.purpose).open == Decimal(ordered.plan["options"]["0.030"]["at_most"])
 
 
-@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_more_is_ordered_while_it_is_judged_again(toy: Toy, design: str) -> None:
     world, row = scored(toy, design)
     row = order(row, toy.users["Rosa"], half_width="0.040", number=1)

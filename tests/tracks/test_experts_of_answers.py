@@ -96,7 +96,7 @@ class Played:
 
 
 @pytest.fixture
-def played(transactional_db: None, live_server: Any, tmp_path: Path) -> Played:
+def played(transactional_db: None, live_server: Any, tmp_path: Path, never_resting: None) -> Played:
     return Played(live_server.url, tmp_path)
 
 
