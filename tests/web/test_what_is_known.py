@@ -184,7 +184,9 @@ def test_nothing_that_belongs_to_somebody_is_left_when_they_close_their_account(
 
 
 def requested(toy: Toy, email: str, *, accepted: bool) -> AccountRequest:
-    row = ask(name="Nils Berg", email=email, affiliation="Berg", team="Fjord", system="Mine")
+    row = ask(
+        name="Nils Berg", email=email, affiliation="Berg", team="Fjord", system="Mine", network=""
+    )
     if accepted:
         accept(row, toy.users["Admin"], joins=True)
     else:
