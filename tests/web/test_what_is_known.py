@@ -156,6 +156,7 @@ def own(person: User) -> None:
         team="Berg",
         system="",
         user=person,
+        network="",
     )
     person.groups.add(Group.objects.create(name="readers"))
 
