@@ -26,6 +26,8 @@ from scoring.release import BadRelease, Release
 
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
+FEW = 50
+"""Judgments below which a figure has no decimals, as on the pages"""
 SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160
 """Of a text in a line"""
@@ -79,12 +81,20 @@ def show_json(told: Any) -> None:
 
 
 def percent(figure: dict[str, Any] | None) -> str:
-    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”; a dash where there is none."""
+    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few judgments
+    stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash where there is
+    none.
+    """
     if figure is None or figure.get("value") is None:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
-    between = "" if low is None or high is None else f" ({100 * low:.1f}–{100 * high:.1f})"
-    return f"{100 * figure['value']:.1f}{between}"
+    decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
+    value, *ends = (
+        f"{100 * end:.{decimals}f}" for end in (figure["value"], low, high) if end is not None
+    )
+    if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
+        return f"{value} (all judged)"
+    return f"{value} ({'–'.join(ends)})" if len(ends) == 2 else value
 
 
 def table(head: list[str], lines: list[list[str]]) -> None:

@@ -19,7 +19,7 @@ from kbpo.accounts.models import Token
 from tests.conftest import Toy
 from tests.web.conftest import as_user, draft, uploads
 
-__all__ = ["as_user", "draft", "uploads"]
+__all__ = ["as_user", "draft", "main", "uploads"]
 Run = Callable[..., Result]
 
 

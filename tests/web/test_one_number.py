@@ -7,13 +7,18 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
+import httpx
 import pytest
+from click.testing import CliRunner
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
@@ -43,6 +48,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
 from kbpo.web.public.judges import CORRECTED, of_submission
+from tests.client.conftest import main as command_line
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
 
@@ -50,6 +56,18 @@ As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
 N = 400
 ENDS = ("value", "low80", "high80", "low95", "high95")
+
+
+def _answer(request: httpx.Request) -> httpx.Response:
+    """What the service answers a request of the client, in this process."""
+    head = {
+        f"HTTP_{name.upper().replace('-', '_')}": said for name, said in request.headers.items()
+    }
+    told = Client().generic(request.method, request.url.raw_path.decode(), request.read(), **head)
+    return httpx.Response(told.status_code, headers=dict(told.items()), content=told.content)
+
+
+HERE = partial(httpx.Client, transport=httpx.MockTransport(_answer))
 
 
 class Town:
@@ -166,7 +184,41 @@ class Seen:
         self.compared = text_of(compared.content.decode()) if others else ""
         mails = Delivery.objects.filter(hook=None, address=f"{who}@example.org").order_by("-pk")
         self.mail = str(mails[0].body) if mails else ""
-        self.json = next((s for s in told["systems"] if s["submission"] == row.pk), None)
+        self.json = _of(row, told)
+        self.track = client.get(reverse("track", args=[track.slug])).content.decode()
+        self.tracks = text_of(client.get(reverse("tracks")).content.decode())
+        self.home = text_of(client.get(reverse("home")).content.decode())
+        shell = partial(self._shell, town.tokens[who], "scores", track.slug)
+        self.shell, self.shell_json = shell(), json.loads(shell("--json"))
+        latest = track.evaluations.order_by("-number").first()
+        self.number = latest.number if latest is not None else None
+        self.past, self.past_json = "", dict[str, Any]()
+        if self.number is not None:
+            self.past = text_of(past_page(track, self.number))
+            self.past_json = json.loads(shell("--json", "--evaluation", str(self.number)))
+        desk = Client()
+        desk.force_login(town.toy.users["Admin"])
+        page = desk.get(reverse("desk-track", args=[track.slug])).content.decode()
+        self.desk_track = lines_of(page)
+        self.desk = text_of(desk.get(reverse("desk")).content.decode())
+        money = desk.get(reverse("desk-money"), {"track": track.slug})
+        self.desk_money = text_of(money.content.decode())
+
+    def _shell(self, token: str, *words: str) -> str:
+        """What a command of the client prints."""
+        with patch.object(httpx, "Client", HERE):
+            done = CliRunner().invoke(
+                command_line, ["--url", "http://testserver", "--token", token, *words]
+            )
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def printed(self) -> str:
+        """The guaranteed number as every page writes it: “30.0 (28.6–31.4)”, “30.0 (all judged)”."""
+        told = self.api["scores"][0]
+        n = told["n_labels"]
+        ends = interval_text(told["low80"], told["high80"], n=n)
+        return f"{number_text(told['value'], n=n)} ({ends if self.half_width() else ALL_JUDGED})"
 
     def half_width(self) -> float | None:
         """Half of the interval of the guaranteed number, by its ends."""
@@ -174,6 +226,16 @@ class Seen:
         if score is None or score["low80"] is None:
             return None
         return (score["high80"] - score["low80"]) / 2
+
+
+def _of(row: Submission, board: dict[str, Any]) -> Any:
+    """What a board tells of a submission."""
+    return next((one for one in board["systems"] if one["submission"] == row.pk), None)
+
+
+def past_page(track: Track, number: int) -> str:
+    """The page of an evaluation, by its permanent address."""
+    return Client().get(reverse("evaluation", args=[track.slug, number])).content.decode()
 
 
 def people_answer(track: Track, targets: list[int]) -> None:
@@ -234,7 +296,7 @@ def contradictions(seen: Seen, when: str) -> list[str]:
     several places is the same in all of them.
     """
     found = []
-    for check in (_counts, _widths, _elsewhere, _money, _judges):
+    for check in (_counts, _widths, _elsewhere, _further, _money, _judges):
         try:
             check(seen)
         except (AssertionError, KeyError) as error:
@@ -315,18 +377,43 @@ def _elsewhere(seen: Seen) -> None:
         [told[0][end] for end in ENDS]
     )
     value = number_text(told[0]["value"], n=n)
-    written = interval_text(told[0]["low80"], told[0]["high80"], n=n)
-    named = written if seen.half_width() else ALL_JUDGED
-    assert f"{value} ({named})" in seen.badge, seen.badge
-    beside = rf"{re.escape(value)} \(?{re.escape(written)}" if seen.half_width() else f" {value} "
-    for page in (seen.runs, seen.embed, text_of(seen.board)):
-        assert re.search(beside, page), (beside, page)
+    assert seen.printed() in seen.badge, seen.badge
+    for page in (seen.runs, seen.embed, seen.home, text_of(seen.board)):
+        assert re.search(_beside(seen.printed()), page), (seen.printed(), page)
     if seen.compared:
         assert f" {value} " in seen.compared
     if seen.row.status == "scored":
         assert f"{n:,} of " in seen.explorer, seen.explorer[:400]
     if seen.mail and seen.is_news:
-        assert f"{value} ({named})" in seen.mail
+        assert seen.printed() in seen.mail
+
+
+def _beside(printed: str) -> str:
+    """A pattern for a number with what stands beside it, with and without brackets."""
+    value, _, rest = printed.removesuffix(")").partition(" (")
+    return rf"{re.escape(value)} \(?{re.escape(rest)}"
+
+
+def _further(seen: Seen) -> None:
+    """The page of its track, the list of tracks, the client, and the evaluation's own address."""
+    texts = re.search(r"([\d,]+) documents", text_of(seen.board))
+    assert texts and f" {texts[1]} documents" in text_of(seen.track)
+    assert f"{texts[1]}, " in seen.tracks or f" {texts[1]} " in seen.tracks
+    assert seen.shell_json == seen.whole
+    if seen.csv is None:
+        assert seen.row.full_name not in seen.past
+        return
+    printed = seen.printed()
+    mine = re.search(rf'submissions/{seen.row.pk}/">.*?</tr>', seen.track, re.S)
+    assert mine and re.search(_beside(printed), text_of(mine[0])), (printed, mine)
+    [line] = [one for one in seen.shell.splitlines() if re.search(rf" {seen.row.pk}  ", one)]
+    assert printed in line, (printed, line)
+    assert re.search(_beside(printed), seen.past), (printed, seen.past)
+    past = _of(seen.row, seen.past_json)
+    assert past is not None
+    for end in (*ENDS, "n_labels"):
+        assert past["precision"][end] == seen.json["precision"][end], end
+    assert past["rank"] == seen.json["rank"]
 
 
 def _money(seen: Seen) -> None:
@@ -342,6 +429,17 @@ def _money(seen: Seen) -> None:
     spent = sum((one.amount for one in Ledger.objects.filter(kind="spend")), Decimal(0))
     facts = text_of(seen.board)
     assert f"{money_text(spent, cents=False)} spent on judgments" in facts
+    assert f"{money_text(spent, cents=False)} spent on judgments" in seen.home
+    track = balance(track=seen.row.track)
+    assert track.spent == spent
+    assert (seen.desk_track["Spent"], seen.desk_track["Set aside"]) == (
+        money_text(track.spent),
+        money_text(track.open),
+    )
+    assert f"Spent in all {money_text(spent)} " in seen.desk
+    assert f" {money_text(track.open)} set aside " in seen.desk
+    assert f" {money_text(track.spent)} spent " in seen.desk_money
+    assert f" {money_text(track.open)} set aside now " in seen.desk_money
     told = facts + (seen.text if seen.row.confirmed_at else "")
     assert not re.search(r"\$[\d,.]+ paid|\bpaid for\b", told), "owed is not paid"
 
@@ -384,12 +482,16 @@ def _judges(seen: Seen) -> None:
 @pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, design: str) -> None:
     town, rosa, wrong = Town(toy, design=design), toy.users["Rosa"], list[str]()
+    told: dict[tuple[int, int], str] = {}
+    """Evaluation, submission -> what everything printed of it while it was the latest"""
     row = town.world.upload("Patterns", range(N))
 
     def look(when: str, one: Submission = row, who: str = "Rosa") -> Seen:
         seen = Seen(town, one, who, is_news=when in ("scored", "scored again"))
         assert seen.mail or not seen.is_news
         wrong.extend(contradictions(seen, f"{when}, {who}"))
+        if seen.csv is not None and seen.number is not None:
+            told[seen.number, one.pk] = seen.printed()
         return seen
 
     look("draft")
@@ -435,6 +537,10 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
         0.5,
     )
     look("people known", other, "Tim")
+    assert len({number for number, _ in told}) >= 4
+    for (number, one), printed in told.items():
+        cells = re.search(rf'submissions/{one}/".*?</tr>', past_page(toy.track, number), re.S)
+        assert cells and re.search(_beside(printed), text_of(cells[0])), (number, one, printed)
     assert not wrong, "\n".join(wrong)
 
 

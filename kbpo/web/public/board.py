@@ -15,7 +15,7 @@ from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.cache import patch_vary_headers
@@ -25,6 +25,7 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
+from rest_framework.renderers import JSONRenderer
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import judges_of
@@ -726,7 +727,8 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
 def json(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as JSON, the same as the API's."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    return JsonResponse(as_json(of_view(track, read(request, track))))
+    told = JSONRenderer().render(as_json(of_view(track, read(request, track))))
+    return HttpResponse(told, content_type="application/json")
 
 
 def history(request: HttpRequest, slug: str) -> HttpResponse:

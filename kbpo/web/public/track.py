@@ -68,7 +68,6 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             "description": row.submission.public_description,
             "url": reverse("submission", args=[row.submission.pk]),
             "figure": figure,
-            "exact": (printed := row.figure(headline)) is not None and printed.exact,
             "judged": row.n_labels,
         }
         for row, figure in zip(shown.rows, figures, strict=False)
