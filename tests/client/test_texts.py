@@ -118,7 +118,7 @@ def test_texts_are_scored_compared_and_told_one_by_one(
         call_command("tick", "--until-idle", verbosity=0)
     board = run("scores", texts.slug, who="").output.splitlines()
     assert board[0].split() == ["rank", "system", "number", "Mean"]
-    assert board[1].split()[:3] == ["1", "Patterns", "Good"] and "100.0 (" in board[1], board
+    assert board[1].split()[:3] == ["1", "Patterns", "Good"] and "100 (" in board[1], board
     compared = run("compare", texts.slug, numbers["Good"], numbers["Half"], who="").output
     assert compared.splitlines()[1].startswith("Mean  Patterns Good is higher"), compared
     assert "mean" in run("status", numbers["Half"]).output
