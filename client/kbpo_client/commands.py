@@ -81,9 +81,9 @@ def show_json(told: Any) -> None:
 
 
 def percent(figure: dict[str, Any] | None) -> str:
-    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few judgments
-    stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash where there is
-    none.
+    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few
+    judgments stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash
+    where there is none.
     """
     if figure is None or figure.get("value") is None:
         return "–"

@@ -214,7 +214,7 @@ class Seen:
         return done.stdout
 
     def printed(self) -> str:
-        """The guaranteed number as every page writes it: “30.0 (28.6–31.4)”, “30.0 (all judged)”."""
+        """The guaranteed number as pages write it: “30.0 (28.6–31.4)” or “30.0 (all judged)”."""
         told = self.api["scores"][0]
         n = told["n_labels"]
         ends = interval_text(told["low80"], told["high80"], n=n)
