@@ -63,9 +63,16 @@ def build(documents: int, predictions: int, judged: int) -> Any:
     )
     track = Track.objects.create(corpus=corpus, name="Large", slug="large", status="open")
     columns = (
-        "corpus_id", "key", "title", "date", "text", "token_begin", "token_end", "sentence_begin",
+        "corpus_id",
+        "key",
+        "title",
+        "date",
+        "text",
+        "token_begin",
+        "token_end",
+        "sentence_begin",
         "sentence_end",
-    )  # fmt: skip
+    )
     made = texts(documents, np.random.default_rng(1))
     rows = (
         (corpus.pk, f"d{at:06d}", f"Text {at}", "", text, [], [], [0], [len(text)])
@@ -78,10 +85,20 @@ def build(documents: int, predictions: int, judged: int) -> Any:
         user = User.objects.create_user(name, is_researcher=True)
         team.members.add(user)
         row = Submission.objects.create(
-            track=track, team=team, user=user, name="run", status="scored", file="x", file_size=1,
-            file_name="x", file_digest=name, confirmed_at=clock.now(), sampled_at=clock.now(),
-            scored_at=clock.now(), counts={"relations": predictions},
-        )  # fmt: skip
+            track=track,
+            team=team,
+            user=user,
+            name="run",
+            status="scored",
+            file="x",
+            file_size=1,
+            file_name="x",
+            file_digest=name,
+            confirmed_at=clock.now(),
+            sampled_at=clock.now(),
+            scored_at=clock.now(),
+            counts={"relations": predictions},
+        )
         submissions.append(row)
     parameters = {
         "corpus": corpus.pk,

@@ -222,10 +222,14 @@ def false_alarms(world: World, repeats: int, rng: np.random.Generator) -> list[l
             found.setdefault(name, []).extend(redrawn(world, world.member[:, i], run, pi, drawn))
     found["all"] = [p for some in found.values() for p in some]
     return [
-        [name, len(p), *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01)),
-         *alarms(np.array(p))]
+        [
+            name,
+            len(p),
+            *(float(np.mean(np.array(p) <= level)) for level in (0.1, 0.01)),
+            *alarms(np.array(p)),
+        ]
         for name, p in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def alarms(p: np.ndarray) -> list[object]:
@@ -297,13 +301,20 @@ def after_a_second_run(world: World, repeats: int, rng: np.random.Generator) -> 
         others = np.where(known, first, now)  # what it asked of what its team knew is no sample
 
         def p_values(
-            run: np.ndarray, u: np.ndarray, before=before, chance=chance, now=now, second=second,
+            run: np.ndarray,
+            u: np.ndarray,
+            before=before,
+            chance=chance,
+            now=now,
+            second=second,
             others=others,
-        ) -> np.ndarray:  # fmt: skip
-            return np.stack([
-                redrawn(world, second, run, others, u < others),
-                redrawn(world, second, run, chance, u < now, before <= u[0]),
-            ])  # fmt: skip
+        ) -> np.ndarray:
+            return np.stack(
+                [
+                    redrawn(world, second, run, others, u < others),
+                    redrawn(world, second, run, chance, u < now, before <= u[0]),
+                ]
+            )
 
         # What was drawn when its team decided made the run; what was to come is drawn anew.
         later = before + (1 - before) * rng.random((REDRAWN, u.size))
@@ -314,13 +325,12 @@ def after_a_second_run(world: World, repeats: int, rng: np.random.Generator) -> 
         leak = second & ~(asked & (world.true == 0))
         found["leak of what it asked"].append(p_values(leak, u[None]))
     return [
-        [name, way, p.size, *(float(np.mean(p <= level)) for level in (0.1, 0.01)),
-         *alarms(p)]
+        [name, way, p.size, *(float(np.mean(p <= level)) for level in (0.1, 0.01)), *alarms(p)]
         for name, some in found.items()
         for way, p in zip(
             ("all that it predicts", "what was to come"), np.concatenate(some, axis=1), strict=True
         )
-    ]  # fmt: skip
+    ]
 
 
 def through_documents(
@@ -400,24 +410,36 @@ def treated(board: Board, i: int, half_width: float) -> tuple[float, bool]:
     g = board.fitted.g[np.searchsorted(board.rows, own)]
     chance = np.ones(own.size)
     chance[rest] = poisson.water_fill(
-        p[rest], np.zeros(rest.size),
+        p[rest],
+        np.zeros(rest.size),
         model.expected_error(p[rest], g[rest], code, correlation=board.rho),
-        target_variance=goal_of(half_width), target=code,
-    )  # fmt: skip
+        target_variance=goal_of(half_width),
+        target=code,
+    )
     own_pi = before.copy()
     own_pi[names[rest]] = seen.threshold(chance[rest], before[names[rest]])
     known = exact | (board.u[names] < own_pi[names])
     target = np.unique(names[known], return_inverse=True)[1]
     found = horvitz_thompson.centred(
-        p[known], chance[known], world.true[own][known], g[known], float(p @ g),
-        target=target, certainty=exact[known],
-    )  # fmt: skip
+        p[known],
+        chance[known],
+        world.true[own][known],
+        g[known],
+        float(p @ g),
+        target=target,
+        certainty=exact[known],
+    )
     fresh = known & ~exact
     if fresh.any():
         expected = horvitz_thompson.anticipated_variance(
-            p[rest], np.maximum(chance[rest], 1e-12), g[rest], world.true[own][fresh], g[fresh],
-            target=code, correlation=board.rho,
-        )  # fmt: skip
+            p[rest],
+            np.maximum(chance[rest], 1e-12),
+            g[rest],
+            world.true[own][fresh],
+            g[fresh],
+            target=code,
+            correlation=board.rho,
+        )
         found = replace(found, anticipated=expected)
     low, high = found.confidence_interval(LEVEL, method="wilson")
     truth = float(p @ world.true[own])

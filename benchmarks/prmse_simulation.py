@@ -57,8 +57,14 @@ def by_group(truth, ratings, machine):
     for r, human in ratings.items():
         two = human[:, :2]
         beside = agreement_with(two, machine, low=LOW, high=HIGH, reference="mean")
-        yield [f"raters at {r:.2f}", beside.rater_correlation, beside.pearson, beside.qwk,
-               beside.r2, prmse(two, machine).value]  # fmt: skip
+        yield [
+            f"raters at {r:.2f}",
+            beside.rater_correlation,
+            beside.pearson,
+            beside.qwk,
+            beside.r2,
+            prmse(two, machine).value,
+        ]
     exact = 1 - ((truth - machine) ** 2).mean() / truth.var()
     yield ["true scores", "", float(np.corrcoef(truth, machine)[0, 1]), "", exact, exact]
 
@@ -128,8 +134,9 @@ def main() -> None:
     header = ["system", "by r", "by QWK", "by R2", "by PRMSE", "true rank", "PRMSE", "true"]
     tables.show("prmse_ranks", header, list(ranks(truth, ratings, systems)))
     print("\nagainst the mean of more raters (of the group at 0.40)\n")
-    tables.show("prmse_raters", ["reference", "r", "QWK", "R2", "PRMSE"],
-                list(by_raters(ratings, machine)))  # fmt: skip
+    tables.show(
+        "prmse_raters", ["reference", "r", "QWK", "R2", "PRMSE"], list(by_raters(ratings, machine))
+    )
     print(f"\nrange and sd of PRMSE over {repeats} subsets, by responses with two ratings\n")
     header = ["with two ratings", *(f"{k} at {r:.2f}" for r in GROUPS for k in ("range", "sd"))]
     tables.show("prmse_double", header, list(spread_by_double(ratings, machine, repeats, rng)))

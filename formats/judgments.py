@@ -156,8 +156,9 @@ def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
     No name in it begins a formula where a spreadsheet opens it.
     """
     buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE,
-                        quotechar=None)  # fmt: skip
+    writer = csv.writer(
+        buffer, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None
+    )
     writer.writerow(COLUMNS)
     for record in records:
         yield _taken(buffer)

@@ -70,10 +70,18 @@ def test_an_answer_that_was_late_does_not_turn_time_back(
 def received(toy: Any, time: Time) -> Submission:
     """An upload that waits to be read, for six hours at most."""
     return Submission.objects.create(
-        track=toy.track, team=toy.teams["Patterns"], user=toy.users["Rosa"], name="Run",
-        file="uploads/x", file_name="x", file_size=1, file_digest="", status="received",
-        status_since=START, next_try_at=START,
-    )  # fmt: skip
+        track=toy.track,
+        team=toy.teams["Patterns"],
+        user=toy.users["Rosa"],
+        name="Run",
+        file="uploads/x",
+        file_name="x",
+        file_size=1,
+        file_digest="",
+        status="received",
+        status_since=START,
+        next_try_at=START,
+    )
 
 
 @pytest.fixture

@@ -44,9 +44,17 @@ def planned(service: Service) -> tuple[int, str]:
         user = User.objects.create(username="waits", is_researcher=True)
         team.members.add(user)
         row = Submission.objects.create(
-            track=track, team=team, user=user, name="Waits", status="planned", plan=PLAN,
-            file="uploads/waits", file_name="waits", file_size=1, file_digest="",
-        )  # fmt: skip
+            track=track,
+            team=team,
+            user=user,
+            name="Waits",
+            status="planned",
+            plan=PLAN,
+            file="uploads/waits",
+            file_name="waits",
+            file_size=1,
+            file_digest="",
+        )
         return row.pk, Token.issue(user, "waits")[1]
 
 
@@ -173,9 +181,16 @@ def test_who_is_logged_in_is_not_asked_for_a_page_that_says_so(
 def test_a_wait_for_a_lock_is_no_attempt_of_a_row(toy: Any, impatient: None, other: Any) -> None:
     team, user = toy.teams["Patterns"], toy.users["Rosa"]
     row = Submission.objects.create(
-        track=toy.track, team=team, user=user, name="Waits", status="received",
-        file="uploads/waits", file_name="waits", file_size=1, file_digest="",
-    )  # fmt: skip
+        track=toy.track,
+        team=team,
+        user=user,
+        name="Waits",
+        status="received",
+        file="uploads/waits",
+        file_name="waits",
+        file_size=1,
+        file_digest="",
+    )
     lock(other, "corpus_document")
     for _ in range(queue.MAX_ATTEMPTS + 3):
         Submission.objects.update(next_try_at="2020-01-01T00:00Z")

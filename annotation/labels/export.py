@@ -19,18 +19,61 @@ Row = list[Any]
 CHUNK = 200
 """Rows that are read at once: each may carry a whole document"""
 ANSWERS = [
-    "answer", "question", "interface", "round", "worker", "platform", "document", "kind", "target",
-    "a_begin", "a_end", "b_begin", "b_end", "criterion", "value", "words", "counts", "why_not",
-    "gold", "seconds", "sent_at",
-]  # fmt: skip
+    "answer",
+    "question",
+    "interface",
+    "round",
+    "worker",
+    "platform",
+    "document",
+    "kind",
+    "target",
+    "a_begin",
+    "a_end",
+    "b_begin",
+    "b_end",
+    "criterion",
+    "value",
+    "words",
+    "counts",
+    "why_not",
+    "gold",
+    "seconds",
+    "sent_at",
+]
 LABELS = [
-    "label", "document", "kind", "target", "a_begin", "a_end", "b_begin", "b_end", "value",
-    "source", "method", "n", "disagreement", "origin", "made_at", "public_at",
-]  # fmt: skip
+    "label",
+    "document",
+    "kind",
+    "target",
+    "a_begin",
+    "a_end",
+    "b_begin",
+    "b_end",
+    "value",
+    "source",
+    "method",
+    "n",
+    "disagreement",
+    "origin",
+    "made_at",
+    "public_at",
+]
 AGREEMENT = [
-    "interface", "unit", "questions", "units", "answers", "workers", "observed", "kappa", "alpha",
-    "alpha_low80", "alpha_high80", "alpha_low95", "alpha_high95",
-]  # fmt: skip
+    "interface",
+    "unit",
+    "questions",
+    "units",
+    "answers",
+    "workers",
+    "observed",
+    "kappa",
+    "alpha",
+    "alpha_low80",
+    "alpha_high80",
+    "alpha_low95",
+    "alpha_high95",
+]
 
 
 def answers(track: Track) -> Iterator[Row]:

@@ -14,9 +14,23 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 NAMES = (
-    "submission_id", "quantity", "criterion", "distribution", "method", "value", "low80", "high80",
-    "low95", "high95", "n_labels", "n_missing", "n_documents", "n_checked", "kind", "note",
-)  # fmt: skip
+    "submission_id",
+    "quantity",
+    "criterion",
+    "distribution",
+    "method",
+    "value",
+    "low80",
+    "high80",
+    "low95",
+    "high95",
+    "n_labels",
+    "n_missing",
+    "n_documents",
+    "n_checked",
+    "kind",
+    "note",
+)
 RANKS = ("systems", "best", "worst", "groups", "level")
 
 

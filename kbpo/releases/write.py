@@ -315,9 +315,19 @@ def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:
 def _draws(track: Track, data: Data) -> Iterator[Row]:
     """Yields the history of π: of every batch what it set for each target, and what it drew."""
     names = (
-        "batch", "system", "distribution", "design", "stage", "drawn_at", "settled_at",
-        "target", "instance", "times", "probability", "is_threshold",
-    )  # fmt: skip
+        "batch",
+        "system",
+        "distribution",
+        "design",
+        "stage",
+        "drawn_at",
+        "settled_at",
+        "target",
+        "instance",
+        "times",
+        "probability",
+        "is_threshold",
+    )
     rows = fetch(
         """
         WITH batches AS (

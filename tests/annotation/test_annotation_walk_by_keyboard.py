@@ -173,8 +173,10 @@ def test_a_declared_form_is_answered_by_keys_and_says_only_keys_that_it_has(
         page.keyboard.press("Control+Enter")
     raw = Assignment.objects.get(status="submitted").raw or {}
     assert [raw[name] for name in ("helpful", "harmless", "why")] == [
-        ["4"], ["1"], ["Built in 1884."],
-    ]  # fmt: skip
+        ["4"],
+        ["1"],
+        ["Built in 1884."],
+    ]
     assert page.faults == []  # type: ignore[attr-defined]
 
 

@@ -78,12 +78,20 @@ CALLS: dict[str, tuple[Any, str]] = {
     "types' calls": (kinds, "call"),
 }
 OPERATIONS = [
-    "CreateHITWithHITType", "ListHITs", "ListAssignmentsForHIT", "ApproveAssignment",
+    "CreateHITWithHITType",
+    "ListHITs",
+    "ListAssignmentsForHIT",
+    "ApproveAssignment",
     "UpdateExpirationForHIT",
-    "DeleteHIT", "CreateAdditionalAssignmentsForHIT", "SendBonus", "ListBonusPayments",
+    "DeleteHIT",
+    "CreateAdditionalAssignmentsForHIT",
+    "SendBonus",
+    "ListBonusPayments",
     "CreateQualificationType",
-    "AssociateQualificationWithWorker", "DeleteQualificationType", "GetHIT",
-]  # fmt: skip
+    "AssociateQualificationWithWorker",
+    "DeleteQualificationType",
+    "GetHIT",
+]
 MOST_BONUSES = 6
 KINDS = ["throttle", "error", "error_after", "duplicate"]
 

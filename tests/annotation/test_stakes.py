@@ -127,9 +127,15 @@ def test_a_whole_document_is_not_read_by_who_predicts_something_in_it(
             corpus=track.corpus, document=document, kind="document", key=f"{document.pk:032}", u=0.5
         )
         question = Question.objects.create(
-            status="published", track=track, target=whole, interface="entities", order=0.5,
-            payer=Purpose("documents", 1), price="1.00", reward="1.00",
-        )  # fmt: skip
+            status="published",
+            track=track,
+            target=whole,
+            interface="entities",
+            order=0.5,
+            payer=Purpose("documents", 1),
+            price="1.00",
+            reward="1.00",
+        )
         hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
         hit.questions.add(question)
     member, other = annotator("member"), annotator("other")
@@ -166,14 +172,16 @@ def test_who_a_mention_is_is_not_told_by_who_predicts_another_relation_of_it(
     at = {"subject": (40, 41), "object": (42, 43), "subject_canonical": (44, 45)}
     spans = at | {"object_canonical": (46, 47)} | {said: tuple(MENTION.values())}
     instance = Instance.objects.create(
-        target=neighbour, document=asked.document,
+        target=neighbour,
+        document=asked.document,
         predicate=Instance.objects.get(target=asked).predicate,
         **edges_of({one: spans[one] for one in ("subject", "object")}),
-    )  # fmt: skip
+    )
     prediction = Prediction.objects.create(
-        submission=teams[0], instance=instance,
+        submission=teams[0],
+        instance=instance,
         **edges_of({one: spans[one] for one in ("subject_canonical", "object_canonical")}),
-    )  # fmt: skip
+    )
     assert lease.open_to(worker_of(member)) == 0 and lease.lease(worker_of(member)) is None
     assert not lease.revive(held)
     assert not queue.askable(track, member).exists()
@@ -213,9 +221,15 @@ def test_who_wrote_one_of_two_texts_does_not_compare_them(
         Written.objects.create(submission=theirs, key=key, text="what they wrote", line=1)
         shown = Target.objects.get(kind="pair-f00d", content__input=key)
         question = Question.objects.create(
-            status="published", track=track, target=shown, interface="relation", order=0.5,
-            payer=theirs.purpose, price="1.00", reward="1.00",
-        )  # fmt: skip
+            status="published",
+            track=track,
+            target=shown,
+            interface="relation",
+            order=0.5,
+            payer=theirs.purpose,
+            price="1.00",
+            reward="1.00",
+        )
         hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
         hit.questions.add(question)
         ExpertCheck.objects.create(

@@ -72,9 +72,12 @@ def asked(kind: str, passages: Sequence[str] = PASSAGES, **content: Any) -> Trac
     Input.objects.create(corpus=corpus, key="q", question="who built it", passages=list(passages))
     track = open_track(create_track(corpus, "Texts", kind=kind, money=Money(budget=Decimal(50))))
     target = Target.objects.create(
-        corpus=corpus, kind=kind_of(track).target_kind, content=content, u=0.5,
+        corpus=corpus,
+        kind=kind_of(track).target_kind,
+        content=content,
+        u=0.5,
         key=key_of_content(corpus.pk, kind, str(content)),
-    )  # fmt: skip
+    )
     reserve(track, None, Purpose("pilot", 1), Decimal(10), key="r")
     (draft,) = kind_of(track).again([target.pk])
     asking = kind_of(track).asking[0]

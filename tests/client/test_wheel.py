@@ -33,13 +33,21 @@ def test_pip_installs_what_the_service_offers_and_it_needs_no_checkout(tmp_path:
     env = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin"}
     told = subprocess.run(
         [sys.executable, "-c", script],
-        env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert told.stdout.startswith(str(tmp_path / "site"))
     kbpo = subprocess.run(
         [sys.executable, tmp_path / "site" / "bin" / "kbpo", "--help"],
-        env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "validate" in kbpo.stdout
 
 

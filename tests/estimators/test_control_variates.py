@@ -317,9 +317,12 @@ def test_a_metric_may_be_missing_for_some_outputs_and_constant_for_none():
 
 
 @given(
-    st.floats(0.01, 0.3), st.floats(0.0, 1.0), st.floats(0.01, 1.0), st.floats(-1, 1),
+    st.floats(0.01, 0.3),
+    st.floats(0.0, 1.0),
+    st.floats(0.01, 1.0),
+    st.floats(-1, 1),
     st.one_of(st.none(), st.integers(5, 3000)),
-)  # fmt: skip
+)
 @settings(deadline=None)
 def test_required_judgments_are_enough_and_not_one_too_many(half, f2, a2, rho, population):
     needed = required_judgments(half, sigma_f2=f2, sigma_a2=a2, rho=rho, population=population)
@@ -348,10 +351,13 @@ def test_more_items_beat_more_people_at_a_price_a_judgment():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"n_items": 0}, {"n_items": 10, "population": 5}, {"n_items": 5, "rho": 2.0},
-        {"n_items": 5, "per_item": 0}, {"n_items": 5, "sigma_a2": -1.0},
+        {"n_items": 0},
+        {"n_items": 10, "population": 5},
+        {"n_items": 5, "rho": 2.0},
+        {"n_items": 5, "per_item": 0},
+        {"n_items": 5, "sigma_a2": -1.0},
     ],
-)  # fmt: skip
+)
 def test_planning_refuses_impossible_numbers(arguments):
     with pytest.raises(ValueError, match="must"):
         mean_variance(**({"sigma_f2": 1.0, "sigma_a2": 1.0} | arguments))

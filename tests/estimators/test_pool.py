@@ -73,9 +73,15 @@ def test_where_all_agree_half_a_label_that_does_not_is_the_floor():
     nu = joint.pooled_recall(np.ones((3, 1)), [0, 0, 0], [1, 1, 0], [[1.0]], np.ones((3, 1)))
     assert nu.variance[0] == 0 and nu.anticipated[0] == pytest.approx(0.75 * 0.25 / 2)
     both = joint.joint_recall(
-        np.ones((3, 1)), [0, 0, 0], [1, 1, 0], [[1.0]], np.ones((3, 1)), [1, 1, 1],
-        document=[0, 0, 1], n_documents=9,
-    )  # fmt: skip
+        np.ones((3, 1)),
+        [0, 0, 0],
+        [1, 1, 0],
+        [[1.0]],
+        np.ones((3, 1)),
+        [1, 1, 1],
+        document=[0, 0, 1],
+        n_documents=9,
+    )
     a, b = theta.anticipated, float(nu.anticipated[0])
     assert both.variance[0] == 0 and both.anticipated[0] == pytest.approx(a + b + a * b)
     low, high = both.confidence_interval(0.8, method="wilson")

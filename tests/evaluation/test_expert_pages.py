@@ -226,10 +226,18 @@ def test_whoever_answered_it_for_another_reason_or_doubts_it_does_not_check_it(
     address = opened(admin)
     check = ExpertCheck.objects.get(pk=address.rstrip("/").rpartition("/")[2])
     other = ExpertCheck.objects.create(
-        track=crowd.track, kind="dispute", target=check.target, order=0.5, payload={},
-        raised_by=make_user("doubter"), status="answered", expert=crowd.admin, raw={}, value={},
+        track=crowd.track,
+        kind="dispute",
+        target=check.target,
+        order=0.5,
+        payload={},
+        raised_by=make_user("doubter"),
+        status="answered",
+        expert=crowd.admin,
+        raw={},
+        value={},
         answered_at=timezone.now(),
-    )  # fmt: skip
+    )
     assert opened(admin) != address
     for raiser, expert in ((None, None), (crowd.admin, make_user("second", is_staff=True))):
         ExpertCheck.objects.filter(pk=other.pk).update(raised_by=raiser, expert=expert)

@@ -70,15 +70,23 @@ CASES = [
     ("inputs", "syntax.value", 1, lines_of({"input_id": "x" * 201, "source": "Text."})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "source": ["Text."]})),
     ("inputs", "syntax.value", 1, lines_of({"input_id": "a", "question": "Q?", "passages": {}})),
-    ("inputs", "syntax.value", 1,
-     lines_of({"input_id": "a", "question": "Q?", "passages": [None]})),
+    (
+        "inputs",
+        "syntax.value",
+        1,
+        lines_of({"input_id": "a", "question": "Q?", "passages": [None]}),
+    ),
     ("inputs", "syntax.key_unknown", 1, lines_of({"input_id": "a", "source": "T", "titel": "x"})),
     ("inputs", "syntax.control", 1, lines_of({"input_id": "a", "source": "a\u0000b"})),
     ("inputs", "syntax.control", 1, b'{"input_id": "a", "source": "a\\ud800b"}\n'),
     ("inputs", "consistency.input_id", 2, lines_of(*[{"input_id": "a", "source": "T"}] * 2)),
     ("inputs", "limits.document", 1, lines_of({"input_id": "a", "source": "x" * 5001})),
-    ("inputs", "limits.passages", 1, lines_of({"input_id": "a", "question": "Q?",
-                                               "passages": ["p"] * 4})),
+    (
+        "inputs",
+        "limits.passages",
+        1,
+        lines_of({"input_id": "a", "question": "Q?", "passages": ["p"] * 4}),
+    ),
     ("outputs", "syntax.empty", 0, b"\n\n"),
     ("outputs", "syntax.json", 1, lines_of(b'{"input_id": "one"', output())),
     ("outputs", "syntax.header", 1, b"once upon a time\n"),
@@ -128,7 +136,7 @@ CASES = [
     ("judgments", "reference.input", 2, JUDGMENTS + b"four\tNeural\tAda\toverall\t2\t\n"),
     ("judgments", "reference.output", 2, JUDGMENTS + b"three\tPatterns\tAda\toverall\t2\t\n"),
     ("judgments", "consistency.judgment_twice", 3, ADA + b"one\tNeural\tAda\toverall\t3\t\n"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -289,9 +297,22 @@ def test_what_is_no_finite_number_is_none(value: object) -> None:
 
 
 cells = st.sampled_from(
-    ["one", "two", "four", "Neural", "Twin", "bleu", "overall", "2", "NaN", "", '"',
-     "\u202e", "\x07"]
-)  # fmt: skip
+    [
+        "one",
+        "two",
+        "four",
+        "Neural",
+        "Twin",
+        "bleu",
+        "overall",
+        "2",
+        "NaN",
+        "",
+        '"',
+        "\u202e",
+        "\x07",
+    ]
+)
 keys = st.sampled_from(
     ["input_id", "output", "system", "metric", "value", "worker", "prompt", "passage", "source"]
 )

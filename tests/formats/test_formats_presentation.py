@@ -61,8 +61,11 @@ def test_a_setting_does_only_what_it_says() -> None:
     assert present(text, Presentation(detokenise=True)) == "the <unk> ran."
     assert present(text, Presentation(true_case=True)) == "The <unk> ran ."
     assert PRESENTED.as_record() == {
-        "true_case": True, "detokenise": True, "unknown": True, "version": 1,
-    }  # fmt: skip
+        "true_case": True,
+        "detokenise": True,
+        "unknown": True,
+        "version": 1,
+    }
 
 
 def test_casing_is_learnt_inside_sentences_only() -> None:
@@ -86,9 +89,30 @@ def test_what_is_presented_or_clean_already_stays_as_it_is(text: str) -> None:
 
 
 words = st.sampled_from(
-    ["the", "dog", ",", ".", '"', "``", "''", "`", "'s", "n't", "i", "(", ")", "-lrb-", "unk", "$",
-     "5", "?", "mara", "#", "\n"]
-)  # fmt: skip
+    [
+        "the",
+        "dog",
+        ",",
+        ".",
+        '"',
+        "``",
+        "''",
+        "`",
+        "'s",
+        "n't",
+        "i",
+        "(",
+        ")",
+        "-lrb-",
+        "unk",
+        "$",
+        "5",
+        "?",
+        "mara",
+        "#",
+        "\n",
+    ]
+)
 
 
 @given(st.lists(words, max_size=14).map(" ".join))

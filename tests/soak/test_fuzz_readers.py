@@ -39,13 +39,50 @@ ROOM = 512 * 1024
 """Kilobytes that a part may grow by"""
 NAMES = ("name", "types", "inverse", "exclusive", "turned", "mapped", "ignored")
 JUNK: list[Any] = [
-    None, True, 0, -1, 1e400, float("nan"), 10**400, "", "\x00", "\ud800", "=1", "x" * 5000,
-    [], [[]], [None], ["a", "a"], [["PER"]], [["PER", "GPE", "X"]],
-    {}, {"a": 1}, {"name": None}, {"a": []},
-]  # fmt: skip
-BYTES = [b"\x00", b"\xff", b"\t", b"\n", b"\r", b'"', b"\\", b"{", b"}", b"[", b"-", b"1e999",
-         b"[" * 100_000, b"\x1f\x8b", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
-         b"99999999999999999999", b"nan"]  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    1e400,
+    float("nan"),
+    10**400,
+    "",
+    "\x00",
+    "\ud800",
+    "=1",
+    "x" * 5000,
+    [],
+    [[]],
+    [None],
+    ["a", "a"],
+    [["PER"]],
+    [["PER", "GPE", "X"]],
+    {},
+    {"a": 1},
+    {"name": None},
+    {"a": []},
+]
+BYTES = [
+    b"\x00",
+    b"\xff",
+    b"\t",
+    b"\n",
+    b"\r",
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"-",
+    b"1e999",
+    b"[" * 100_000,
+    b"\x1f\x8b",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf",
+    b"\xe2\x80\xa8",
+    b"99999999999999999999",
+    b"nan",
+]
 
 
 def mutated(value: Any, dice: random.Random) -> Any:
@@ -188,9 +225,31 @@ KINDS: dict[str, Callable[[random.Random], None]] = {
     "form": in_a_form,
 }
 AS_JSON = yaml.safe_load(FORM)
-YAML = [b": ", b"- ", b"? ", b"!!int ", b"!!bool ", b"!x ", b"&a ", b"*a ", b"<<: ", b"| ", b"> ",
-        b"'", b"---\n", b"...\n", b"%YAML 1", b"2026-02-30", b"1:60:60", b"0b_", b".inf", b".nan",
-        b"~", b"#", b"  "]  # fmt: skip
+YAML = [
+    b": ",
+    b"- ",
+    b"? ",
+    b"!!int ",
+    b"!!bool ",
+    b"!x ",
+    b"&a ",
+    b"*a ",
+    b"<<: ",
+    b"| ",
+    b"> ",
+    b"'",
+    b"---\n",
+    b"...\n",
+    b"%YAML 1",
+    b"2026-02-30",
+    b"1:60:60",
+    b"0b_",
+    b".inf",
+    b".nan",
+    b"~",
+    b"#",
+    b"  ",
+]
 _shipped = shipped_schema("tac_kbp").as_dict()
 SCHEMA = _shipped | {"predicates": _shipped["predicates"][:4]}
 

@@ -168,9 +168,14 @@ def printed(db: None, tmp_path: Path) -> Track:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     call_command("load_inputs", "Articles", path, stdout=io.StringIO())
     call_command(
-        "create_track", "Printed", corpus="articles", kind="generation", presented=True, open=True,
+        "create_track",
+        "Printed",
+        corpus="articles",
+        kind="generation",
+        presented=True,
+        open=True,
         stdout=io.StringIO(),
-    )  # fmt: skip
+    )
     return Track.objects.get()
 
 

@@ -155,9 +155,13 @@ def test_the_words_are_what_the_model_of_ratings_takes() -> None:
     rows = np.arange(20)
     rating = np.where(rows < 10, 0.9, 0.1)
     model = fit_ratings(
-        np.zeros((20, 1)), rating, rows % 5, system=np.zeros(20, dtype=int),
-        input=np.zeros(20, dtype=int), text=word_weights(texts),
-    )  # fmt: skip
+        np.zeros((20, 1)),
+        rating,
+        rows % 5,
+        system=np.zeros(20, dtype=int),
+        input=np.zeros(20, dtype=int),
+        text=word_weights(texts),
+    )
     assert model.g[:10].min() > 0.7 and model.g[10:].max() < 0.3
 
 

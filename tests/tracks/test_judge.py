@@ -85,8 +85,12 @@ def test_another_mention_of_the_same_thing_is_right_if_it_names_it_as_well(
 ) -> None:
     again = (44, 55)
     assert [NOUNS[a:b] for a, b in (FULL, FOUNDER, SHE, again, SHORT)] == [
-        "Mara Lindt", "the founder", "She", "The founder", "Lindt",
-    ]  # fmt: skip
+        "Mara Lindt",
+        "the founder",
+        "She",
+        "The founder",
+        "Lindt",
+    ]
     settled = {span: {"canonical": list(FULL)} for span in (FULL, FOUNDER, SHE, again, SHORT)}
     assert Clusters(NOUNS, settled).refers(again, claimed) == right
     apart = settled | {claimed: {"canonical": list(claimed)}}

@@ -251,9 +251,16 @@ def test_what_one_service_exports_another_with_the_same_runs_reads(track: Track)
 def rate(track: Track, target: Target) -> None:
     """Somebody rates a text for a track; everybody sees that once the track closes."""
     question = Question.objects.create(
-        track=track, target=target, interface="language_quality", status="settled", round=1,
-        payer=Purpose("submission", 0), order=0.5, price=Decimal("0.05"), reward=Decimal("0.05"),
-    )  # fmt: skip
+        track=track,
+        target=target,
+        interface="language_quality",
+        status="settled",
+        round=1,
+        payer=Purpose("submission", 0),
+        order=0.5,
+        price=Decimal("0.05"),
+        reward=Decimal("0.05"),
+    )
     assignment = Assignment.objects.create(
         status="approved",
         hit=HIT.objects.create(track=track, platform="pool", reward=Decimal("0.05"), status="done"),
@@ -303,9 +310,13 @@ def test_a_study_from_elsewhere_stands_on_the_board_and_nobody_was_asked(
     with pytest.raises(CommandError, match=r"Nothing was imported\. Line 38"):
         call_command("import_judgments", track.slug, study, stderr=io.StringIO())
     call_command(
-        "import_judgments", track.slug, study, partly=True,
-        stdout=(told := io.StringIO()), stderr=io.StringIO(),
-    )  # fmt: skip
+        "import_judgments",
+        track.slug,
+        study,
+        partly=True,
+        stdout=(told := io.StringIO()),
+        stderr=io.StringIO(),
+    )
     assert "36 judgments of 6 texts were imported. 1 lines were set aside." in told.getvalue()
     call_command("tick", "--until-idle", verbosity=0)
     call(f"{url}/api/submissions/{run}/confirm/", token, b"{}")

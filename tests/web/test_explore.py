@@ -450,8 +450,13 @@ def test_what_readers_found_is_told_once_the_track_closes(
     page = client.get(explore, {"document": read[0].key, "relation": WORKS})
     for (url, n), who in zip(beside(page), wanted, strict=True):
         listed_there = client.get(url).context["page"].paginator.count
-        assert n == listed_there == client.get(address, {"who": who, "document": read[0].key,
-            "relation": WORKS}).context["page"].paginator.count  # fmt: skip
+        assert (
+            n
+            == listed_there
+            == client.get(address, {"who": who, "document": read[0].key, "relation": WORKS})
+            .context["page"]
+            .paginator.count
+        )
     nobodys = {one for one in wanted["nobody"] if one.startswith(f"{read[0].key} ")}
     assert page.context["n_nobodys"] == len(nobodys) > 0
     assert "True in this document, found by nobody" in page.content.decode()
@@ -483,10 +488,12 @@ def chosen_of_what_is_missed(
         ({"entity": name.upper()}, [one for one in whole if name in texts(one)]),
         ({"document": key}, [one for one in whole if one["document"] == key]),
         ({"q": document.text.split()[6]}, [one for one in whole if one["document"] == key]),
-        ({"relation": LIVES, "document": key},
-         [one for one in whole if (one["predicate"], one["document"]) == (LIVES, key)]),
+        (
+            {"relation": LIVES, "document": key},
+            [one for one in whole if (one["predicate"], one["document"]) == (LIVES, key)],
+        ),
         ({"sort": "most"}, sorted(whole, key=lambda one: -len(one["found_by"]))),
-    ):  # fmt: skip
+    ):
         told = client.get(api, said | {"limit": 1000}, headers=headers).json()
         assert told["results"] == expected != [], said
         file: Any = client.get(reverse("submission-missed-jsonl", args=[row.pk]), said)

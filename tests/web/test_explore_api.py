@@ -187,9 +187,15 @@ def test_what_became_of_a_dispute_and_how_a_verdict_turned_stand_in_the_record(
     one, other = explorer.judged.ids.tolist()[:2]
     places = {pk: Prediction.objects.get(pk=pk).instance for pk in (one, other)}
     check = ExpertCheck.objects.create(
-        track=row.track, target_id=places[one].target_id, kind="dispute", order=0.5,
-        submission=row, interface="relation", payload={}, remark="Not said yet.",
-    )  # fmt: skip
+        track=row.track,
+        target_id=places[one].target_id,
+        kind="dispute",
+        order=0.5,
+        submission=row,
+        interface="relation",
+        payload={},
+        remark="Not said yet.",
+    )
     Flip.objects.create(
         submission=row, instance=places[other], criterion=row.track.criterion, before=1, now=0
     )

@@ -215,10 +215,17 @@ def test_many_runs_cost_no_more_questions_than_few(toy: Toy, as_user: As, draft:
     few = questions()
     for number in range(12):
         row = Submission.objects.create(
-            track=toy.track, team=toy.teams["Patterns"], name=f"old {number}", status="scored",
-            file="x", file_name="x", file_size=1, file_digest=str(number),
-            confirmed_at=clock.now(), scored_at=clock.now() - timedelta(days=30),
-        )  # fmt: skip
+            track=toy.track,
+            team=toy.teams["Patterns"],
+            name=f"old {number}",
+            status="scored",
+            file="x",
+            file_name="x",
+            file_size=1,
+            file_digest=str(number),
+            confirmed_at=clock.now(),
+            scored_at=clock.now() - timedelta(days=30),
+        )
         score(evaluation, row, 0.5)
     assert questions() <= few <= 45, few
 
@@ -235,10 +242,19 @@ def test_runs_that_are_judged_are_shown_by_the_last_interval_of_their_present_or
         for order, (n, value) in of_order.items():
             for before, off in ((20, 0.1), (0, 0.0)):
                 InterimInterval.objects.create(
-                    submission=row, order=order, n=n - before, n_before=0, value=value - off,
-                    low80=value - off - 0.05, high80=value - off + 0.05, low95=0.1, high95=0.9,
-                    variance=0.001, quantile80=1.9, quantile95=2.6,
-                )  # fmt: skip
+                    submission=row,
+                    order=order,
+                    n=n - before,
+                    n_before=0,
+                    value=value - off,
+                    low80=value - off - 0.05,
+                    high80=value - off + 0.05,
+                    low95=0.1,
+                    high95=0.9,
+                    variance=0.001,
+                    quantile80=1.9,
+                    quantile95=2.6,
+                )
     told = {run.submission.name: run for run in runs(Submission.objects.filter(status="judging"))}
     assert told["one"].n_labels == 50 and told["one"].interval.estimate == 0.31
     assert told["two"].n_labels == 60 and told["two"].interval.estimate == 0.42

@@ -28,30 +28,68 @@ pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 __all__ = ["judged", "world"]
 Rows = dict[type[models.Model], list[dict[str, Any]]]
 PEOPLE = (
-    "accounts.User", "accounts.Team", "accounts.Membership", "accounts.Team_owners",
-    "accounts.Team_former", "accounts.User_groups", "accounts.User_user_permissions",
-    "annotation.Worker", "annotation.WorkerIdentity",
-)  # fmt: skip
+    "accounts.User",
+    "accounts.Team",
+    "accounts.Membership",
+    "accounts.Team_owners",
+    "accounts.Team_former",
+    "accounts.User_groups",
+    "accounts.User_user_permissions",
+    "annotation.Worker",
+    "annotation.WorkerIdentity",
+)
 PLACES = ("corpus.Corpus", "corpus.Predicate", "tracks.Track")
 OF_TRACK = (
-    "board-csv", "board-json", "track-zip", "api-board", "api-track", "api-evaluations",
-    "api-document-list", "api-documents", "api-mention-types", "api-track-zip", "api-judges",
-    "api-releases", "api-schema-of-track",
-)  # fmt: skip
+    "board-csv",
+    "board-json",
+    "track-zip",
+    "api-board",
+    "api-track",
+    "api-evaluations",
+    "api-document-list",
+    "api-documents",
+    "api-mention-types",
+    "api-track-zip",
+    "api-judges",
+    "api-releases",
+    "api-schema-of-track",
+)
 OF_RUN = (
-    "submission-explore-csv", "submission-explore-jsonl", "submission-missed-csv",
-    "submission-missed-jsonl", "submission-problems-tsv", "submission-looks",
-    "submission-history", "submission-live", "api-submission", "api-problems", "api-slices",
-    "api-predictions", "api-history",
-)  # fmt: skip
+    "submission-explore-csv",
+    "submission-explore-jsonl",
+    "submission-missed-csv",
+    "submission-missed-jsonl",
+    "submission-problems-tsv",
+    "submission-looks",
+    "submission-history",
+    "submission-live",
+    "api-submission",
+    "api-problems",
+    "api-slices",
+    "api-predictions",
+    "api-history",
+)
 OF_TEAM = (
-    "runs-csv", "api-submissions", "api-teams", "api-notices", "api-sent", "api-webhooks",
-    "api-news", "api-tracks", "own-data", "account",
-)  # fmt: skip
+    "runs-csv",
+    "api-submissions",
+    "api-teams",
+    "api-notices",
+    "api-sent",
+    "api-webhooks",
+    "api-news",
+    "api-tracks",
+    "own-data",
+    "account",
+)
 OF_ADMIN = (
-    "desk-live", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
-    "api-submissions", "own-data",
-)  # fmt: skip
+    "desk-live",
+    "desk-ledger-csv",
+    "desk-log-csv",
+    "desk-money-csv",
+    "desk-owed-csv",
+    "api-submissions",
+    "own-data",
+)
 GROWS = {
     "a row of its own is read of each declared form": {
         "annotate", "annotate_feedback", "desk-money", "desk-gold",

@@ -371,12 +371,28 @@ def test_what_drips_in_slowly_is_cut_off(hook: Webhook, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://example.org/", "example.org", "https://", "http://a:b@example.org/", "http://x:0/",
-            "http://example.org/\r\nHost: other", "http://x:99999/", "h" * 600,
-            "https://straße.example/", "https://example.org/für-uns", "http://127.0.0.1:8000/",
-            "http://localhost/", "http://kbpo.localhost/", "http://[::1]/", "http://2130706433/",
-            "http://0x7f.1/", "http://192.168.0.7/", "http://[::ffff:10.0.0.1]/"]
-)  # fmt: skip
+    "url",
+    [
+        "ftp://example.org/",
+        "example.org",
+        "https://",
+        "http://a:b@example.org/",
+        "http://x:0/",
+        "http://example.org/\r\nHost: other",
+        "http://x:99999/",
+        "h" * 600,
+        "https://straße.example/",
+        "https://example.org/für-uns",
+        "http://127.0.0.1:8000/",
+        "http://localhost/",
+        "http://kbpo.localhost/",
+        "http://[::1]/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://192.168.0.7/",
+        "http://[::ffff:10.0.0.1]/",
+    ],
+)
 def test_an_address_that_cannot_be_called_is_refused_in_words(
     toy: Toy, as_user: As, url: str
 ) -> None:

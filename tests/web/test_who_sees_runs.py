@@ -76,9 +76,14 @@ def test_a_private_run_is_nowhere_for_others(
 ) -> None:
     seen = leaks(as_user(who), secret, SECRETS)
     board_page = reverse("board", args=["toy"])
-    assert {board_page, reverse("board-csv", args=["toy"]), reverse("board-json", args=["toy"]),
-            reverse("submission", args=[secret.pk]), reverse("compare-track", args=["toy"]),
-            reverse("api-board", args=["toy"])} <= set(seen), "a public one is seen"  # fmt: skip
+    assert {
+        board_page,
+        reverse("board-csv", args=["toy"]),
+        reverse("board-json", args=["toy"]),
+        reverse("submission", args=[secret.pk]),
+        reverse("compare-track", args=["toy"]),
+        reverse("api-board", args=["toy"]),
+    } <= set(seen), "a public one is seen"
     secret.is_private = True
     secret.save()
     assert leaks(as_user(who), secret, SECRETS) == []

@@ -25,12 +25,15 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Found, folded
 
 ENDS = (
-    "i.subject_begin", "i.subject_end", "i.object_begin", "i.object_end",
+    "i.subject_begin",
+    "i.subject_end",
+    "i.object_begin",
+    "i.object_end",
     "coalesce(p.subject_canonical_begin, i.subject_begin)",
     "coalesce(p.subject_canonical_end, i.subject_end)",
     "coalesce(p.object_canonical_begin, i.object_begin)",
     "coalesce(p.object_canonical_end, i.object_end)",
-)  # fmt: skip
+)
 """SQL of where the names stand that a prediction is about, each begin before its end"""
 ENDS_INCLUDED = "tac_kb"
 """How files are read in which a mention ends at its last character, not after it"""

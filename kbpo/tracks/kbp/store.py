@@ -20,13 +20,30 @@ from kbpo.instances.hashing import KEY_SQL, U_SQL
 from kbpo.tracks.kbp.read import Reading
 
 COLUMNS = (
-    "line", "document_id", "predicate_id", "subject_begin", "subject_end", "object_begin",
+    "line",
+    "document_id",
+    "predicate_id",
+    "subject_begin",
+    "subject_end",
+    "object_begin",
     "object_end",
-    "a_begin", "a_end", "b_begin", "b_end", "confidence", "subject_type", "object_type",
-    "subject_canonical_begin", "subject_canonical_end", "object_canonical_begin",
+    "a_begin",
+    "a_end",
+    "b_begin",
+    "b_end",
+    "confidence",
+    "subject_type",
+    "object_type",
+    "subject_canonical_begin",
+    "subject_canonical_end",
+    "object_canonical_begin",
     "object_canonical_end",
-    "subject_link", "object_link", "provenance", "subject_entity", "object_entity",
-)  # fmt: skip
+    "subject_link",
+    "object_link",
+    "provenance",
+    "subject_entity",
+    "object_entity",
+)
 
 _STAGE = """
     CREATE TEMPORARY TABLE claims (

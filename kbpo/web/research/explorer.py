@@ -367,9 +367,13 @@ class Explorer:
         newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         states = Track.objects.filter(corpus=submission.track.corpus_id).order_by("pk")
         version = (
-            submission.pk, submission.received_at.isoformat(), self.public,
-            is_answered(submission), *states.values_list("status", flat=True), *self.others,
-        )  # fmt: skip
+            submission.pk,
+            submission.received_at.isoformat(),
+            self.public,
+            is_answered(submission),
+            *states.values_list("status", flat=True),
+            *self.others,
+        )
         key = f"explorer:{hash_of(version)}"
         kept: Kept | None = cache.get(key)
         if kept is None or kept.newest != newest:
