@@ -20,7 +20,16 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.money.models import Budget, Price
 from kbpo.tracks.models import Track
 
-pytest_plugins = ["browsing", "certain", "emptying", "kept", "migrated", "processes", "tiers"]
+pytest_plugins = [
+    "browsing",
+    "certain",
+    "emptying",
+    "kept",
+    "migrated",
+    "processes",
+    "starting",
+    "tiers",
+]
 
 PASSWORD = "correct horse battery"
 ALONE = re.compile(r" checked>(?=[^<]*</label>\s*<label[^>]*><input[^>]* value=\"other\")")
