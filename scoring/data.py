@@ -35,8 +35,8 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Swept:
-    """The predictions in annotated documents that a sweep covers: all are judged, whatever was
+class FollowedUp:
+    """The predictions in annotated documents that a follow-up covers: all are judged, whatever was
     drawn.
     """
 
@@ -129,10 +129,10 @@ class Data:
     see"""
     fold: KnownDocuments = field(default_factory=KnownDocuments)
     """What the annotated documents bring in"""
-    swept: Swept | None = None
-    """What is judged in them whatever was drawn; None if no sweep covers them"""
+    followed_up: FollowedUp | None = None
+    """What is judged in them whatever was drawn; None if no follow-up covers them"""
     in_documents: InDocuments | None = None
-    """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
+    """What readers marked and follow-ups asked, in whatever documents; None if nobody read any"""
     disclosed_drawn: dict[int, Disclosed] = field(default_factory=dict)
     """`disclosed` if documents brought in nothing"""
     alone: dict[int, Floats] = field(default_factory=dict)
@@ -193,10 +193,12 @@ class Data:
         inside = np.zeros(pool.target.size, dtype=np.bool_)
         inside[rows] = True
         judged = np.flatnonzero(inside[self.judged])
-        swept = self.swept
-        if swept is not None:
-            at = inside[swept.row]
-            swept = Swept(np.searchsorted(rows, swept.row[at]), swept.true[at])
+        followed_up = self.followed_up
+        if followed_up is not None:
+            at = inside[followed_up.row]
+            followed_up = FollowedUp(
+                np.searchsorted(rows, followed_up.row[at]), followed_up.true[at]
+            )
         return replace(
             self.of_targets(targets),
             pool=pool.of_rows(rows, p, targets, target),
@@ -205,14 +207,14 @@ class Data:
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
             error={criterion: errors[rows] for criterion, errors in self.error.items()},
             noise={name: one.of(judged) for name, one in self.noise.items()},
-            swept=swept,
+            followed_up=followed_up,
             unaided={},
             draws={},
             facts=None,
         )
 
     def drawn_alone(self) -> Data:
-        """The same if no sweep brought anything in: what counts because it was drawn."""
+        """The same if no follow-up brought anything in: what counts because it was drawn."""
         return self if self.fold.closed or not self.fold.documents else self.without_documents()
 
     def without_documents(self) -> Data:

@@ -25,7 +25,7 @@ from estimators.seen import on_common_design
 from estimators.sums import by_code
 from scoring.arrays import Floats, Ids
 from scoring.combine import Response, combine
-from scoring.data import Data, Swept
+from scoring.data import Data, FollowedUp
 from scoring.documents import NEVER, NO_MARK, Facts
 from scoring.pool import spread
 from scoring.response import Answers, of_follow_ups, of_samples
@@ -126,7 +126,7 @@ class Centred:
         return self.data.pool.target[self.row]
 
     @cached_property
-    def _row_swept(self) -> NDArray[np.bool_]:
+    def _row_followed_up(self) -> NDArray[np.bool_]:
         inside = self.data.in_documents
         return (
             np.zeros(self.row.size, dtype=np.bool_)
@@ -188,8 +188,8 @@ class Centred:
             target=self._row_target,
             known=known & (self._row_mark < 0),
             not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),
-            sampled=self.counts & (self._row_cluster < 0) & ~self._row_swept,
-            followed_up=self._row_swept,
+            sampled=self.counts & (self._row_cluster < 0) & ~self._row_followed_up,
+            followed_up=self._row_followed_up,
         )
 
     @cached_property
@@ -547,15 +547,15 @@ class Centred:
         """The share of true predictions in annotated documents that annotation had found, on the
         design of `found`.
 
-        Where a sweep covers the documents, of all that systems predict in them; else of what was
-        drawn. What was marked is taken for true, what was not was asked. None where what is not
+        Where a follow-up covers the documents, of all that systems predict in them; else of what
+        was drawn. What was marked is taken for true, what was not was asked. None where what is not
         marked is false: there nobody misses anything.
         """
         facts, data = self.data.facts, self.data
         if facts is None or data.fold.closed:
             return None
-        if data.swept is not None:
-            return self._of_all_swept(found, facts, data.swept)
+        if data.followed_up is not None:
+            return self._of_all_followed_up(found, facts, data.followed_up)
         relation = np.where(self.counts, self.under("relation").verdicts[:, 0], np.nan)
         return misses.found_share(
             relation,
@@ -567,17 +567,19 @@ class Centred:
             target=self.targets[1],
         )
 
-    def _of_all_swept(self, found: totals.Recall, facts: Facts, swept: Swept) -> Estimate:
-        """The same of all predictions in swept documents: those that were answered stand for those
-        given up.
+    def _of_all_followed_up(
+        self, found: totals.Recall, facts: Facts, followed_up: FollowedUp
+    ) -> Estimate:
+        """The same of all predictions in followed up documents: those that were answered stand for
+        those given up.
         """
-        row, target = swept.row, self.data.pool.target[swept.row]
+        row, target = followed_up.row, self.data.pool.target[followed_up.row]
         assert self.data.in_documents is not None
-        asked, known = ~self.data.in_documents.marked[target], ~np.isnan(swept.true)
+        asked, known = ~self.data.in_documents.marked[target], ~np.isnan(followed_up.true)
         answered = float(known[asked].mean()) if known[asked].any() else 1.0
         weight = self.shares_of("fact").pool[row] / np.where(asked, answered, 1.0)
         return misses.found_share(
-            swept.true,
+            followed_up.true,
             facts.marked[row],
             weight,
             np.ones(row.size),

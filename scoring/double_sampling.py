@@ -4,8 +4,8 @@ The crowd's verdicts c stay as they are, and the expert's f* stand beside them, 
 probability e: the sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors
 cost (`estimators.noise`). Where nobody was asked because readers of the document had marked it,
 their mark is what the crowd says. What an expert says is no label: it would take the place of the
-crowd's, and nobody could measure the errors any more. What counts only because a sweep asked about
-its document has no part in this: checks are drawn of what was drawn.
+crowd's, and nobody could measure the errors any more. What counts only because a follow-up asked
+about its document has no part in this: checks are drawn of what was drawn.
 
 A round r could check the targets that were judged then, u < π_r, and chose those with v < e_r. Of a
 target that counts now, u < π, the chance of having been checked is therefore the area of the union

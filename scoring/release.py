@@ -25,7 +25,7 @@ from scipy import sparse
 
 from scoring.arrays import Bools, Floats, Ids, Matrix
 from scoring.combine import Chances
-from scoring.data import Data, Draws, Guess, Noise, SingleRatings, Swept
+from scoring.data import Data, Draws, FollowedUp, Guess, Noise, SingleRatings
 from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
 from scoring.double_sampling import Checks
 from scoring.inclusion import Disclosed, Inclusion
@@ -92,7 +92,7 @@ def about(data: Data, checks: Checks | None) -> Row:
             "answered": data.fold.answered,
         },
         "facts": facts and {"n_annotated": facts.n_annotated, "n_documents": facts.n_documents},
-        "has_follow_ups": data.swept is not None,
+        "has_follow_ups": data.followed_up is not None,
         "has_marks": data.in_documents is not None,
         "own_samples": [data.systems[column] for column in data.alone],
         "disclosed": {
@@ -318,8 +318,10 @@ def _facts(facts: Facts | None) -> Iterator[Row]:
 
 
 def _follow_ups(data: Data) -> Iterator[Row]:
-    if data.swept is not None:
-        for row, true in zip(data.swept.row.tolist(), data.swept.true.tolist(), strict=True):
+    if data.followed_up is not None:
+        for row, true in zip(
+            data.followed_up.row.tolist(), data.followed_up.true.tolist(), strict=True
+        ):
             yield {"instance": int(data.pool.instance[row]), "true": _number(true)}
 
 
@@ -511,7 +513,7 @@ class _Reader:
             disclosed=disclosed,
             own=own,
             fold=KnownDocuments(known["documents"], known["closed"], followed, known["answered"]),
-            swept=self.swept(),
+            followed_up=self.followed_up(),
             in_documents=self.in_documents(),
             disclosed_drawn=disclosed_drawn,
             alone=self.own_samples(),
@@ -734,11 +736,11 @@ class _Reader:
             missed=missed,
         )
 
-    def swept(self) -> Swept | None:
+    def followed_up(self) -> FollowedUp | None:
         if not self.told["has_follow_ups"]:
             return None
         told = self.release.columns("follow_ups")
-        return Swept(self.rows_of(told.get("instance", [])), _floats(told.get("true", [])))
+        return FollowedUp(self.rows_of(told.get("instance", [])), _floats(told.get("true", [])))
 
     def in_documents(self) -> InDocuments | None:
         if not self.told["has_marks"]:

@@ -21,7 +21,7 @@ from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import NOTHING, ZERO, OverBudget, balance, balances, reserve
 from kbpo.queue import nudge, one_at_a_time
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.models import FollowUp
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -282,7 +282,7 @@ def one_more(questions: Sequence[Question]) -> None:
 @transaction.atomic
 def stop_batch(payer: Purpose, who: User, why: str) -> int:
     """How many open questions were given up: those with answers are settled with what they have,
-    the others are known to be missing. Answers in hand are still taken and paid. What a sweep
+    the others are known to be missing. Answers in hand are still taken and paid. What a follow-up
     left open others may ask.
     """
     if not why.strip():
@@ -295,8 +295,8 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     questions = list(rows.order_by("pk"))
     for question in questions:
         question.move("given_up", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
-    if questions and payer.kind == "sweep":
-        Sweep.objects.filter(pk=payer.number).update(stopped_at=clock.now())
+    if questions and payer.kind == "follow_up":
+        FollowUp.objects.filter(pk=payer.number).update(stopped_at=clock.now())
     Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(
         lifted_at=clock.now(), lifted_by=who
     )

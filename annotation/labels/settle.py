@@ -172,8 +172,8 @@ def _close(questions: Iterable[Question], status: str) -> None:
 
 def give_up(question: Question) -> None:
     """Settles a question that was given up, once nobody has it in hand any more, with the answers
-    it has then; without any, its label says that it is missing; one that a sweep was stopped before
-    has none.
+    it has then; without any, its label says that it is missing; one that a follow-up was stopped
+    before has none.
 
     What comes later still is used too (`accept` makes the question due again): it was paid for, and
     whether somebody had the question in hand when it was given up does not depend on what is true

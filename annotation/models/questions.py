@@ -200,12 +200,12 @@ class Question(Moving):
 
     @property
     def is_left_open(self) -> bool:
-        """Whether it was a sweep's, and an admin stopped it: nobody was asked without an answer,
-        and others may ask it.
+        """Whether it was a follow-up's, and an admin stopped it: nobody was asked without an
+        answer, and others may ask it.
         """
         return (
             self.status == self.GIVEN_UP
-            and self.payer_kind == "sweep"
+            and self.payer_kind == "follow_up"
             and self.ended_by == self.EndedBy.STOP
         )
 

@@ -20,7 +20,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO
 from kbpo.queue import nudge
 from kbpo.sampling.designs.base import agreed_price
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.models import FollowUp
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
@@ -167,12 +167,12 @@ def new_questions(
     payers: Mapping[int, tuple[Purpose, float]],
     drafts: Iterable[QuestionDraft],
     *,
-    like: Sweep | None = None,
+    like: FollowUp | None = None,
     agreed: Mapping[tuple[Purpose, str], Price] | None = None,
 ) -> Iterator[Question]:
     """A question for each draft that holds or offers anything which was not asked before; `payers`
     says for each target who pays and when it goes out. At the price that was agreed with who pays
-    for this interface, else at the track's, or at that of the sweep `like`.
+    for this interface, else at the track's, or at that of the follow-up `like`.
     """
     drafts = list(drafts)
     rounds = _rounds(drafts)
@@ -202,7 +202,7 @@ def new_questions(
         )
 
 
-def _people(track: Track, draft: QuestionDraft, like: Sweep | None) -> int:
+def _people(track: Track, draft: QuestionDraft, like: FollowUp | None) -> int:
     """How many people are asked: as the order says, as the draft says, or as the track says."""
     if like is not None:
         return like.workers

@@ -1,10 +1,10 @@
 """Step 5b: asks directly about all that systems predict in annotated documents and that nobody
 marked or judged.
 
-Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it:
+Readers overlook things, so what they did not mark is missing, not false. A follow-up asks about it:
 then everything that was predicted in these documents when it was ordered has a label, and the
 documents are a route of their own (for what, is said in `kbpo.inclusion.documents`). Its money is
-set aside with the order; where a sweep is follows from its targets, their labels and their
+set aside with the order; where a follow-up stands follows from its targets, their labels and their
 questions alone, so that this step may be killed anywhere and does each thing once.
 """
 
@@ -35,7 +35,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import ZERO, Balance, balance, release, reserve
 from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge
-from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
+from kbpo.sampling.models import DocumentSample, FollowUp, FollowUpTarget
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
@@ -45,18 +45,18 @@ log = logging.getLogger(__name__)
 
 INTERFACE = Relation.name
 DUE = """
-    SELECT s.target_id, s."order" FROM sampling_sweeptarget s
-    WHERE s.sweep_id = %(sweep)s AND s.done_at IS NULL
+    SELECT s.target_id, s."order" FROM sampling_followuptarget s
+    WHERE s.follow_up_id = %(follow_up)s AND s.done_at IS NULL
       AND NOT EXISTS (SELECT 1 FROM annotation_question q WHERE q.target_id = s.target_id
           AND q.status = ANY(%(open)s))
     ORDER BY s."order" LIMIT %(limit)s
 """
-"""Targets of a sweep that are not being asked about: nobody has begun, or whoever asked has
+"""Targets of a follow-up that are not being asked about: nobody has begun, or whoever asked has
 ended."""
 
 
 @dataclass(frozen=True)
-class SweepPlan:
+class FollowUpPlan:
     """What asking about all that is left in the annotated documents would take."""
 
     documents: list[int]
@@ -78,8 +78,9 @@ class SweepPlan:
         return len(self.targets) * self.workers * self.price.seconds
 
 
-def plan_sweep(track: Track) -> SweepPlan:
-    """What a sweep of all annotated documents that count would ask about, as everything stands now.
+def plan_follow_up(track: Track) -> FollowUpPlan:
+    """What a follow-up of all annotated documents that count would ask about, as everything stands
+    now.
 
     Raises CannotOrder with a sentence.
     """
@@ -99,7 +100,7 @@ def plan_sweep(track: Track) -> SweepPlan:
         raise CannotOrder(
             f"It takes {LEAST} documents that count as read; {len(reads.documents)} does so far."
         )
-    if Sweep.objects.filter(track=track, settled_at=None).exists():
+    if FollowUp.objects.filter(track=track, settled_at=None).exists():
         raise CannotOrder(
             "One such order is still being judged. The next one can follow when it is done."
         )
@@ -116,7 +117,7 @@ def plan_sweep(track: Track) -> SweepPlan:
     ):
         raise CannotOrder("All that systems predict in the documents that count is judged already.")
     price = terms_of(track, INTERFACE)
-    return SweepPlan(
+    return FollowUpPlan(
         reads.documents, submissions, targets, predictions, track.workers_per_question, price
     )
 
@@ -142,7 +143,9 @@ def _unjudged(track: Track, documents: list[int], submissions: list[int]) -> tup
 
 
 @transaction.atomic
-def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why: str = "") -> Sweep:
+def order_follow_up(
+    track: Track, at_most: Decimal, *, who: User | None = None, why: str = ""
+) -> FollowUp:
     """The order: its money is set aside, and the clock asks.
 
     `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it
@@ -153,13 +156,13 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why:
     track = (
         Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
     )  # one comes first
-    plan = plan_sweep(track)
+    plan = plan_follow_up(track)
     if plan.at_most > at_most:
         raise CannotOrder(
             f"This would cost up to ${plan.at_most} by now, not ${at_most}. Look at the price"
             " again."
         )
-    sweep = Sweep.objects.create(
+    follow_up = FollowUp.objects.create(
         track=track,
         workers=plan.workers,
         price=plan.price.per_answer,
@@ -167,12 +170,12 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why:
         seconds=plan.price.seconds,
         who=who,
     )
-    sweep.documents.set(DocumentSample.objects.filter(track=track, document__in=plan.documents))
-    sweep.submissions.set(plan.submissions)
-    order = numbers(track, str(sweep.purpose), np.array(plan.targets, dtype=np.int64)).tolist()
-    SweepTarget.objects.bulk_create(
+    follow_up.documents.set(DocumentSample.objects.filter(track=track, document__in=plan.documents))
+    follow_up.submissions.set(plan.submissions)
+    order = numbers(track, str(follow_up.purpose), np.array(plan.targets, dtype=np.int64)).tolist()
+    FollowUpTarget.objects.bulk_create(
         (
-            SweepTarget(sweep=sweep, target_id=pk, order=at)
+            FollowUpTarget(follow_up=follow_up, target_id=pk, order=at)
             for pk, at in zip(plan.targets, order, strict=True)
         ),
         batch_size=2000,
@@ -182,33 +185,41 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why:
         f" ${plan.at_most}"
     )
     if plan.at_most > ZERO:
-        reserve(track, None, sweep.purpose, plan.at_most, key=str(sweep.purpose), who=who, why=told)
+        reserve(
+            track,
+            None,
+            follow_up.purpose,
+            plan.at_most,
+            key=str(follow_up.purpose),
+            who=who,
+            why=told,
+        )
     note(
-        "order sweep",
-        sweep.purpose,
+        "order follow-up",
+        follow_up.purpose,
         who=who,
         why=why.strip() or COMMAND,
         track=track.slug,
         after=told,
     )
-    nudge("sweep")
-    return sweep
+    nudge("follow_up")
+    return follow_up
 
 
 def tick() -> int:
-    """How many targets of sweeps were asked about or found to be done, and sweeps settled and
-    closed.
+    """How many targets of follow-ups were asked about or found to be done, and follow-ups settled
+    and closed.
     """
     moved = 0
-    for pk in Sweep.objects.filter(closed_at=None).order_by("pk").values_list("pk", flat=True):
+    for pk in FollowUp.objects.filter(closed_at=None).order_by("pk").values_list("pk", flat=True):
         try:
             while (asked := _ask(pk)) is not None:
                 moved += asked
             moved += _settle(pk) + _close(pk)
         except (
             Exception
-        ):  # one sweep's bug must not keep the others waiting; the clock comes round again
-            log.exception("Sweep %s could not go on", pk)
+        ):  # one follow-up's bug must not keep the others waiting; the clock comes round again
+            log.exception("Follow-up %s could not go on", pk)
     return moved
 
 
@@ -219,20 +230,23 @@ def _ask(pk: int) -> int | None:
     """
     if not holds_lock():
         return None
-    sweep = Sweep.objects.select_related("track__corpus").get(pk=pk)
-    due = _due(sweep)
+    follow_up = FollowUp.objects.select_related("track__corpus").get(pk=pk)
+    due = _due(follow_up)
     if not due:
         return None
-    kind, systems = kind_of(sweep.track), list(sweep.submissions.values_list("pk", flat=True))
-    of = dict.fromkeys(systems, due.keys() if sweep.stopped_at is None else [])
+    kind, systems = (
+        kind_of(follow_up.track),
+        list(follow_up.submissions.values_list("pk", flat=True)),
+    )
+    of = dict.fromkeys(systems, due.keys() if follow_up.stopped_at is None else [])
     left: set[int] = set().union(*kind.unanswered(of).values()) if of else set()
     drafts = kind.questions([target for target in due if target in left], systems)
-    payers = {target: (sweep.purpose, order) for target, order in due.items()}
-    questions = list(new_questions(sweep.track, payers, drafts, like=sweep))
+    payers = {target: (follow_up.purpose, order) for target, order in due.items()}
+    questions = list(new_questions(follow_up.track, payers, drafts, like=follow_up))
     Question.objects.bulk_create(questions)
     asked = {question.target_id for question in questions}
-    done = SweepTarget.objects.filter(
-        sweep=sweep, target__in=[target for target in due if target not in asked]
+    done = FollowUpTarget.objects.filter(
+        follow_up=follow_up, target__in=[target for target in due if target not in asked]
     )
     done.update(done_at=clock.now())
     if questions:
@@ -240,10 +254,10 @@ def _ask(pk: int) -> int | None:
     return len(due)
 
 
-def _due(sweep: Sweep) -> dict[int, float]:
+def _due(follow_up: FollowUp) -> dict[int, float]:
     """Target -> its place, of the next ones that nobody is being asked about, in their order."""
     with connection.cursor() as cursor:
-        cursor.execute(DUE, {"sweep": sweep.pk, "open": list(UNSETTLED), "limit": BATCH})
+        cursor.execute(DUE, {"follow_up": follow_up.pk, "open": list(UNSETTLED), "limit": BATCH})
         return dict(cursor.fetchall())
 
 
@@ -252,10 +266,10 @@ def _settle(pk: int) -> int:
     """1 if all of it is judged now, or known to be missing, or stopped: unless it was, its labels
     can come by the document route.
     """
-    sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
-    if sweep.settled_at is not None or sweep.targets.filter(done_at=None).exists():
+    follow_up = FollowUp.objects.select_for_update(of=("self",)).get(pk=pk)
+    if follow_up.settled_at is not None or follow_up.targets.filter(done_at=None).exists():
         return 0
-    Sweep.objects.filter(pk=pk).update(settled_at=clock.now())
+    FollowUp.objects.filter(pk=pk).update(settled_at=clock.now())
     nudge("estimate")
     return 1
 
@@ -263,27 +277,27 @@ def _settle(pk: int) -> int:
 @transaction.atomic
 def _close(pk: int) -> int:
     """1 if nothing of it is left to be paid: what it has not spent goes back to the budget."""
-    one_publisher(Sweep.objects.get(pk=pk).purpose)
-    sweep = Sweep.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
-    open_ones = Question.objects.filter(status__in=UNSETTLED, **sweep.purpose.at("payer"))
+    one_publisher(FollowUp.objects.get(pk=pk).purpose)
+    follow_up = FollowUp.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
+    open_ones = Question.objects.filter(status__in=UNSETTLED, **follow_up.purpose.at("payer"))
     if (
-        sweep.settled_at is None
-        or sweep.closed_at is not None
+        follow_up.settled_at is None
+        or follow_up.closed_at is not None
         or open_ones.exists()
-        or committed(sweep.purpose)
+        or committed(follow_up.purpose)
     ):
         return 0
-    done = "All is judged" if sweep.stopped_at is None else "It was stopped"
+    done = "All is judged" if follow_up.stopped_at is None else "It was stopped"
     why = f"{done}; what was not needed is given back"
-    release(sweep.track, sweep.purpose, key=f"release:{sweep.purpose}", why=why)
-    Sweep.objects.filter(pk=pk).update(closed_at=clock.now())
+    release(follow_up.track, follow_up.purpose, key=f"release:{follow_up.purpose}", why=why)
+    FollowUp.objects.filter(pk=pk).update(closed_at=clock.now())
     return 1
 
 
 @dataclass(frozen=True)
-class SweepState:
-    """One sweep: what it asks about, how much of that is done, its money, and what the questions
-    wait for.
+class FollowUpState:
+    """One follow-up: what it asks about, how much of that is done, its money, and what the
+    questions wait for.
     """
 
     pk: int
@@ -301,38 +315,38 @@ class SweepState:
     """It covers the documents that count now"""
 
 
-def sweeps(track: Track) -> list[SweepState]:
-    """The track's sweeps, newest first."""
+def follow_ups(track: Track) -> list[FollowUpState]:
+    """The track's follow-ups, newest first."""
     reads = annotated(track)
     holding = covering(track, reads.documents)
     if (
         reads.inclusion is None and not known_documents(track, reads).documents
     ):  # too little of it was answered
         holding = None
-    rows = Sweep.objects.filter(track=track).select_related("who").order_by("-pk")
+    rows = FollowUp.objects.filter(track=track).select_related("who").order_by("-pk")
     return [_state(row, holding is not None and holding.pk == row.pk) for row in rows]
 
 
-def _state(sweep: Sweep, holds: bool) -> SweepState:
-    counts = sweep.targets.aggregate(
+def _state(follow_up: FollowUp, holds: bool) -> FollowUpState:
+    counts = follow_up.targets.aggregate(
         all=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False))
     )
     waiting = (
-        Question.objects.filter(status="waiting", **sweep.purpose.at("payer"))
+        Question.objects.filter(status="waiting", **follow_up.purpose.at("payer"))
         .exclude(reason="")
         .first()
     )
-    return SweepState(
-        sweep.pk,
-        sweep.purpose,
-        sweep.ordered_at,
-        sweep.settled_at,
-        sweep.stopped_at,
-        sweep.who.get_username() if sweep.who else "a command",
-        sweep.documents.count(),
+    return FollowUpState(
+        follow_up.pk,
+        follow_up.purpose,
+        follow_up.ordered_at,
+        follow_up.settled_at,
+        follow_up.stopped_at,
+        follow_up.who.get_username() if follow_up.who else "a command",
+        follow_up.documents.count(),
         counts["all"],
         counts["done"],
-        balance(purpose=sweep.purpose),
+        balance(purpose=follow_up.purpose),
         waiting.reason if waiting else "",
         holds,
     )

@@ -2,8 +2,8 @@
 annotated documents.
 
 A judgment enters only through a batch or an annotated document, and so only with its probability;
-what has none never gets here: what a sweep asked about counts with the documents, or not at all.
-The exception are judgments that a team saw before it uploaded: for its submission they are no
+what has none never gets here: what a follow-up asked about counts with the documents, or not at
+all. The exception are judgments that a team saw before it uploaded: for its submission they are no
 chance.
 """
 
@@ -26,7 +26,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import Data, Draws, Guess, Swept
+from scoring.data import Data, Draws, FollowedUp, Guess
 from scoring.documents import Facts, KnownDocuments
 from scoring.inclusion import Disclosed
 from scoring.pool import Pool
@@ -56,10 +56,10 @@ def read(track: Track) -> Data:
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.certainty for one in disclosed.values()], axis=0) if disclosed else False
     judged = np.flatnonzero(known[pool.target])
-    swept = None
+    followed_up = None
     if facts:
         covered = routes.in_scope[pool.target] & fold.predicted(pool, aware(found))
-        swept = _swept(kind, pool, facts, fold, covered)
+        followed_up = _followed_up(kind, pool, facts, fold, covered)
     f = kind.judge(pool.instance[judged], systems)
     guesses, unaided = _guesses(track, pool, judged, f, found)
     return Data(
@@ -76,7 +76,7 @@ def read(track: Track) -> Data:
         disclosed=disclosed,
         own=own,
         fold=fold,
-        swept=swept,
+        followed_up=followed_up,
         in_documents=in_documents(track, pool, routes.in_scope, routes.follow_ups),
         disclosed_drawn=found,
         alone=own_thresholds(track, pool, waiting),
@@ -98,14 +98,14 @@ def _drawn(track: Track) -> dict[int, list[int]]:
     return found
 
 
-def _swept(
+def _followed_up(
     kind: Kind, pool: Pool, facts: Facts, fold: KnownDocuments, covered: Bools
-) -> Swept | None:
-    """What is judged in annotated documents whatever was drawn: what a sweep covers."""
+) -> FollowedUp | None:
+    """What is judged in annotated documents whatever was drawn: what a follow-up covers."""
     if fold.followed is None:
         return None
     row = np.flatnonzero(covered & (facts.inside >= 0))
-    return Swept(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
+    return FollowedUp(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
 
 
 def _guesses(

@@ -45,10 +45,10 @@ from kbpo.sampling.models import (
     DocumentSample,
     ExpertCheck,
     ExpertRound,
+    FollowUp,
     LeakTest,
     Sample,
     SampleBatch,
-    Sweep,
 )
 from kbpo.scores.models import Score as Scoring
 from kbpo.scores.models import Scorer
@@ -234,7 +234,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
         "taking_part": Submission.objects.filter(track=track).confirmed().count(),
         "private": Submission.objects.filter(track=track, is_private=True).count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
-        "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
+        "follow_ups": FollowUp.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(
             track=track, kind="check", answered_at__isnull=False
         ).count(),

@@ -19,7 +19,7 @@ import numpy as np
 from kbpo.inclusion.annotated import LEAST
 from kbpo.inclusion.route import Moment, Route
 from kbpo.instances.models import Label
-from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
+from kbpo.sampling.models import DocumentSample, FollowUp, FollowUpTarget
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
 from scoring.documents import Annotated, KnownDocuments
@@ -101,19 +101,21 @@ def share_answered(track: Track) -> float:
     """Return the share of what follow-ups of a track asked, and are done with, that got an answer;
     1 if that is nothing. What was stopped was not asked.
     """
-    asked = SweepTarget.objects.filter(sweep__track=track, done_at__isnull=False).values("target")
+    asked = FollowUpTarget.objects.filter(follow_up__track=track, done_at__isnull=False).values(
+        "target"
+    )
     labels = Label.objects.filter(target__in=asked).exclude(source__in=Label.OF_DOCUMENTS)
     n = labels.values("target").distinct().count()
     answers = labels.exclude(value={}).values("target").distinct().count()
     return answers / n if n else 1.0
 
 
-def covering(track: Track, documents: Collection[int]) -> Sweep | None:
+def covering(track: Track, documents: Collection[int]) -> FollowUp | None:
     """Return the last settled follow-up of a track that nobody stopped, if it covers just these
     documents.
     """
     last = (
-        Sweep.objects.filter(track=track, settled_at__isnull=False, stopped_at=None)
+        FollowUp.objects.filter(track=track, settled_at__isnull=False, stopped_at=None)
         .order_by("-pk")
         .first()
     )

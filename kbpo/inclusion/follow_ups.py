@@ -1,4 +1,4 @@
-"""What exhaustive follow-ups (`Sweep`) did: what they covered, and the chance that a target had
+"""What exhaustive follow-ups (`FollowUp`) did: what they covered, and the chance that a target had
 been asked and labelled before one would have asked about it.
 """
 
@@ -15,7 +15,7 @@ from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of
 from kbpo.inclusion.route import NOTHING
 from kbpo.inclusion.thresholds import Thresholds
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.models import FollowUp
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.combine import any_of
@@ -31,8 +31,8 @@ class FollowUps:
     pool: Pool
 
     @cached_property
-    def rows(self) -> list[Sweep]:
-        settled = Sweep.objects.filter(track=self.track, settled_at__isnull=False)
+    def rows(self) -> list[FollowUp]:
+        settled = FollowUp.objects.filter(track=self.track, settled_at__isnull=False)
         return list(settled.order_by("pk"))
 
     @cached_property

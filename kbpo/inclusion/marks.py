@@ -18,7 +18,7 @@ from kbpo.inclusion.follow_ups import FollowUps
 from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
 from kbpo.pool.random_numbers import numbers
-from kbpo.sampling.models import SweepTarget
+from kbpo.sampling.models import FollowUpTarget
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats
 from scoring.documents import NEVER, NO_MARK, InDocuments
@@ -30,7 +30,9 @@ def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUp
     is `in_scope` (t,).
     """
     marked, mark = _marks(track, pool)
-    asked = SweepTarget.objects.filter(sweep__track=track, sweep__settled_at__isnull=False)
+    asked = FollowUpTarget.objects.filter(
+        follow_up__track=track, follow_up__settled_at__isnull=False
+    )
     covered = follow_ups.covered & in_scope
     was_asked = _among(pool, asked.values_list("target_id", flat=True))
     return InDocuments(marked, mark, covered, covered & was_asked)

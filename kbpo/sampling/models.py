@@ -372,18 +372,18 @@ class DocumentSample(models.Model):
         return f"document sample {self.pk}"
 
 
-class Sweep(models.Model):
+class FollowUp(models.Model):
     """An order to ask directly about all that systems predict in annotated documents and that
     nobody marked or judged.
 
-    Once it is settled, everything that `submissions` state within the scope of `documents` has a
+    Once it is settled, everything that `submissions` predict within the scope of `documents` has a
     label, whatever is true: these labels are a sample then, as the documents are. What other
     submissions predict is not part of it. One that was stopped leaves things without a label, which
     others may ask: it brings nothing in.
     """
 
-    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="sweeps")
-    documents = models.ManyToManyField(DocumentSample, related_name="sweeps")
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="follow_ups")
+    documents = models.ManyToManyField(DocumentSample, related_name="follow_ups")
     submissions = models.ManyToManyField(Submission, related_name="+")
     workers = models.PositiveSmallIntegerField(help_text="Answers to each question")
     price = models.DecimalField(
@@ -407,49 +407,49 @@ class Sweep(models.Model):
             models.UniqueConstraint(
                 fields=["track"],
                 condition=models.Q(settled_at__isnull=True),
-                name="sweep_open_once",
+                name="follow_up_open_once",
             ),
             models.CheckConstraint(
-                condition=models.Q(price__gte=0, workers__gt=0), name="sweep_costs"
+                condition=models.Q(price__gte=0, workers__gt=0), name="follow_up_costs"
             ),
         ]
 
     def __str__(self) -> str:
-        return f"sweep {self.pk}"
+        return f"follow-up {self.pk}"
 
     @property
     def purpose(self) -> Purpose:
         """What money that it pays with is for."""
-        return Purpose("sweep", self.pk)
+        return Purpose("follow_up", self.pk)
 
 
-class SweepTarget(models.Model):
-    """A target that had no label when its sweep was ordered. It is done once it has one, or nobody
-    can tell.
+class FollowUpTarget(models.Model):
+    """A target that had no label when its follow-up was ordered. It is done once it has one, or
+    nobody can tell.
     """
 
-    sweep = models.ForeignKey(
-        Sweep, on_delete=models.CASCADE, related_name="targets", db_index=False
+    follow_up = models.ForeignKey(
+        FollowUp, on_delete=models.CASCADE, related_name="targets", db_index=False
     )
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
     order = models.FloatField(help_text="Random number of its own: questions go out in this order")
     done_at = models.DateTimeField(null=True)
 
     class Meta:
-        db_table_comment = "Targets that sweeps ask about"
+        db_table_comment = "Targets that follow-ups ask about"
         constraints = [
-            models.UniqueConstraint(fields=["sweep", "target"], name="sweep_target_once")
+            models.UniqueConstraint(fields=["follow_up", "target"], name="follow_up_target_once")
         ]
         indexes = [
             models.Index(
-                fields=["sweep", "order"],
+                fields=["follow_up", "order"],
                 condition=models.Q(done_at__isnull=True),
-                name="sweep_target_open",
+                name="follow_up_target_open",
             )
         ]
 
     def __str__(self) -> str:
-        return f"target {self.target_id} of sweep {self.sweep_id}"
+        return f"target {self.target_id} of follow-up {self.follow_up_id}"
 
 
 class ExpertRound(models.Model):

@@ -98,7 +98,7 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
     assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").flips) == 1
     assert merged(Label.objects.filter(target=flip.label.target_id)) == {}, "missing, and not false"
     [(_, value, unanswered)] = values_of([flip.label.target_id])
-    assert (value, unanswered) == ({}, False), "and a sweep may ask about it"
+    assert (value, unanswered) == ({}, False), "and a follow-up may ask about it"
     assert revise.revision(read.track, revise.MAJORITY, 9).flips == []
 
 

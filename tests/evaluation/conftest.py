@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conftest import Toy
-from tests.evaluation.swept import Swept
+from tests.evaluation.followed_up import FollowedUp
 from tests.evaluation.world import World
 
 
@@ -15,5 +15,5 @@ def world(toy: Toy) -> World:
 
 
 @pytest.fixture
-def swept(toy: Toy) -> Swept:
-    return Swept(toy)
+def followed_up(toy: Toy) -> FollowedUp:
+    return FollowedUp(toy)

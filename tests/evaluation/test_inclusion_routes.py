@@ -1,10 +1,10 @@
 """The probabilities of the two inclusion routes are those with which labels come to be known,
 whatever people give up.
 
-A world in arrays: some targets are drawn and asked, documents are read, a sweep asks what nobody
-marked, more is drawn. People answer only a share of what a draw asks, another share of what a sweep
-asks, and mark most of what is true. What is easy to state is drawn more often and is true more
-often, so that a wrong probability shows.
+A world in arrays: some targets are drawn and asked, documents are read, a follow-up asks what
+nobody marked, more is drawn. People answer only a share of what a draw asks, another share of what
+a follow-up asks, and mark most of what is true. What is easy to state is drawn more often and is
+true more often, so that a wrong probability shows.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ Array = np.ndarray[Any, Any]
 @dataclass(frozen=True)
 class World:
     """What chance may do. Of two kinds of targets: thresholds before documents were read, and after
-    the sweep.
+    the follow-up.
     """
 
     by_draw: float = 1.0
     """Share of what draws ask that people answer"""
-    by_sweep: float = 1.0
-    """The same of what the sweep asks"""
+    by_follow_up: float = 1.0
+    """The same of what the follow-up asks"""
     early: tuple[float, float] = (0.8, 0.1)
     late: tuple[float, float] = (0.9, 0.5)
     fold: bool = True
-    """The swept documents are a second inclusion route"""
+    """The followed up documents are a second inclusion route"""
 
     def happen(self, rng: np.random.Generator) -> tuple[Data, Array]:
         """What the service would have read then, and the truth, of a system that predicts all and
@@ -60,12 +60,12 @@ class World:
         read = np.isin(of, documents)
         drawn_before, covered = u < before, read & predicted
         marked = read & true & (rng.random(N) < MARKED)
-        swept = covered & ~marked & ~drawn_before
+        followed_up = covered & ~marked & ~drawn_before
         later = (
             (u < now) & ~drawn_before & ~marked & ~covered
         )  # in covered documents there is nothing left to ask
-        answered = (drawn_before | later) & (rng.random(N) < self.by_draw) | swept & (
-            rng.random(N) < self.by_sweep
+        answered = (drawn_before | later) & (rng.random(N) < self.by_draw) | followed_up & (
+            rng.random(N) < self.by_follow_up
         )
         mark = np.where(marked & ~answered, np.where(drawn_before, NEVER, rng.random(N)), NO_MARK)
         cluster = np.where(covered & self.fold, np.searchsorted(documents, of), -1)
@@ -84,7 +84,7 @@ class World:
             facts=None,
             documents=Annotated(documents.tolist(), documents.tolist()),
             fold=KnownDocuments(documents.tolist() if self.fold else [], followed=frozenset({1})),
-            in_documents=InDocuments(marked, mark, covered, swept),
+            in_documents=InDocuments(marked, mark, covered, followed_up),
         )
         return data, np.array([true.mean(), true[predicted].mean()])
 
@@ -127,17 +127,17 @@ def _pool(document: Array, u: Array, p: Array) -> Pool:
 WORLDS = {
     "all is answered": World(),
     "nothing is drawn late": World(by_draw=0.7, late=(0.0, 0.0)),
-    "the sweep is answered in part": World(by_sweep=0.7),
+    "the follow-up is answered in part": World(by_follow_up=0.7),
     "draws are answered in part": World(by_draw=0.7),
-    "both, the sweep less": World(by_draw=0.9, by_sweep=0.6),
-    "both, the draws less": World(by_draw=0.6, by_sweep=0.9),
-    "all kinds alike": World(by_draw=0.7, by_sweep=0.7, early=(0.5, 0.5), late=(0.7, 0.7)),
+    "both, the follow-up less": World(by_draw=0.9, by_follow_up=0.6),
+    "both, the draws less": World(by_draw=0.6, by_follow_up=0.9),
+    "all kinds alike": World(by_draw=0.7, by_follow_up=0.7, early=(0.5, 0.5), late=(0.7, 0.7)),
     "documents are no inclusion route": World(by_draw=0.7, fold=False),
-    "documents are no inclusion route, the sweep less": World(
-        by_draw=0.9, by_sweep=0.6, fold=False
+    "documents are no inclusion route, the follow-up less": World(
+        by_draw=0.9, by_follow_up=0.6, fold=False
     ),
     "documents are no inclusion route, the draws less": World(
-        by_draw=0.6, by_sweep=0.9, fold=False
+        by_draw=0.6, by_follow_up=0.9, fold=False
     ),
 }
 

@@ -356,7 +356,7 @@ class FixedWorld:
 
     def follow_up(self) -> None:
         """What was left unmarked in the annotated documents is asked about, and answered."""
-        call_command("sweep_documents", "golden", "--yes", stdout=io.StringIO())
+        call_command("order_follow_up", "golden", "--yes", stdout=io.StringIO())
         # Before anybody was asked: a question of the crowd's own would wait for their answers.
         self.answer()
         self.tick()
@@ -410,8 +410,10 @@ class FixedWorld:
 def followed_up() -> list[tuple[int, int]]:
     """What exhaustive follow-ups ask about and is not done: (submission, target)."""
     found: list[tuple[int, int]] = []
-    for row in model("sampling.SweepTarget").objects.filter(done_at=None).select_related("sweep"):
-        for submission in row.sweep.submissions.values_list("pk", flat=True):
+    for row in (
+        model("sampling.FollowUpTarget").objects.filter(done_at=None).select_related("follow_up")
+    ):
+        for submission in row.follow_up.submissions.values_list("pk", flat=True):
             found.append((submission, row.target_id))
     return found
 

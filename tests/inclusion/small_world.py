@@ -20,12 +20,12 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import (
     DocumentSample,
+    FollowUp,
+    FollowUpTarget,
     LeakTest,
     Sample,
     SampleBatch,
     SamplingDistribution,
-    Sweep,
-    SweepTarget,
     Threshold,
     TrackKey,
 )
@@ -318,7 +318,7 @@ class Play:
         """Everything that is predicted in the documents read so far and has no label is asked
         about, and answered."""
         world, when, known = self.world, self.later(), self.labelled()
-        row = Sweep.objects.create(
+        row = FollowUp.objects.create(
             track=world.track,
             workers=3,
             price=Decimal(0),
@@ -337,8 +337,8 @@ class Play:
             ).values_list("instance__target_id", flat=True)
         )
         asked = [k for k, pk in enumerate(world.target) if pk in predicted and k not in known]
-        SweepTarget.objects.bulk_create(
-            SweepTarget(sweep=row, target_id=world.target[k], order=0.5, done_at=when)
+        FollowUpTarget.objects.bulk_create(
+            FollowUpTarget(follow_up=row, target_id=world.target[k], order=0.5, done_at=when)
             for k in asked
         )
         self._label(asked, "crowd")

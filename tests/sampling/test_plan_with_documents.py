@@ -19,7 +19,7 @@ from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from scoring.combine import any_of
 from tests.conftest import Toy
-from tests.evaluation.swept import Swept
+from tests.evaluation.followed_up import FollowedUp
 from tests.evaluation.world import World
 from tests.sampling.ways import pi_of
 
@@ -30,8 +30,8 @@ WORTH = BETA / (BETA + TOGETHER * (1 - BETA))
 
 
 @pytest.fixture
-def swept(toy: Toy) -> Swept:
-    return Swept(toy)
+def followed_up(toy: Toy) -> FollowedUp:
+    return FollowedUp(toy)
 
 
 @dataclass
@@ -179,16 +179,16 @@ def test_where_documents_tell_enough_nothing_is_asked_and_it_is_scored(toy: Toy)
     assert printed.value == pytest.approx(made.world.share_true(mine))
 
 
-def test_what_a_sweep_did_not_ask_about_has_no_second_route(swept: Swept) -> None:
-    swept.follow_up()
-    late = swept.add_late()
+def test_what_a_follow_up_did_not_ask_about_has_no_second_route(followed_up: FollowedUp) -> None:
+    followed_up.follow_up()
+    late = followed_up.add_late()
     state = State(late)
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     beta = dict(
         zip(data.pool.target_id.tolist(), data.inclusion.chances.document.tolist(), strict=True)
     )
     expected = [beta[one] for one in state.target_id.tolist()]
     np.testing.assert_allclose(state.by_document, worth(np.array(expected)))
     assert len(set(np.round(expected, 9))) == 2, (
-        "some were predicted when the sweep was ordered, some only later"
+        "some were predicted when the follow-up was ordered, some only later"
     )

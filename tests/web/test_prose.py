@@ -264,7 +264,7 @@ def test_methods_keeps_back_nothing_that_makes_a_number_less_sure(client: Client
         "It does not contain the errors of the people who judge",
         "shifted scores by 0.10 ± 0.04 of one standard error",
         "What only a later system predicts has no second inclusion route",
-        "the second inclusion route rests until a sweep covers it too",
+        "the second inclusion route rests until a follow-up covers it too",
         "max(V, A)",
         "do not report them",
     ):

@@ -96,7 +96,7 @@ NAMES_NOBODY = {
         "sampling.DocumentBatch.user",
         "sampling.ExpertRound.drawn_by",
         "sampling.LeakTest.decided_by",
-        "sampling.Sweep.who",
+        "sampling.FollowUp.who",
         "scores.Scorer.user",
     },
     "Answers and what was paid for them stay, and belong to nobody.": {

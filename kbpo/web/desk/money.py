@@ -38,7 +38,7 @@ KINDS = {
     "gold": "Gold questions",
     "bonus": "Bonuses and compensations",
     "documents": "Whole documents",
-    "sweep": "What readers left unmarked",
+    "follow_up": "What readers left unmarked",
     "late": "Answers that came too late",
 }
 """What a purpose that is no submission's is for, by its kind."""

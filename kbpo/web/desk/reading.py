@@ -1,5 +1,5 @@
 """The admins' page of documents that are annotated whole: what it would cost, ordering them, and
-where they are; and of sweeps, which ask about what was left unmarked in them.
+where they are; and of follow-ups, which ask about what was left unmarked in them.
 """
 
 from __future__ import annotations
@@ -68,8 +68,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     refusal, plan = "", None
     asked = request.POST if request.method == "POST" else request.GET
     form = OrderForm(asked if "n" in asked else None)
-    if request.method == "POST" and ("more" in request.POST or "sweep" in request.POST):
-        refusal = _add_money(track, request) if "more" in request.POST else _sweep(track, request)
+    if request.method == "POST" and ("more" in request.POST or "follow_up" in request.POST):
+        refusal = (
+            _add_money(track, request)
+            if "more" in request.POST
+            else _order_follow_up(track, request)
+        )
         if not refusal:
             return redirect("desk-reading", slug=slug)
         form = OrderForm()
@@ -93,7 +97,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "read": samples.filter(settled_at__isnull=False).count(),
         "waiting": len(waiting_documents(track)),
         "two_stages": in_two_stages(track),
-    } | _sweeps(track)
+    } | _follow_ups(track)
     return render(
         request,
         "desk/reading.html",
@@ -102,34 +106,35 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-def _sweeps(track: Track) -> dict[str, Any]:
+def _follow_ups(track: Track) -> dict[str, Any]:
     """What was asked besides, and what asking about all that is left would take, or why that cannot
     be.
     """
-    states = follow_up.sweeps(track)
+    states = follow_up.follow_ups(track)
     found: dict[str, Any] = {
-        "sweeps": states,
-        "sweep_holds": any(state.holds for state in states),
-        "sweep_open": any(one.settled_at is None for one in states),
-        "sweep": None,
+        "follow_ups": states,
+        "follow_up_holds": any(state.holds for state in states),
+        "follow_up_open": any(one.settled_at is None for one in states),
+        "follow_up": None,
     }
     try:
-        found["sweep"] = plan = follow_up.plan_sweep(track)
+        found["follow_up"] = plan = follow_up.plan_follow_up(track)
     except CannotOrder as why:
-        return found | {"no_sweep": str(why)}
+        return found | {"no_follow_up": str(why)}
     rate = progress.questions_progress(track=track).answers_per_hour
     answers = len(plan.targets) * plan.workers
-    return found | {"sweep_at_rate": 3600 * answers / rate if rate else None}
+    return found | {"follow_up_at_rate": 3600 * answers / rate if rate else None}
 
 
-def _sweep(track: Track, request: HttpRequest) -> str:
-    """Why no sweep was ordered, as a sentence; nothing if it was."""
+def _order_follow_up(track: Track, request: HttpRequest) -> str:
+    """Why no follow-up was ordered, as a sentence; nothing if it was."""
     who = cast(User, request.user)
     try:
-        sweep = follow_up.order_sweep(track, _shown(request, "sweep"), who=who, why=why_of(request))
+        at_most = _shown(request, "follow_up")
+        ordered = follow_up.order_follow_up(track, at_most, who=who, why=why_of(request))
     except (CannotOrder, OverBudget) as error:
         return str(error)
-    messages.success(request, f"{sweep.targets.count():,} questions are ordered.")
+    messages.success(request, f"{ordered.targets.count():,} questions are ordered.")
     return ""
 
 

@@ -1,5 +1,5 @@
-"""What people give up, before and after documents are read and swept, and what marks count for
-then.
+"""What people give up, before and after documents are read and followed up, and what marks count
+for then.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from kbpo.sampling.documents.draw import settle_documents
 from scoring.default import Centred
 from scoring.documents import NEVER, NO_MARK
 from tests.conftest import Toy
-from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked
+from tests.evaluation.followed_up import DOCUMENTS, MOST, PI, READ, FollowedUp, early, late, marked
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
 
 
-def give_up(swept: Swept, every: int) -> list[int]:
-    """A sweep of which each so many-th question is given up: their targets."""
-    row = follow_up.order_sweep(swept.world.track, MOST)
+def give_up(followed_up: FollowedUp, every: int) -> list[int]:
+    """A follow-up of which each so many-th question is given up: their targets."""
+    row = follow_up.order_follow_up(followed_up.world.track, MOST)
     lost = sorted(row.targets.values_list("target", flat=True))[::every]
-    swept.answer(row, but=lost)
+    followed_up.answer(row, but=lost)
     unanswered(lost)
     follow_up.tick()
     return lost
@@ -42,23 +42,25 @@ def unanswered(targets: Iterable[int]) -> None:
     record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in targets)
 
 
-def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) -> None:
-    row = follow_up.order_sweep(swept.world.track, MOST)
+def test_a_follow_up_of_which_little_was_answered_brings_nothing_in(
+    followed_up: FollowedUp,
+) -> None:
+    row = follow_up.order_follow_up(followed_up.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
     lost = asked[: len(asked) * 2 // 3]
-    swept.answer(row, but=lost)
+    followed_up.answer(row, but=lost)
     unanswered(lost)
     follow_up.tick()
-    inclusion = read(swept.world.track).inclusion
+    inclusion = read(followed_up.world.track).inclusion
     assert inclusion.n_clusters == 0
     np.testing.assert_allclose(inclusion.chances.threshold, PI)
 
 
 def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for_it(
-    swept: Swept,
+    followed_up: FollowedUp,
 ) -> None:
-    give_up(swept, 4)
-    data = read(swept.world.track)
+    give_up(followed_up, 4)
+    data = read(followed_up.world.track)
     arranged = Centred(data)
     inside = arranged.answered_inside[0]
     assert 0.7 < inside < 1 and set(arranged.answered) == {1.0}
@@ -83,27 +85,27 @@ def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for
         )
 
 
-def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(
-    swept: Swept,
+def test_a_follow_up_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(
+    followed_up: FollowedUp,
 ) -> None:
-    row = follow_up.order_sweep(swept.world.track, MOST)
+    row = follow_up.order_follow_up(followed_up.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
     row.stopped_at = (
         timezone.now()
     )  # as stopping its questions does, which leaves them without a label
     row.save()
-    swept.answer(row, but=asked[::3])
+    followed_up.answer(row, but=asked[::3])
     follow_up.tick()
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     assert data.in_documents is not None and not data.in_documents.covered.any()
     assert data.inclusion.n_clusters == 0
     np.testing.assert_allclose(data.inclusion.chances.threshold, PI)
-    second = follow_up.order_sweep(swept.world.track, MOST)
+    second = follow_up.order_follow_up(followed_up.world.track, MOST)
     assert sorted(second.targets.values_list("target", flat=True)) == asked[::3]
-    swept.answer(second, but=asked[::6])
+    followed_up.answer(second, but=asked[::6])
     unanswered(asked[::6])
     follow_up.tick()
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     assert data.inclusion.n_clusters == READ and data.in_documents is not None
     assert sorted(data.pool.target_id[data.in_documents.asked].tolist()) == asked, (
         "by the one or by the other"
@@ -113,17 +115,17 @@ def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_
     assert 0.7 < min(q) <= max(q) < 1
 
 
-def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_sweep_was_answered(
-    swept: Swept,
+def test_what_is_drawn_after_a_follow_up_is_known_there_as_often_as_that_was_answered(
+    followed_up: FollowedUp,
 ) -> None:
     """There it is not asked again: that it was drawn makes nothing known, and no mark certain."""
-    lost = give_up(swept, 3)
+    lost = give_up(followed_up, 3)
     higher = 0.8
-    swept.world.sample(swept.first, higher)
-    swept.world.answer(
+    followed_up.world.sample(followed_up.first, higher)
+    followed_up.world.answer(
         [one for one in Target.objects.filter(u__lt=higher, kind="pair") if not one.labels.exists()]
     )
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     arranged, beta = Centred(data), READ / DOCUMENTS
     q = arranged.answered_inside
     assert q.max() < 0.8 and set(arranged.answered) == {1.0}
@@ -142,40 +144,49 @@ def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_s
     assert set(lost) & set(data.pool.target_id[data.in_documents.asked].tolist()) == set(lost)
 
 
-def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swept: Swept) -> None:
-    swept.follow_up()
+def test_what_was_drawn_before_is_told_for_each_follow_up_and_who_was_there_then(
+    followed_up: FollowedUp,
+) -> None:
+    followed_up.follow_up()
     higher = 0.6
-    swept.world.answer(
-        [one for one in swept.world.sample(swept.first, higher) if not one.labels.exists()]
+    followed_up.world.answer(
+        [
+            one
+            for one in followed_up.world.sample(followed_up.first, higher)
+            if not one.labels.exists()
+        ]
     )
-    newer = swept.world.documents[READ : READ + 3]
-    swept.read_whole(newer)
-    row = swept.add_late()
-    swept.follow_up()
-    pool = read_pool(swept.world.track, [swept.first.pk, row.pk])
+    newer = followed_up.world.documents[READ : READ + 3]
+    followed_up.read_whole(newer)
+    row = followed_up.add_late()
+    followed_up.follow_up()
+    pool = read_pool(followed_up.world.track, [followed_up.first.pk, row.pk])
     before = dict(
         zip(
             pool.target_id.tolist(),
-            FollowUps(swept.world.track, pool).labelled_before().tolist(),
+            FollowUps(followed_up.world.track, pool).labelled_before().tolist(),
             strict=True,
         )
     )
-    first, second = swept.targets(early), swept.targets(late) - swept.targets(early)
+    first, second = (
+        followed_up.targets(early),
+        followed_up.targets(late) - followed_up.targets(early),
+    )
     both = (READ * PI + 3 * higher) / (READ + 3)
     assert {round(before[one], 9) for one in first} == {round(both, 9)}
     assert {round(before[one], 9) for one in second} == {round(PI, 9)}, (
-        "none was asked by the first sweep"
+        "none was asked by the first follow-up"
     )
 
 
 def test_what_readers_find_is_told_from_marks_and_from_what_stands_for_the_given_up(
-    swept: Swept,
+    followed_up: FollowedUp,
 ) -> None:
     """What was marked is known for certain, also where it had been drawn; only the unmarked have
     others stand for.
     """
-    lost = set(give_up(swept, 3))
-    world, inside = swept.world, {one.pk for one in swept.documents}
+    lost = set(give_up(followed_up, 3))
+    world, inside = followed_up.world, {one.pk for one in followed_up.documents}
     mine = [one for one in world.instances if early(one) and one.document_id in inside]
     found = [one for one in mine if marked(one) and world.truth[one.pk]]
     rest = [one for one in mine if one not in found]
@@ -186,12 +197,12 @@ def test_what_readers_find_is_told_from_marks_and_from_what_stands_for_the_given
     assert share == pytest.approx(len(found) / (len(found) + missed))
 
 
-def test_what_lies_outside_the_scope_is_covered_by_no_sweep(swept: Swept) -> None:
+def test_what_lies_outside_the_scope_is_covered_by_no_follow_up(followed_up: FollowedUp) -> None:
     """There a sample asks, as anywhere else."""
-    swept.world.track.scope = "sentence"
-    swept.world.track.save()
-    give_up(swept, 3)
-    data = read(swept.world.track)
+    followed_up.world.track.scope = "sentence"
+    followed_up.world.track.save()
+    give_up(followed_up, 3)
+    data = read(followed_up.world.track)
     assert data.in_documents is not None and data.facts is not None
     outside = ~data.facts.in_scope & (data.facts.inside >= 0)
     inside = data.facts.in_scope & (data.facts.inside >= 0)
@@ -204,7 +215,7 @@ def test_what_lies_outside_the_scope_is_covered_by_no_sweep(swept: Swept) -> Non
 def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answer_of_the_rest(
     toy: Toy,
 ) -> None:
-    """Without any sweep: where questions are given up, what readers mark would be known too
+    """Without any follow-up: where questions are given up, what readers mark would be known too
     often.
     """
     world = World(toy, n_documents=DOCUMENTS)

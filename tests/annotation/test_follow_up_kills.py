@@ -1,8 +1,9 @@
-"""`kill -9` of the process that moves sweeps, wherever it writes; and two such processes at once.
+"""`kill -9` of the process that moves follow-ups, wherever it writes; and two such processes at
+once.
 
 A lock on a table that it writes to stops it there, the database says that it waits, and after a
 seeded moment it dies. Another one starts, and must end as if nothing had happened: each question,
-each sweep's end and each cent once.
+each follow-up's end and each cent once.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ import psycopg2
 import pytest
 from django.conf import settings
 from django.db import connection
+from follow_up_world import make_world, order
 from processes import wait_for
-from sweep_world import make_world, order
 
 from annotation.models import Question
 from kbpo.instances.models import Target
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.models import FollowUp
 from tests.conftest import Toy
 from tests.evaluation.world import World
 
@@ -52,7 +53,7 @@ LONGEST = 0.2
 
 
 class Movers:
-    """The processes that move sweeps."""
+    """The processes that move follow-ups."""
 
     def __init__(self, directory: Path) -> None:
         where, self.log, self.running = connection.settings_dict, directory / "movers.log", []
@@ -129,13 +130,13 @@ def waiting() -> int:
         return int(cursor.fetchone()[0])
 
 
-def answer(world: World, row: Sweep) -> None:
+def answer(world: World, row: FollowUp) -> None:
     """Everything that was asked is judged."""
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
     Question.objects.filter(**row.purpose.at("payer")).update(status="settled")
 
 
-def check(row: Sweep, price: Decimal) -> None:
+def check(row: FollowUp, price: Decimal) -> None:
     """One question a target, one end, and all money back once."""
     row.refresh_from_db()
     assert row.settled_at is not None and row.closed_at is not None and row.stopped_at is None
@@ -150,7 +151,7 @@ def check(row: Sweep, price: Decimal) -> None:
     assert balance(purpose=row.purpose).open == 0
 
 
-def ended(row: Sweep) -> bool:
+def ended(row: FollowUp) -> bool:
     row.refresh_from_db()
     return row.closed_at is not None
 
@@ -185,7 +186,7 @@ def test_a_kill_anywhere_loses_and_doubles_nothing(world: World, movers: Movers)
     wait_for(lambda: questions.count() == n, "all questions")
     movers.kill()
     answer(world, row)
-    for table in ("sampling_sweeptarget", "sampling_sweep", "money_ledger"):
+    for table in ("sampling_followuptarget", "sampling_followup", "money_ledger"):
         die(table)
         row.refresh_from_db()
         assert row.closed_at is None

@@ -1,5 +1,5 @@
-"""Documents that were swept: what nobody marked in them was asked, and their judgments count as a
-second inclusion route.
+"""Documents that were followed up: what nobody marked in them was asked, and their judgments count
+as a second inclusion route.
 """
 
 from __future__ import annotations
@@ -24,66 +24,81 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from scoring.default import Centred
 from tests.conftest import Toy
-from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked, of_targets
+from tests.evaluation.followed_up import (
+    DOCUMENTS,
+    MOST,
+    PI,
+    READ,
+    FollowedUp,
+    early,
+    late,
+    marked,
+    of_targets,
+)
 from tests.evaluation.world import World
 from tests.sampling.ways import pi_of
 
 pytestmark = pytest.mark.django_db
 
 
-def test_what_was_predicted_has_two_routes_and_what_came_later_one(swept: Swept) -> None:
-    before = read(swept.world.track).inclusion
+def test_what_was_predicted_has_two_routes_and_what_came_later_one(followed_up: FollowedUp) -> None:
+    before = read(followed_up.world.track).inclusion
     assert before.n_clusters == 0 and (before.chances.document == 0).all()
-    swept.follow_up()
-    swept.add_late()
-    data = read(swept.world.track)
+    followed_up.follow_up()
+    followed_up.add_late()
+    data = read(followed_up.world.track)
     now, beta = data.inclusion, READ / DOCUMENTS
     pi, cluster, counts = (
         of_targets(data, one) for one in (pi_of(now.chances), now.cluster, now.counts)
     )
-    old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
-    assert new & swept.inside and new - swept.inside
+    old, new = followed_up.targets(early), followed_up.targets(late) - followed_up.targets(early)
+    assert new & followed_up.inside and new - followed_up.inside
     for target in old:
         assert pi[target] == pytest.approx(1 - (1 - PI) * (1 - beta)), (
             "inside or outside of what was read"
         )
-        assert (cluster[target] >= 0) == (target in swept.inside)
-        assert counts[target] or target not in swept.inside
+        assert (cluster[target] >= 0) == (target in followed_up.inside)
+        assert counts[target] or target not in followed_up.inside
     for target in new:
         assert pi[target] == pytest.approx(PI) and cluster[target] == -1
-    assert {target for target in new & swept.inside if not counts[target]}, (
+    assert {target for target in new & followed_up.inside if not counts[target]}, (
         "marked or not, it was not drawn"
     )
 
 
-def test_what_a_withdrawn_submission_predicted_stays_eligible(swept: Swept) -> None:
+def test_what_a_withdrawn_submission_predicted_stays_eligible(followed_up: FollowedUp) -> None:
     """Else a team could choose by what it saw which targets have two inclusion routes."""
-    swept.follow_up()
-    swept.add_late()
-    before = read(swept.world.track).inclusion
-    Submission.objects.filter(pk=swept.first.pk).update(status="withdrawn")
-    after = read(swept.world.track).inclusion
+    followed_up.follow_up()
+    followed_up.add_late()
+    before = read(followed_up.world.track).inclusion
+    Submission.objects.filter(pk=followed_up.first.pk).update(status="withdrawn")
+    after = read(followed_up.world.track).inclusion
     np.testing.assert_array_equal(pi_of(after.chances), pi_of(before.chances))
     np.testing.assert_array_equal(after.cluster, before.cluster)
 
 
-def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
-    swept.follow_up()
-    swept.add_late()
-    world, beta = swept.world, READ / DOCUMENTS
+def test_the_figures_are_what_the_estimators_give(followed_up: FollowedUp) -> None:
+    followed_up.follow_up()
+    followed_up.add_late()
+    world, beta = followed_up.world, READ / DOCUMENTS
     data = read(world.track)
     evaluation = evaluate(world.track)
-    old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
+    old, new = followed_up.targets(early), followed_up.targets(late) - followed_up.targets(early)
     place = {one.pk: at for at, one in enumerate(world.documents)}  # the five are the first
     u = dict(Target.objects.values_list("pk", "u"))
     rows = [one for one in world.instances if one.target_id in old | new]
-    rows = [one for one in rows if u[one.target_id] < PI or (one.target_id in old & swept.inside)]
+    rows = [
+        one for one in rows if u[one.target_id] < PI or (one.target_id in old & followed_up.inside)
+    ]
     code = {target: at for at, target in enumerate(sorted({one.target_id for one in rows}))}
     target = np.array([code[one.target_id] for one in rows])
     f = np.array([float(world.truth[one.pk]) for one in rows])
     pi = np.array([PI if one.target_id in new else 1 - (1 - PI) * (1 - beta) for one in rows])
     cluster = np.array(
-        [place[one.document_id] if one.target_id in old & swept.inside else -1 for one in rows]
+        [
+            place[one.document_id] if one.target_id in old & followed_up.inside else -1
+            for one in rows
+        ]
     )
     first = np.zeros((2, len(code)))
     first[:, target] = pi, cluster
@@ -114,7 +129,7 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
     members = np.array([[early(one), late(one)] for one in rows], dtype=float)
     missed = np.zeros(READ, dtype=int)
     for one in world.instances:
-        if one not in predicted and one.document_id in [row.pk for row in swept.documents]:
+        if one not in predicted and one.document_id in [row.pk for row in followed_up.documents]:
             missed[place[one.document_id]] += world.truth[one.pk] and marked(one)
     recall = totals.recall(
         members,
@@ -128,7 +143,7 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
         target=target,
         document=cluster,
     )
-    inside = [one for one in world.instances if early(one) and one.target_id in swept.inside]
+    inside = [one for one in world.instances if early(one) and one.target_id in followed_up.inside]
     share = found_share(
         [float(world.truth[one.pk]) for one in inside],
         [world.truth[one.pk] and marked(one) for one in inside],
@@ -155,28 +170,32 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
     assert list(slice_scores(world.track, data))
 
 
-def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept) -> None:
-    swept.follow_up()
-    swept.add_late()
-    assert read(swept.world.track).inclusion.n_clusters == READ
-    newer = swept.world.documents[READ : READ + 2]
-    swept.read_whole(newer)
-    data = read(swept.world.track)
-    assert data.inclusion.n_clusters == 0 and data.swept is None
+def test_a_document_that_is_read_later_ends_it_until_the_next_follow_up(
+    followed_up: FollowedUp,
+) -> None:
+    followed_up.follow_up()
+    followed_up.add_late()
+    assert read(followed_up.world.track).inclusion.n_clusters == READ
+    newer = followed_up.world.documents[READ : READ + 2]
+    followed_up.read_whole(newer)
+    data = read(followed_up.world.track)
+    assert data.inclusion.n_clusters == 0 and data.followed_up is None
     assert set(pi_of(data.inclusion.chances).round(9)) == {PI}
-    state = state_of(swept.world.track)
-    plan = follow_up.plan_sweep(swept.world.track)
+    state = state_of(followed_up.world.track)
+    plan = follow_up.plan_follow_up(followed_up.world.track)
     docs = {one.pk for one in newer}
-    everything = swept.targets(lambda one: early(one) or late(one))
-    left = everything & {one.target_id for one in swept.world.instances if one.document_id in docs}
-    left |= swept.inside & (swept.targets(late) - swept.targets(early))
+    everything = followed_up.targets(lambda one: early(one) or late(one))
+    left = everything & {
+        one.target_id for one in followed_up.world.instances if one.document_id in docs
+    }
+    left |= followed_up.inside & (followed_up.targets(late) - followed_up.targets(early))
     answered = dict.fromkeys(plan.submissions, left)
     assert set(plan.targets) == set().union(
-        *kind_of(swept.world.track).unanswered(answered).values()
+        *kind_of(followed_up.world.track).unanswered(answered).values()
     )
-    swept.follow_up()
-    assert state_of(swept.world.track) != state
-    data = read(swept.world.track)
+    followed_up.follow_up()
+    assert state_of(followed_up.world.track) != state
+    data = read(followed_up.world.track)
     beta = (READ + 2) / DOCUMENTS
     assert data.inclusion.n_clusters == READ + 2
     np.testing.assert_allclose(
@@ -184,33 +203,35 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept
     )  # the late one's too
 
 
-def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force(
-    swept: Swept,
+def test_an_open_follow_up_counts_for_nothing_and_one_that_is_covered_stays_in_force(
+    followed_up: FollowedUp,
 ) -> None:
-    row = follow_up.order_sweep(swept.world.track, MOST)
+    row = follow_up.order_follow_up(followed_up.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
-    swept.answer(row, but=asked[:3])
+    followed_up.answer(row, but=asked[:3])
     follow_up.tick()
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     assert data.inclusion.n_clusters == 0
     drawn = set(Target.objects.filter(u__lt=PI).values_list("pk", flat=True))
     assert {
         one for one, counts in of_targets(data, data.inclusion.counts).items() if counts
     } <= drawn
-    swept.answer(row)
-    for question in swept.world.track.questions.all():
+    followed_up.answer(row)
+    for question in followed_up.world.track.questions.all():
         question.move("settled")
     follow_up.tick()
-    assert read(swept.world.track).inclusion.n_clusters == READ
-    swept.add_late()
-    second = follow_up.order_sweep(swept.world.track, MOST)
-    assert read(swept.world.track).inclusion.n_clusters == READ, (
+    assert read(followed_up.world.track).inclusion.n_clusters == READ
+    followed_up.add_late()
+    second = follow_up.order_follow_up(followed_up.world.track, MOST)
+    assert read(followed_up.world.track).inclusion.n_clusters == READ, (
         "the first one holds while the second is judged"
     )
-    swept.answer(second)
+    followed_up.answer(second)
     follow_up.tick()
-    assert set(read(swept.world.track).inclusion.cluster >= 0) == {True, False}
-    np.testing.assert_allclose(read(swept.world.track).inclusion.chances.document, READ / DOCUMENTS)
+    assert set(read(followed_up.world.track).inclusion.cluster >= 0) == {True, False}
+    np.testing.assert_allclose(
+        read(followed_up.world.track).inclusion.chances.document, READ / DOCUMENTS
+    )
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -226,18 +247,18 @@ def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
         follow_up.CannotOrder,
         match="false, as" if closed else "takes 2 documents that count as read; 1",
     ):
-        follow_up.plan_sweep(world.track)
+        follow_up.plan_follow_up(world.track)
 
 
 @pytest.mark.parametrize("status", ["draft", "closed"])
-def test_a_track_that_is_not_open_asks_nothing(swept: Swept, status: str) -> None:
-    Track.objects.filter(pk=swept.world.track.pk).update(status=status)
-    swept.world.track.refresh_from_db()
+def test_a_track_that_is_not_open_asks_nothing(followed_up: FollowedUp, status: str) -> None:
+    Track.objects.filter(pk=followed_up.world.track.pk).update(status=status)
+    followed_up.world.track.refresh_from_db()
     with pytest.raises(follow_up.CannotOrder, match=f"is {status}: nothing is asked on it"):
-        follow_up.order_sweep(swept.world.track, MOST)
+        follow_up.order_follow_up(followed_up.world.track, MOST)
 
 
-def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_miss(
+def test_where_documents_have_unequal_chances_a_follow_up_tells_only_what_readers_miss(
     toy: Toy,
 ) -> None:
     world = World(toy, n_documents=DOCUMENTS)
@@ -249,7 +270,7 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
         world.read_in_full([texts[pk] for pk in waiting], marked)
         settle_documents(world.track, waiting)
         draw_second_stage(world.track, seed=3)
-    row = follow_up.order_sweep(world.track, MOST)
+    row = follow_up.order_follow_up(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
     follow_up.tick()
     data = read(world.track)
@@ -277,11 +298,11 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
     assert corrected < plain
 
 
-def test_experts_check_what_was_drawn(swept: Swept) -> None:
-    """What counts only by its document could not have been checked by a round before the sweep."""
-    before = frame_of(swept.world.track, read(swept.world.track))
-    swept.follow_up()
-    after = frame_of(swept.world.track, read(swept.world.track))
+def test_experts_check_what_was_drawn(followed_up: FollowedUp) -> None:
+    """What counts by its document alone could not have been checked by a round before that."""
+    before = frame_of(followed_up.world.track, read(followed_up.world.track))
+    followed_up.follow_up()
+    after = frame_of(followed_up.world.track, read(followed_up.world.track))
     assert after.target_id.tolist() == before.target_id.tolist()
     np.testing.assert_allclose(after.inclusion, PI)
     np.testing.assert_allclose(after.a, before.a)
@@ -295,4 +316,4 @@ def test_closed_annotation_leaves_nothing_to_ask(toy: Toy) -> None:
     with pytest.raises(
         follow_up.CannotOrder, match="What is not marked in these documents is false"
     ):
-        follow_up.plan_sweep(world.track)
+        follow_up.plan_follow_up(world.track)

@@ -1,4 +1,4 @@
-"""A small world whose documents are read and swept: one system before, one after."""
+"""A small world whose documents are read and followed up: one system before, one after."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from annotation.questions import follow_up
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Instance, Target
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.models import FollowUp
 from kbpo.submissions.models import Submission
 from scoring.data import Data
 from tests.conftest import Toy
@@ -37,8 +37,8 @@ def late(one: Instance) -> bool:
     return one.pk % 5 in (0, 1)
 
 
-class Swept:
-    """Twelve documents of which five are read and swept; one system before, one after."""
+class FollowedUp:
+    """Twelve documents of which five are read and followed up; one system before, one after."""
 
     def __init__(self, toy: Toy) -> None:
         self.world = World(toy, n_documents=DOCUMENTS)
@@ -51,16 +51,16 @@ class Swept:
         self.world.read_in_full(documents, marked)
         settle_documents(self.world.track, [one.pk for one in documents])
 
-    def follow_up(self) -> Sweep:
+    def follow_up(self) -> FollowUp:
         """An order, everything that it asks about answered."""
-        row = follow_up.order_sweep(self.world.track, MOST)
+        row = follow_up.order_follow_up(self.world.track, MOST)
         self.answer(row)
         follow_up.tick()
         row.refresh_from_db()
         assert row.settled_at is not None and row.closed_at is not None
         return row
 
-    def answer(self, row: Sweep, *, but: Iterable[int] = ()) -> None:
+    def answer(self, row: FollowUp, *, but: Iterable[int] = ()) -> None:
         asked = set(row.targets.values_list("target", flat=True)) - set(but)
         self.world.answer(list(Target.objects.filter(pk__in=asked)))
 

@@ -1,5 +1,5 @@
-"""A sweep from its order to labels by the document route: price, questions, answers, money, kills,
-and what it leaves.
+"""A follow-up from its order to labels by the document route: price, questions, answers, money,
+kills, and what it leaves.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from sweep_world import PI, judge, make_world, move, order
+from follow_up_world import PI, judge, make_world, move, order
 
 from annotation.hits import publish
 from annotation.hits.batch import stop_batch
@@ -24,7 +24,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance, reserve
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.models import Sweep, SweepTarget
+from kbpo.sampling.models import FollowUp, FollowUpTarget
 from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -50,9 +50,9 @@ def open_targets(world: World) -> set[int]:
     return {target for target, known in marked.items() if not known and target not in drawn}
 
 
-def ordered_after_a_sample(world: World) -> tuple[Submission, Sweep, set[int]]:
-    """A submission whose sample is being asked about, a sweep ordered then, and the targets that
-    both want.
+def ordered_after_a_sample(world: World) -> tuple[Submission, FollowUp, set[int]]:
+    """A submission whose sample is being asked about, a follow-up ordered then, and the targets
+    that both want.
     """
     second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
     mine = {one.pk for one in world.sample(second, 0.9)}
@@ -65,20 +65,20 @@ def ordered_after_a_sample(world: World) -> tuple[Submission, Sweep, set[int]]:
 def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_order(
     world: World,
 ) -> None:
-    plan = follow_up.plan_sweep(world.track)
+    plan = follow_up.plan_follow_up(world.track)
     assert set(plan.targets) == open_targets(world) and plan.predictions == len(plan.targets)
     assert plan.at_most == len(plan.targets) * 3 * Decimal("0.05")
     assert plan.work_seconds == len(plan.targets) * 3 * 20
     assert plan.documents == sorted(one.pk for one in world.documents[:2])
-    assert not Sweep.objects.exists() and not Ledger.objects.exists()
+    assert not FollowUp.objects.exists() and not Ledger.objects.exists()
     out = StringIO()
-    call_command("sweep_documents", "world", stdout=out)
+    call_command("order_follow_up", "world", stdout=out)
     assert (
         f"{len(plan.targets)} questions to 3 people each, at most ${plan.at_most}" in out.getvalue()
     )
-    assert not Sweep.objects.exists()
-    call_command("sweep_documents", "world", "--yes", stdout=out)
-    row = Sweep.objects.get()
+    assert not FollowUp.objects.exists()
+    call_command("order_follow_up", "world", "--yes", stdout=out)
+    row = FollowUp.objects.get()
     assert balance(purpose=row.purpose).reserved == plan.at_most
     assert set(row.targets.values_list("target", flat=True)) == set(plan.targets)
     for wrong, sentence in (
@@ -86,7 +86,7 @@ def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_
         (["world", "--yes"], "still being judged"),
     ):
         with pytest.raises(CommandError, match=sentence):
-            call_command("sweep_documents", *wrong)
+            call_command("order_follow_up", *wrong)
 
 
 def test_it_goes_from_the_order_to_labels_by_the_document_route(world: World) -> None:
@@ -115,11 +115,11 @@ def test_it_goes_from_the_order_to_labels_by_the_document_route(world: World) ->
     sums = balance(purpose=row.purpose)
     assert sums.spent == sum(one.amount for one in Payment.objects.all()) == 3 * n * Decimal("0.05")
     assert sums.open == 0
-    [told] = follow_up.sweeps(world.track)
+    [told] = follow_up.follow_ups(world.track)
     assert (told.targets, told.done, told.holds) == (n, n, True)
     with pytest.raises(CannotOrder, match="is judged already"):
-        follow_up.plan_sweep(world.track)
-    assert Audit.objects.get(what="order sweep").about == str(row.purpose)
+        follow_up.plan_follow_up(world.track)
+    assert Audit.objects.get(what="order follow-up").about == str(row.purpose)
 
 
 def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:
@@ -160,15 +160,15 @@ def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_e
 
 
 def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(world: World) -> None:
-    plan = follow_up.plan_sweep(world.track)
+    plan = follow_up.plan_follow_up(world.track)
     with pytest.raises(CannotOrder, match="Look at the price again"):
-        follow_up.order_sweep(world.track, plan.at_most - Decimal("0.01"))
+        follow_up.order_follow_up(world.track, plan.at_most - Decimal("0.01"))
     Budget.objects.filter(track=world.track).update(cap=plan.at_most - Decimal("0.01"))
     with pytest.raises(OverBudget):
-        follow_up.order_sweep(world.track, plan.at_most)
+        follow_up.order_follow_up(world.track, plan.at_most)
     assert (
-        not Sweep.objects.exists()
-        and not SweepTarget.objects.exists()
+        not FollowUp.objects.exists()
+        and not FollowUpTarget.objects.exists()
         and not Audit.objects.exists()
     )
 
@@ -179,12 +179,12 @@ def test_killed_anywhere_each_step_happens_once(
     def killed(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed")
 
-    plan = follow_up.plan_sweep(world.track)
+    plan = follow_up.plan_follow_up(world.track)
     for name in ("reserve", "note"):
         with monkeypatch.context() as patch, pytest.raises(RuntimeError):
             patch.setattr(follow_up, name, killed)
-            follow_up.order_sweep(world.track, plan.at_most)
-        assert not Sweep.objects.exists() and not Ledger.objects.exists()
+            follow_up.order_follow_up(world.track, plan.at_most)
+        assert not FollowUp.objects.exists() and not Ledger.objects.exists()
     row = order(world)
     monkeypatch.setattr(follow_up, "BATCH", 3)
     with monkeypatch.context() as patch:
@@ -192,7 +192,7 @@ def test_killed_anywhere_each_step_happens_once(
         follow_up.tick()
     assert not Question.objects.exists()
     with pytest.raises(CannotOrder, match="still being judged"):
-        follow_up.order_sweep(world.track, plan.at_most)
+        follow_up.order_follow_up(world.track, plan.at_most)
     for _ in range(2):
         follow_up.tick()
     assert Question.objects.filter(**row.purpose.at("payer")).count() == len(plan.targets)
@@ -235,16 +235,16 @@ def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_b
     row.refresh_from_db()
     assert row.closed_at is not None and balance(purpose=row.purpose).open == 0
     assert not Label.objects.filter(value={}).exists(), "nobody was asked without an answer"
-    [told] = follow_up.sweeps(world.track)
+    [told] = follow_up.follow_ups(world.track)
     assert told.stopped_at is not None and not told.holds
     assert covering(world.track, [one.pk for one in world.documents[:2]]) is None
     left = set(row.targets.filter(target__labels=None).values_list("target", flat=True))
     assert len(left) == row.targets.count() - answered
-    assert set(follow_up.plan_sweep(world.track).targets) == left
+    assert set(follow_up.plan_follow_up(world.track).targets) == left
 
 
 def stopped(world: World) -> set[int]:
-    """What a sweep left open that was stopped before anybody answered."""
+    """What a follow-up left open that was stopped before anybody answered."""
     row = order(world)
     move()
     stop_batch(row.purpose, world.toy.users["Admin"], "Enough.")
@@ -272,7 +272,7 @@ def test_what_was_stopped_is_asked_by_a_sample_that_draws_it(world: World) -> No
     assert Question.objects.count() == n, "once"
 
 
-def test_what_was_stopped_is_asked_by_the_next_sweep_which_then_counts(world: World) -> None:
+def test_what_was_stopped_is_asked_by_the_next_follow_up_which_then_counts(world: World) -> None:
     left = stopped(world)
     row = order(world)
     assert set(row.targets.values_list("target", flat=True)) == left
@@ -284,7 +284,7 @@ def test_what_was_stopped_is_asked_by_the_next_sweep_which_then_counts(world: Wo
     judge(world)
     for _ in range(3):
         move()
-    [last, first] = follow_up.sweeps(world.track)
+    [last, first] = follow_up.follow_ups(world.track)
     assert (last.holds, first.holds) == (True, False)
     documents = sorted(one.pk for one in world.documents[:2])
     assert covering(world.track, documents) == row
@@ -321,17 +321,17 @@ def test_one_that_is_open_goes_on_when_its_track_closes(world: World) -> None:
     assert balance(purpose=row.purpose).open == 0
     world.track.refresh_from_db()
     with pytest.raises(CannotOrder, match="is closed"):
-        follow_up.plan_sweep(world.track)
+        follow_up.plan_follow_up(world.track)
 
 
 def test_where_nothing_can_be_asked_the_reason_is_a_sentence(toy: Toy) -> None:
     world = World(toy, n_documents=2)
     with pytest.raises(CannotOrder, match="No document counts as read yet"):
-        follow_up.plan_sweep(world.track)
+        follow_up.plan_follow_up(world.track)
     world.read_in_full(world.documents, lambda one: True)
     settle_documents(world.track, [one.pk for one in world.documents])
     with pytest.raises(CannotOrder, match="No system predicts anything yet"):
-        follow_up.plan_sweep(world.track)
+        follow_up.plan_follow_up(world.track)
 
 
 def test_where_all_is_judged_an_order_costs_nothing_and_is_settled_at_once(world: World) -> None:
@@ -344,10 +344,10 @@ def test_where_all_is_judged_an_order_costs_nothing_and_is_settled_at_once(world
 
 
 def test_what_lies_outside_the_scope_is_not_asked(world: World) -> None:
-    everything = set(follow_up.plan_sweep(world.track).targets)
+    everything = set(follow_up.plan_follow_up(world.track).targets)
     world.track.scope = "sentence"
     world.track.save()
-    inside = set(follow_up.plan_sweep(world.track).targets)
+    inside = set(follow_up.plan_follow_up(world.track).targets)
     of = {one.target_id: one for one in world.instances}
     across = {
         target

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.questions.follow_up import order_sweep, plan_sweep
+from annotation.questions.follow_up import order_follow_up, plan_follow_up
 from annotation.questions.order import CannotOrder
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
         try:
-            plan = plan_sweep(track)
+            plan = plan_follow_up(track)
             self.stdout.write(
                 f"In the {len(plan.documents):,} documents that count, systems predict"
                 f" {plan.predictions:,} relations that nobody marked or judged:"
@@ -38,7 +38,7 @@ class Command(BaseCommand):
                 f" ${plan.at_most}, {plan.work_seconds / 3600:.1f} hours of work in all."
             )
             if options["yes"]:
-                order_sweep(track, plan.at_most)
+                order_follow_up(track, plan.at_most)
                 self.stdout.write("They are ordered.")
             else:
                 self.stdout.write("Nothing is ordered yet; say --yes.")

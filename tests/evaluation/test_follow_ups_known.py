@@ -1,4 +1,4 @@
-"""Who knew which documents were read and swept, and what they predict since then."""
+"""Who knew which documents were read and followed up, and what they predict since then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked, of_targets
+from tests.evaluation.followed_up import (
+    DOCUMENTS,
+    MOST,
+    PI,
+    READ,
+    FollowedUp,
+    early,
+    late,
+    marked,
+    of_targets,
+)
 from tests.evaluation.world import World
 from tests.sampling.ways import own as own_of
 from tests.sampling.ways import pi_of
@@ -21,12 +31,12 @@ from tests.sampling.ways import pi_of
 pytestmark = pytest.mark.django_db
 
 
-def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> None:
+def test_documents_that_a_team_could_know_count_for_themselves(followed_up: FollowedUp) -> None:
     """Its second run knows which documents were read: in them what it predicts is known, elsewhere
     it must be drawn.
     """
-    swept.follow_up()
-    world = swept.world
+    followed_up.follow_up()
+    world = followed_up.world
     again = world.system("again", lambda one: early(one) or late(one))
     asked = world.sample(again, 0.7)
     world.answer(asked)
@@ -39,9 +49,9 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
         for one in (data.disclosed[at].certainty, own_of(data.disclosed[at], data.own[at]))
     )
     u = dict(Target.objects.values_list("pk", "u"))
-    old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
+    old, new = followed_up.targets(early), followed_up.targets(late) - followed_up.targets(early)
     for target in old:
-        assert certainty[target] == (target in swept.inside or u[target] < PI)
+        assert certainty[target] == (target in followed_up.inside or u[target] < PI)
         if not certainty[target]:
             assert own[target] == pytest.approx((0.7 - PI) / (1 - PI)), "no document brings it in"
     for target in new:
@@ -51,31 +61,31 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
         round(1 - (1 - PI) * (1 - READ / DOCUMENTS), 9)
     }
     # documents read since then are chance for it as well
-    swept.read_whole(world.documents[READ : READ + 3])
-    swept.follow_up()
+    followed_up.read_whole(world.documents[READ : READ + 3])
+    followed_up.follow_up()
     data = read(world.track)
     own = of_targets(data, own_of(data.disclosed[at], data.own[at]))
     later = 3 / (DOCUMENTS - READ)
-    for target in new - swept.inside:
-        assert own[target] == pytest.approx(1 - 0.3 * (1 - later)), "for itself it was swept"
-    only = new - swept.targets(lambda one: False)
+    for target in new - followed_up.inside:
+        assert own[target] == pytest.approx(1 - 0.3 * (1 - later)), "for itself it was followed up"
+    only = new - followed_up.targets(lambda one: False)
     pi = of_targets(data, pi_of(data.inclusion.chances))
     beta = (READ + 3) / DOCUMENTS
-    for target in only:  # the other team predicted it too before the second sweep
+    for target in only:  # the other team predicted it too before the second follow-up
         assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
 
 
 def test_what_only_a_team_that_knew_the_documents_predicts_has_no_second_route(
-    swept: Swept,
+    followed_up: FollowedUp,
 ) -> None:
-    swept.follow_up()
-    again = swept.world.system("again", lambda one: early(one) or late(one))
-    swept.world.answer(swept.world.sample(again, 0.7))
-    swept.follow_up()
-    data = read(swept.world.track)
+    followed_up.follow_up()
+    again = followed_up.world.system("again", lambda one: early(one) or late(one))
+    followed_up.world.answer(followed_up.world.sample(again, 0.7))
+    followed_up.follow_up()
+    data = read(followed_up.world.track)
     at = data.systems.index(again.pk)
     common, own = (of_targets(data, one.chances.document) for one in (data.inclusion, data.own[at]))
-    for target in swept.targets(late) - swept.targets(early):
+    for target in followed_up.targets(late) - followed_up.targets(early):
         assert common[target] == own[target] == 0, "its variance would have no clusters"
 
 
@@ -83,29 +93,32 @@ def test_what_only_a_team_that_knew_the_documents_predicts_has_no_second_route(
     "knows", [False, True], ids=["another team", "a team that knew the documents"]
 )
 def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
-    swept: Swept, knows: bool
+    followed_up: FollowedUp, knows: bool
 ) -> None:
     """Nobody was asked about it where readers had marked the first: it would be known just where
     that is not true.
     """
-    swept.follow_up()
+    followed_up.follow_up()
     before = of_targets(
-        swept_data := read(swept.world.track), swept_data.inclusion.chances.document
+        followed_up_data := read(followed_up.world.track),
+        followed_up_data.inclusion.chances.document,
     )
     said = {
         one.pk
-        for one in swept.world.also_said([one for one in swept.world.instances if early(one)][::4])
+        for one in followed_up.world.also_said(
+            [one for one in followed_up.world.instances if early(one)][::4]
+        )
     }
-    row = swept.world.system(
+    row = followed_up.world.system(
         "late", lambda one: one.pk in said, team="Patterns" if knows else "Neural"
     )
-    swept.world.answer(swept.world.sample(row, PI))
-    data = read(swept.world.track)
+    followed_up.world.answer(followed_up.world.sample(row, PI))
+    data = read(followed_up.world.track)
     after, cluster = (
         of_targets(data, data.inclusion.chances.document),
         of_targets(data, data.inclusion.cluster),
     )
-    pairs = swept.targets(lambda one: one.pk in said)
+    pairs = followed_up.targets(lambda one: one.pk in said)
     assert all(before[target] > 0 for target in pairs)
     if knows:
         assert after == before, "what may depend on the documents decides nothing"
@@ -116,19 +129,19 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
         )
 
 
-def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> None:
-    swept.follow_up()
-    stranger = swept.world.system("one", late, team="Neural")
-    draft = Submission.objects.get(pk=swept.world.system("two", late, team="Neural").pk)
+def test_a_plan_tells_of_documents_so_who_had_one_knew_them(followed_up: FollowedUp) -> None:
+    followed_up.follow_up()
+    stranger = followed_up.world.system("one", late, team="Neural")
+    draft = Submission.objects.get(pk=followed_up.world.system("two", late, team="Neural").pk)
     Submission.objects.filter(pk=draft.pk).update(
         sampled_at=None, confirmed_at=None, status="planned"
     )
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     assert data.systems.index(stranger.pk) not in data.disclosed_drawn, (
         "what it uploaded besides was not read by then"
     )
     Submission.objects.filter(pk=draft.pk).update(read_at=stranger.confirmed_at)
-    data = read(swept.world.track)
+    data = read(followed_up.world.track)
     assert data.disclosed_drawn[data.systems.index(stranger.pk)].document[0] == pytest.approx(
         READ / DOCUMENTS
     )
@@ -173,7 +186,7 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     world.answer(world.sample(again, 0.7))
     world.read_in_full(world.documents[:READ], marked)
     settle_documents(world.track, [one.pk for one in world.documents[:READ]])
-    row = follow_up.order_sweep(world.track, MOST)
+    row = follow_up.order_follow_up(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
     follow_up.tick()
     data = read(world.track)
@@ -185,8 +198,8 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     )
 
 
-def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) -> None:
-    """Half of a sample is judged; then a sweep judges documents, whatever was drawn in them."""
+def test_what_a_follow_up_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) -> None:
+    """Half of a sample is judged; then a follow-up judges documents, whatever was drawn in them."""
     world = World(toy, n_documents=DOCUMENTS)
     asked = world.sample(world.system("first", early), 0.8)
     half = [one for one in asked if one.u < 0.4]
@@ -194,7 +207,7 @@ def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) 
     inside = {one.pk for one in world.documents[:READ]}
     world.read_in_full(world.documents[:READ], marked)
     settle_documents(world.track, sorted(inside))
-    row = follow_up.order_sweep(world.track, MOST)
+    row = follow_up.order_follow_up(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
     follow_up.tick()
     again = world.system("again", early)

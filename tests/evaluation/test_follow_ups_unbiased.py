@@ -1,5 +1,5 @@
-"""With sweeps, precision and recall are printed without bias: for who was there, who came late, and
-who had seen.
+"""With follow-ups, precision and recall are printed without bias: for who was there, who came late,
+and who had seen.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import (
+    FollowUp,
     Sample,
     SampleBatch,
     SamplingDistribution,
-    Sweep,
     Threshold,
     TrackKey,
 )
@@ -42,14 +42,14 @@ recall is not biased"""
 
 
 class World:
-    """A replay whose documents are read, swept, and known to who comes again."""
+    """A replay whose documents are read, followed up, and known to who comes again."""
 
     def __init__(self, toy: Toy, seed: int) -> None:
         TrackKey.objects.create(track=toy.track, secret=f"world {seed}")
         self.random = np.random.default_rng(1000 + seed)
         self.given_up = (
             0.2 if seed % 2 else 0.0
-        )  # share of the sweep's questions that nobody answers
+        )  # share of the follow-up's questions that nobody answers
         self.replay = Replay.of(toy, N, SHARE, documents=DOCUMENTS, seed=seed)
         # Documents differ: in half of them little is true, else there would be no clusters to be
         # told.
@@ -143,9 +143,9 @@ class World:
         )
         settle_documents(self.replay.toy.track, documents)
 
-    def follow_up(self) -> Sweep:
-        row = follow_up.order_sweep(
-            self.replay.toy.track, follow_up.plan_sweep(self.replay.toy.track).at_most
+    def follow_up(self) -> FollowUp:
+        row = follow_up.order_follow_up(
+            self.replay.toy.track, follow_up.plan_follow_up(self.replay.toy.track).at_most
         )
         asked = list(row.targets.values_list("target_id", flat=True))
         lost = [pk for pk in asked if self.random.random() < self.given_up]
@@ -198,7 +198,7 @@ def errors(toy: Toy, seed: int) -> np.ndarray:
 
 @pytest.mark.django_db
 @pytest.mark.statistical
-def test_with_sweeps_figures_are_printed_without_bias(toy: Toy) -> None:
+def test_with_follow_ups_figures_are_printed_without_bias(toy: Toy) -> None:
     found = []
     for seed in range(REPEATS):
         with undone():

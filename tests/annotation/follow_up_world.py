@@ -1,5 +1,5 @@
 """Documents of which all but one are read, a system whose sample is judged, and people who judge
-what a sweep asks.
+what a follow-up asks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from annotation.models import Assignment, Question
 from annotation.questions import ask, follow_up
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.documents.draw import settle_documents
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.models import FollowUp
 from tests.conftest import Toy
 from tests.evaluation.world import World
 
@@ -24,7 +24,7 @@ PI = 0.3
 
 
 def make_world(toy: Toy, read: int = 2) -> World:
-    """A world to be swept: so many documents are read, and one is not."""
+    """A world to be followed up: so many documents are read, and one is not."""
     made = World(toy, n_documents=read + 1)
     Price.objects.create(track=made.track, interface="relation", reward=Decimal("0.05"), seconds=20)
     Budget.objects.create(track=made.track, scope="track", cap=Decimal("500.00"))
@@ -34,8 +34,8 @@ def make_world(toy: Toy, read: int = 2) -> World:
     return made
 
 
-def order(world: World) -> Sweep:
-    return follow_up.order_sweep(world.track, follow_up.plan_sweep(world.track).at_most)
+def order(world: World) -> FollowUp:
+    return follow_up.order_follow_up(world.track, follow_up.plan_follow_up(world.track).at_most)
 
 
 def move() -> None:
