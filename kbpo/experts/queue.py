@@ -96,10 +96,16 @@ def may_answer(row: ExpertCheck | None, expert: User, judged: Q = NOBODY) -> Out
     """Return `STORED` if an expert may answer a locked check now, or why not."""
     if row is None or row.status != "open":
         return Outcome.ALREADY
-    mine = askable(row.track, expert, judged).filter(pk=row.pk)
-    if not mine.exists():
+    if not askable(row.track, expert, judged).filter(pk=row.pk).exists():
         return Outcome.NOT_YOURS
-    return Outcome.STORED if mine.filter(free_for(expert)).exists() else Outcome.LOST
+    return Outcome.STORED if _is_free_for(expert, row) else Outcome.LOST
+
+
+def _is_free_for(expert: User, row: ExpertCheck) -> bool:
+    """Whether nobody else has a check in hand: `free_for`, of a row that is locked."""
+    if row.holder_id in (None, expert.pk):
+        return True
+    return row.held_until is None or row.held_until <= clock.now()
 
 
 def _give(row: ExpertCheck, expert: User, draft: dict[str, Any] | None = None) -> None:

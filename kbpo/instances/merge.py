@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.remembered import each
@@ -40,6 +40,8 @@ AGGREGATED = (
     *(UNDECIDED, ELSEWHERE, OFFERED),
 )
 """What of a value follows from all answers about its target"""
+PARTED = frozenset({RATINGS, "shown"})
+"""What of a value counts by its parts, or is joined"""
 UNTIL = " AND l.id <= %s"
 """Labels up to a number: what was known then"""
 PUBLIC = " AND l.public_at <= statement_timestamp()"
@@ -91,8 +93,7 @@ def merged(labels: Iterable[Label]) -> Value:
     return _merged(standing_said(Said.of(label) for label in ordered))
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What one label says."""
 
     value: Value
@@ -109,6 +110,9 @@ class Said:
 
 def standing_said(labels: Iterable[Said]) -> list[Said]:
     """Return what those labels of one target say that no other was made in the place of."""
+    labels = list(labels)
+    if len(labels) == 1:
+        return labels
     return in_place((label, label.question, label.again) for label in labels)
 
 
@@ -133,7 +137,7 @@ def _values(targets: list[int], public: bool, until: int | None) -> dict[int, tu
         [targets, *([until] if until else []), list(Label.PRECEDENCE)],
     )
     found = {}
-    for target, group in groupby(rows, key=lambda row: row[0]):
+    for target, group in groupby(rows, key=itemgetter(0)):
         said = standing_said(Said(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
         unanswered = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
@@ -170,17 +174,22 @@ def _values_inside(
         [documents, kinds, *([until] if until else []), list(Label.PRECEDENCE)],
     )
     found: dict[int, list[tuple[str, tuple[int, int], Value]]] = {}
-    for _, group in groupby(rows, key=lambda row: row[0]):
+    for _, group in groupby(rows, key=itemgetter(0)):
         labels = list(group)
         kind, document, begin, end = labels[0][6:]
-        said = standing_said(Said(json.loads(row[1]), *row[2:6]) for row in labels)
-        found.setdefault(document, []).append((kind, (begin, end), _merged(said)))
+        said = [Said(json.loads(row[1]), *row[2:6]) for row in labels]
+        found.setdefault(document, []).append((kind, (begin, end), _merged(standing_said(said))))
     return found
 
 
 def _merged(said: Sequence[Said]) -> Value:
     """The value that counts, of labels from the weakest to the one that decides."""
     value: Value = {}
+    if len(said) == 1 and not PARTED & said[0].value.keys():
+        value.update(said[0].value)
+        if value.get("canonical"):
+            value.pop(UNDECIDED, None)
+        return value
     shown: dict[str, bool] = {}
     ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}

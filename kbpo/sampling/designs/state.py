@@ -80,6 +80,7 @@ class State:
             self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
         self.noise = self._noise(pool)
         self.submission = submission
+        self._is_new: dict[int, bool] = {}
         self.by_document: Floats = worth(self._now.document)
 
     def _guess(self, pool: Pool, found: Mapping[int, Disclosed]) -> Guess:
@@ -194,9 +195,18 @@ class State:
         return np.asarray(self.target_id[self.u < pi])
 
     def new(self, targets: Ids) -> set[int]:
-        """Those that nobody has answered and that nobody is paying for already."""
+        """Those that nobody has answered and that nobody is paying for already, as they were when
+        they were first asked about: a search for what the money pays for asks again and again.
+        """
+        wanted = targets.tolist()
+        if missing := [one for one in wanted if one not in self._is_new]:
+            found = self._new(missing)
+            self._is_new.update({one: one in found for one in missing})
+        return {one for one in wanted if self._is_new[one]}
+
+    def _new(self, targets: list[int]) -> set[int]:
         mine = self.submission.pk
-        open_ones = kind_of(self.track).unanswered({mine: targets.tolist()})[mine]
+        open_ones = kind_of(self.track).unanswered({mine: targets})[mine]
         ordered = Sample.objects.filter(target__in=open_ones).filter(
             Q(batch__submission__status__in=["confirmed", "judging"])
             | Q(batch__submission=self.submission)
