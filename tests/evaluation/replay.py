@@ -4,13 +4,14 @@ upload again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from django.db import connection
+from kept import kept
 
 from kbpo.corpus.models import Document
 from kbpo.evaluation.models import Estimate
@@ -110,6 +111,28 @@ class Replay:
             for pk, row, (a, b) in zip(target, of, spans, strict=True)
         )
         return cls(toy, random.random(n) < share, rows, target, [one.pk for one in made])
+
+    @classmethod
+    def judged(cls, toy: Toy, n: int, share: float, **options: Any) -> tuple[Replay, Submission]:
+        """The same with a run of Patterns on the board that predicts all relations: it is played
+        once a process.
+        """
+
+        def play() -> tuple[Replay, Submission]:
+            world = cls.of(toy, n, share, **options)
+            return world, world.judge(world.upload("Patterns", range(n)))
+
+        return cls.once(toy, f"{n} relations, {share} of them true, judged, {options}", play)
+
+    @staticmethod
+    def once(
+        toy: Toy, name: str, play: Callable[[], tuple[Replay, Submission]]
+    ) -> tuple[Replay, Submission]:
+        """What `play` gives, played once a process; what a test changes in its toy, it sees."""
+        world, row = kept(name, play)
+        vars(toy).update(vars(world.toy))
+        world.toy = toy
+        return world, row
 
     def upload(self, team: str, which: Iterable[int]) -> Submission:
         """A planned submission of a team that predicts these relations."""

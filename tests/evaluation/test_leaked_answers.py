@@ -153,8 +153,7 @@ def read_some(world: Replay, size: int) -> set[int]:
 
 
 def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE, documents=100)
-    first = world.judge(world.upload("Patterns", EVERYTHING))
+    world, first = Replay.judged(toy, N, SHARE, documents=100)
     wrong = read_some(world, 30)
     copy = world.upload("Neural", EVERYTHING)
     leak = world.upload("Neural", sorted(set(EVERYTHING) - wrong))
@@ -169,8 +168,7 @@ def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) ->
 
 
 def test_who_read_nothing_is_believed(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE)
     copy = world.judge(world.upload("Neural", EVERYTHING))
     assert copy.leak_tests.get().p_value == 1, "a copy says nothing of who was drawn"
     better = np.flatnonzero(world.true | (np.random.default_rng(5).random(N) < 0.3))
@@ -249,8 +247,7 @@ def test_what_a_second_run_asked_of_what_its_team_knew_was_drawn_by_chance_too(t
 
 
 def test_documents_that_were_drawn_before_a_second_run_say_nothing_of_it(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE, documents=100)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE, documents=100)
     wrong = read_some(world, 30)
     second = world.upload("Patterns", sorted(set(EVERYTHING) - wrong))
     confirm(second, toy.users["Rosa"])
@@ -274,8 +271,7 @@ def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
 
 
 def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    first = world.judge(world.upload("Patterns", EVERYTHING))
+    world, first = Replay.judged(toy, N, SHARE)
     leak = world.judge(world.upload("Neural", cleaned(world)))
     again = world.upload("Neural", range(100, N))
     assert earlier(again) == [first.pk, leak.pk]
@@ -299,8 +295,7 @@ def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: T
 def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     toy: Toy, client: Client
 ) -> None:
-    world = Replay.of(toy, N, SHARE)
-    first = world.judge(world.upload("Patterns", EVERYTHING))
+    world, first = Replay.judged(toy, N, SHARE)
     row = world.judge(world.upload("Neural", cleaned(world)))
     test = row.leak_tests.get()
     client.force_login(toy.users["Tim"])

@@ -99,8 +99,7 @@ def test_without_the_rule_the_second_upload_would_be_printed_near_one(
 
 @pytest.mark.soak
 def test_a_near_copy_pays_for_itself(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE)
     new = []
     for team in ("Patterns", "Neural"):
         row = world.upload(team, EVERYTHING if team == "Neural" else cleaned(world))
@@ -111,8 +110,7 @@ def test_a_near_copy_pays_for_itself(toy: Toy) -> None:
 
 
 def test_what_was_seen_counts_for_itself_and_the_rest_is_asked_anew(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE)
     kept = cleaned(world)
     row = world.upload("Patterns", kept)
     found = seen_by(world, row)
@@ -137,8 +135,7 @@ def _target_ids(world: Replay, row: Submission) -> Any:
 
 
 def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE)
     neural = world.judge(world.upload("Neural", range(100, N)))
     before = world.number(neural)
     world.judge(world.upload("Patterns", cleaned(world)))
@@ -159,8 +156,7 @@ def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
 
 
 def test_a_withdrawn_submission_was_seen(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    first = world.judge(world.upload("Patterns", EVERYTHING))
+    world, first = Replay.judged(toy, N, SHARE)
     withdraw(first)
     row = world.upload("Patterns", cleaned(world))
     assert earlier(row) == [first.pk]
@@ -170,8 +166,7 @@ def test_a_withdrawn_submission_was_seen(toy: Toy) -> None:
 
 @pytest.mark.slow
 def test_a_copy_that_cost_nothing_was_seen_too(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE)
     judged = Label.objects.count()
     copy = world.judge(world.upload("Neural", EVERYTHING))
     assert Label.objects.count() == judged, "all that was drawn for it had an answer"
@@ -206,8 +201,7 @@ def test_what_was_drawn_after_the_confirmation_was_not_seen(toy: Toy) -> None:
 
 
 def test_a_second_team_of_the_same_person_has_seen_it_too(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    first = world.judge(world.upload("Patterns", EVERYTHING))
+    world, first = Replay.judged(toy, N, SHARE)
     row = world.upload("Neural", range(50, N))
     assert earlier(row) == []
     toy.teams["Neural"].members.add(toy.users["Rosa"])
@@ -215,8 +209,7 @@ def test_a_second_team_of_the_same_person_has_seen_it_too(toy: Toy) -> None:
 
 
 def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    first = world.judge(world.upload("Patterns", EVERYTHING))
+    world, first = Replay.judged(toy, N, SHARE)
     Track.objects.filter(pk=toy.track.pk).update(status="frozen")
     close_track(Track.objects.get(pk=toy.track.pk))
     row = world.upload("Neural", range(50, N))
@@ -300,8 +293,7 @@ def mark(world: Replay, documents: list[int]) -> None:
 
 
 def test_what_readers_marked_is_no_judgment_by_itself(toy: Toy) -> None:
-    world = Replay.of(toy, N, SHARE)
-    world.judge(world.upload("Patterns", EVERYTHING))
+    world, _ = Replay.judged(toy, N, SHARE)
     asked = set(Label.objects.filter(target__in=world.target).values_list("target_id", flat=True))
     mark(world, [0, 1, 2, 3])
     row = world.upload("Patterns", EVERYTHING)
@@ -320,8 +312,7 @@ def test_what_readers_marked_is_no_judgment_by_itself(toy: Toy) -> None:
 
 
 def test_where_every_target_of_a_document_has_a_label_marks_count(toy: Toy) -> None:
-    world = Replay.of(toy, 80, SHARE)
-    world.judge(world.upload("Patterns", range(80)))
+    world, _ = Replay.judged(toy, 80, SHARE)
     mark(world, [0])
     part = "per:place_of_birth>"
     rest = [pk for at, pk in enumerate(world.target) if at % 8 == 0 and not world.true[at]]

@@ -47,8 +47,7 @@ def test_worlds_that_differ_in_hidden_judgments_alone_plan_the_same(toy: Toy, de
 
 @pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 def test_a_draft_says_of_no_relation_whether_others_had_it_judged(toy: Toy, design: str) -> None:
-    world = Replay.of(toy, N, 0.5, design=design)
-    world.judge(world.upload("Patterns", range(N)))
+    world, _ = Replay.judged(toy, N, 0.5, design=design)
     judged = set(Label.objects.values_list("target_id", flat=True))
     known = next(at for at in range(N) if world.target[at] in judged)
     unknown = next(at for at in range(N) if world.target[at] not in judged)
@@ -61,8 +60,7 @@ def test_a_draft_says_of_no_relation_whether_others_had_it_judged(toy: Toy, desi
 def test_the_price_that_was_told_suffices_and_what_others_had_judged_goes_back(
     toy: Toy, design: str
 ) -> None:
-    world = Replay.of(toy, N, 0.5, design=design)
-    world.judge(world.upload("Patterns", range(N)))
+    world, _ = Replay.judged(toy, N, 0.5, design=design)
     before = Label.objects.filter(target__in=world.target).count()
     row = world.upload("Neural", range(20, N))
     option = row.plan["options"]["0.050"]
@@ -89,8 +87,7 @@ def test_what_the_team_was_shown_is_in_its_plan(toy: Toy) -> None:
 
 
 def test_of_an_iid_plan_no_more_is_drawn_than_was_told(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5, design="iid")
-    world.judge(world.upload("Patterns", range(N)))
+    world, _ = Replay.judged(toy, N, 0.5, design="iid")
     row = world.upload("Neural", range(10, N))
     told = row.plan["options"][row.plan["chosen"]]
     confirm(row, toy.users["Admin"])

@@ -31,11 +31,15 @@ N = 600
 
 def scored(toy: Toy, design: str = "poisson") -> tuple[Replay, Submission]:
     """A submission on the board, with what more would take."""
-    world = Replay.of(toy, N, 0.5, design=design)
-    row = world.judge(world.upload("Patterns", range(N)))
-    give_back(row)
-    distribution.tick()
-    return world, row
+
+    def play() -> tuple[Replay, Submission]:
+        world = Replay.of(toy, N, 0.5, design=design)
+        row = world.judge(world.upload("Patterns", range(N)))
+        give_back(row)
+        distribution.tick()
+        return world, row
+
+    return Replay.once(toy, f"more may be ordered by {design}", play)
 
 
 def half_width(world: Replay, row: Submission) -> float:

@@ -45,8 +45,7 @@ def test_the_first_plan_knows_no_model(toy: Toy) -> None:
 
 
 def test_thresholds_are_raised_by_the_expected_error_of_the_model(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5)
-    world.judge(world.upload("Patterns", range(N)))
+    world, _ = Replay.judged(toy, N, 0.5)
     state = State(world.upload("Neural", range(0, N, 2)))
     assert state.guess.labels > 30
     pool = read_pool(
@@ -60,8 +59,7 @@ def test_thresholds_are_raised_by_the_expected_error_of_the_model(toy: Toy) -> N
 
 
 def test_what_a_stage_came_to_is_kept_and_ends_the_judging(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5)
-    row = world.judge(world.upload("Patterns", range(N)))
+    _, row = Replay.judged(toy, N, 0.5)
     target = target_variance(row, row.plan["chosen"])
     told = [one.settings for one in row.batches.order_by("stage")]
     assert row.stage_reason == "target" and len(told) > 1
@@ -78,8 +76,7 @@ def test_what_a_stage_came_to_is_kept_and_ends_the_judging(toy: Toy) -> None:
 
 
 def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5)
-    row = world.judge(world.upload("Patterns", range(N)))
+    _, row = Replay.judged(toy, N, 0.5)
     target = target_variance(row, row.plan["chosen"])
     last = row.batches.order_by("stage").last()
     Realised(0.0, 2 * target).keep(last)
@@ -95,8 +92,7 @@ def test_what_judgments_happen_to_spread_neither_ends_judging_nor_keeps_it_going
     """One stopped by the larger of the two variances: a spread above the target asked on, and
     narrower widths were offered as if what was ordered had not been reached.
     """
-    world = Replay.of(toy, N, 0.5)
-    row = world.judge(world.upload("Patterns", range(N)))
+    _, row = Replay.judged(toy, N, 0.5)
     target, design = target_variance(row, row.plan["chosen"]), design_of(row.track)
     assert design.enough(row, Realised(variance=2 * target, anticipated=target)) == "target"
     assert design.enough(row, Realised(variance=0.0, anticipated=2 * target)) == ""
@@ -105,8 +101,7 @@ def test_what_judgments_happen_to_spread_neither_ends_judging_nor_keeps_it_going
 
 
 def test_errors_that_do_not_go_together_narrow_what_is_anticipated(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5)
-    world.judge(world.upload("Patterns", range(N)))
+    Replay.judged(toy, N, 0.5)
     data = read(toy.track)
     # Every relation has a pair of its own: put them in twos, as a system does that says several
     # things of a pair.
@@ -135,8 +130,7 @@ def test_too_few_labels_teach_nothing(toy: Toy) -> None:
 
 
 def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5)
-    row = world.judge(world.upload("Patterns", range(N)))
+    _, row = Replay.judged(toy, N, 0.5)
     target = target_variance(row, row.plan["chosen"])
     first = row.batches.get(stage=1)
     assert first.settings["target_variance"] == pytest.approx(target)
@@ -246,8 +240,7 @@ def test_who_cannot_pay_its_part_is_planned_after_the_others(
 
 
 def test_what_others_judgments_settle_is_no_stage_of_its_own(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.5)
-    world.judge(world.upload("Patterns", range(N)))
+    world, _ = Replay.judged(toy, N, 0.5)
     row = world.upload("Neural", range(N))
     confirm(row, toy.users["Admin"])
     assert draw.tick() == 1

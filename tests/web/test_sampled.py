@@ -27,8 +27,7 @@ N = 300
 def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
     toy: Toy, as_user: As, design: str
 ) -> None:
-    world = Replay.of(toy, N, 0.5, design=design)
-    row = world.judge(world.upload("Patterns", range(N)))
+    world, row = Replay.judged(toy, N, 0.5, design=design)
     told = sampled(Latest.of(row))
     assert told and len(told["stages"]) == row.batches.count()
     last = told["stages"][-1]
@@ -51,8 +50,7 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
 
 
 def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) -> None:
-    world = Replay.of(toy, N, 0.3)
-    row = world.judge(world.upload("Patterns", range(N)))
+    _, row = Replay.judged(toy, N, 0.3)
     told = sampled(Latest.of(row))
     assert told and told["model"]
     assert 0.1 < told["model"]["alone"] < 0.5
@@ -62,8 +60,7 @@ def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) 
 
 
 def test_what_was_given_up_is_told(toy: Toy, as_user: As) -> None:
-    world = Replay.of(toy, N, 0.5)
-    row = world.judge(world.upload("Patterns", range(N)))
+    _, row = Replay.judged(toy, N, 0.5)
     assert extent_of(row).given_up == 0
     drawn = list(
         Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True)[:2]

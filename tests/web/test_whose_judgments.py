@@ -122,8 +122,7 @@ def test_no_number_tells_what_was_judged_for_others_before_the_own_sample_is_ans
     """Of a run of what others have paid for there is nothing by slice and nothing for sale, and of
     the scores only the guaranteed one, once ten judgments came for the run itself.
     """
-    world = Replay.of(toy, N, 0.5)
-    world.judge(world.upload("Patterns", range(N)))
+    world, _ = Replay.judged(toy, N, 0.5)
     known = set(Label.objects.filter(target__in=world.target).values_list("target", flat=True))
     asked = [at for at, pk in enumerate(world.target) if pk in known]
     new = [at for at, pk in enumerate(world.target) if pk not in known]
