@@ -178,7 +178,7 @@ class Board:
     @property
     def headline(self) -> Column:
         """The column that its systems are ranked by."""
-        return ranked_by(kind_of(self.track), self.criterion, [row.figures for row in self.rows])
+        return ranking_column(kind_of(self.track), self.criterion, [row.figures for row in self.rows])
 
 
 def board(
@@ -351,14 +351,14 @@ def headlines(
     figures = _figures(evaluation, track.distribution, track.criterion, submissions)
     found: dict[int, tuple[Quantity, Figure]] = {}
     for submission, of_columns in figures.items():
-        column = ranked_by(kind, track.criterion, [of_columns])
+        column = ranking_column(kind, track.criterion, [of_columns])
         figure = of_columns.get(column.name)
         if figure is not None and figure.value is not None:
             found[submission] = kind.quantity(column.quantity), figure
     return found
 
 
-def ranked_by(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
+def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
     """Return the column that these rows (column -> figure) are ranked by: the headline's; where
     that is undefined of all of them, the mean's.
     """
@@ -509,7 +509,7 @@ class _Order:
         """
         if self.sort != self.kind.column_of(self.kind.headline(self.criterion)).name:
             return self.sort
-        return ranked_by(self.kind, self.criterion, [row.figures for row in rows]).name
+        return ranking_column(self.kind, self.criterion, [row.figures for row in rows]).name
 
     def _by(self, row: Row, column: str) -> tuple[bool, float]:
         """Undefined figures last, whichever way is better."""

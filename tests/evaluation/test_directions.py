@@ -9,7 +9,7 @@ import pytest
 
 from estimators.design import Design
 from estimators.estimate import Estimate
-from kbpo.evaluation.compare.ranks import comparisons, ranked_by
+from kbpo.evaluation.compare.ranks import comparisons, ranking_keys
 from kbpo.evaluation.leaderboard import Figure, Row, _Order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Criterion
@@ -72,4 +72,4 @@ def test_a_plot_of_a_difference_says_on_which_side_who_is_better() -> None:
 def test_relations_are_ranked_by_f1_and_where_there_is_none_by_precision() -> None:
     keys = [("precision", "correct", "instance"), ("f1", "correct", "instance")]
     keys += [("recall", "correct", "instance"), ("precision", "linking", "instance")]
-    assert ranked_by(KbpTrack, keys) == {keys[1], keys[3]}
+    assert ranking_keys(KbpTrack, keys) == {keys[1], keys[3]}

@@ -38,7 +38,7 @@ def comparisons(
     systems on the board, of which references take no place; for all numbers the covariance that
     differences are made of.
     """
-    chosen = ranked_by(kind, estimates)
+    chosen = ranking_keys(kind, estimates)
     columns = np.array(
         [at for at, system in enumerate(data.systems) if system in board], dtype=np.int64
     )
@@ -88,7 +88,7 @@ def is_ranked(
     return bool(told["best"][place] == told["worst"][place])
 
 
-def ranked_by(kind: type[Kind], keys: Iterable[Key]) -> set[Key]:
+def ranking_keys(kind: type[Kind], keys: Iterable[Key]) -> set[Key]:
     """Of numbers that there are, those by which systems are ranked: of each criterion and
     distribution the first in the order of the kind's quantities.
     """
