@@ -20,6 +20,7 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from scoring.arrays import Floats, Ids
+from scoring.data import UNWEIGHED
 from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
 from scoring.score import Score, rows
@@ -73,7 +74,7 @@ class _Maker:
             recall = self._recall(criterion)
             if recall is not None:
                 plain, told, parts = recall
-                yield from self._rows(told.recall, "recall", criterion, "instance", parts.checked)
+                yield from self._rows(told.recall, "recall", criterion, UNWEIGHED, parts.checked)
             for kind in self.data.pool.p:
                 crowd = self.arranged.precision(kind, criterion)
                 weight = self.data.pool.p[kind][self.arranged.row].toarray()

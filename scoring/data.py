@@ -16,6 +16,12 @@ from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
 
+UNWEIGHED = "instance"
+"""The distribution under which every prediction counts the same; of recall, every mention"""
+BASE = "relation"
+"""The criterion that others and recall rest on, in kinds with documents to read: what is claimed
+holds at all"""
+
 
 @dataclass(frozen=True)
 class Draws:

@@ -25,7 +25,7 @@ from estimators.seen import on_common_design
 from estimators.sums import by_code
 from scoring.arrays import Floats, Ids
 from scoring.combine import Response, combine
-from scoring.data import Data, FollowedUp
+from scoring.data import BASE, Data, FollowedUp
 from scoring.documents import NEVER, NO_MARK, Facts
 from scoring.pool import spread
 from scoring.response import Answers, of_follow_ups, of_samples
@@ -42,7 +42,7 @@ class Centred:
     """
 
     data: Data
-    criterion: str = "relation"
+    criterion: str = BASE
     """Whose answers the probabilities allow for"""
 
     @cached_property
@@ -483,8 +483,8 @@ class Centred:
             return self.under(criterion).recall(criterion, unit=unit)
         share = self.shares_of(unit)
         data, row = self.data, self.row
-        relation, g = self.under("relation").verdicts[:, 0], data.g["relation"]
-        own = self.verdicts if criterion != "relation" else None
+        base, g = self.under(BASE).verdicts[:, 0], data.g[BASE]
+        own = self.verdicts if criterion != BASE else None
         own_g = data.g[criterion]
         total = share.total(own_g)
         weight = share.at(row)
@@ -508,7 +508,7 @@ class Centred:
         found = totals.recall(
             weight * self.counts[:, None],
             self.row_pi,
-            relation if own is None else own,
+            base if own is None else own,
             own_g[row],
             total,
             float(share.pool @ g),
@@ -516,7 +516,7 @@ class Centred:
             facts.n_documents,
             target=self.targets[1],
             n_targets=self.targets[0].size,
-            pool_label=relation,
+            pool_label=base,
             pool_g=g[row],
             pool_weight=self.pool_weight(unit),
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
@@ -538,10 +538,10 @@ class Centred:
 
     @cached_property
     def _of_relation(self) -> Floats:
-        """(n,) π of each row under this criterion over that under `relation`, whose labels the
+        """(n,) π of each row under this criterion over that under the base one, whose labels the
         pool's total takes.
         """
-        return np.asarray(self.row_pi / self.under("relation").row_pi)
+        return np.asarray(self.row_pi / self.under(BASE).row_pi)
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
         """The share of true predictions in annotated documents that annotation had found, on the
@@ -556,12 +556,12 @@ class Centred:
             return None
         if data.followed_up is not None:
             return self._of_all_followed_up(found, facts, data.followed_up)
-        relation = np.where(self.counts, self.under("relation").verdicts[:, 0], np.nan)
+        base = np.where(self.counts, self.under(BASE).verdicts[:, 0], np.nan)
         return misses.found_share(
-            relation,
+            base,
             facts.marked[self.row],
             self.shares_of("fact").pool[self.row],
-            self.under("relation").row_pi,
+            self.under(BASE).row_pi,
             facts.inside[self.row],
             found.design,
             target=self.targets[1],

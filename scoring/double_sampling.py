@@ -31,7 +31,7 @@ from estimators.noise import corrected
 from estimators.seen import on_common_design
 from estimators.sums import by_code
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import Data
+from scoring.data import BASE, Data
 from scoring.default import Centred
 
 SAME = 1e-9
@@ -247,10 +247,10 @@ class Corrected:
         pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
         terms = weight * used, pi, np.where(used, e, 1.0), scale
         crowd, expert = (
-            self.arranged.under("relation").verdicts[:, 0],
-            self.expert["relation"][:, 0],
+            self.arranged.under(BASE).verdicts[:, 0],
+            self.expert[BASE][:, 0],
         )
-        return self._add(alone, terms, crowd, expert, "relation", criterion)
+        return self._add(alone, terms, crowd, expert, BASE, criterion)
 
     def _add(
         self,

@@ -19,6 +19,7 @@ from estimators.intervals import few_left, half_step
 from estimators.misses import with_misses
 from estimators.sums import Support
 from scoring.arrays import Floats
+from scoring.data import BASE
 from scoring.default import Centred
 from scoring.pool import Pool
 from scoring.shares import Shares
@@ -100,9 +101,9 @@ class Floors:
         one verdict more, of those that are open, moves a number by.
         """
         arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
-        relation = self.arranged.under("relation").verdicts[:, 0]
+        base = self.arranged.under(BASE).verdicts[:, 0]
         steps = np.zeros(taken.size)
-        rows = arranged.row[arranged.counts & ~np.isnan(relation)]
+        rows = arranged.row[arranged.counts & ~np.isnan(base)]
         if not few_left(weight, weight[rows]):
             return steps
         judged = np.zeros(weight.size, dtype=np.bool_)
@@ -162,11 +163,11 @@ class Floors:
     def _believed(self, criterion: str, unit: str) -> Belief:
         arranged, data = self.arranged.under(criterion), self.arranged.data
         doubted = [(arranged.one_verdict(arranged.verdicts), data.g[criterion])]
-        doubted.append((arranged.under("relation").verdicts[:, 0], data.g["relation"]))
+        doubted.append((arranged.under(BASE).verdicts[:, 0], data.g[BASE]))
         return Belief(
             pi=arranged.pi,
             g=data.g[criterion],
-            pool_g=data.g["relation"],
+            pool_g=data.g[BASE],
             pool_weight=arranged.shares_of(unit).pool,
             target=data.pool.target,
             correlation=data.rho[criterion],

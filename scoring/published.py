@@ -21,7 +21,7 @@ from estimators.joint import (
     simple_precision,
 )
 from scoring.arrays import Bools, Floats
-from scoring.data import Data, Draws
+from scoring.data import BASE, Data, Draws
 from scoring.default import where_known
 from scoring.documents import Facts
 
@@ -112,7 +112,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     found = joint_recall(
         P,
         source,
-        data.f["relation"][at, 0],
+        data.f[BASE][at, 0],
         np.zeros((P.shape[1], P.shape[1])),
         np.tile(predicted, (1, len(kinds))),
         facts.found[uniform],

@@ -13,7 +13,7 @@ from estimators.joint import f1
 from scoring import published
 from scoring.arrays import Bools, Ids
 from scoring.by_thresholds import ByThresholds
-from scoring.data import Data
+from scoring.data import BASE, UNWEIGHED, Data
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
 from scoring.rated import with_noise
@@ -98,15 +98,15 @@ def default_estimates(
             found[key] = f1s[key]
     for criterion, recall in recalls.items():
         if recall is not None:
-            found["recall", criterion, "instance"] = recall.recall, recall.design
-            each = floors.recall(criterion, unit="instance")
+            found["recall", criterion, UNWEIGHED] = recall.recall, recall.design
+            each = floors.recall(criterion, unit="mention")
             if each is not None:
-                found[OF_INSTANCES, criterion, "instance"] = each.recall, each.design
+                found[OF_INSTANCES, criterion, UNWEIGHED] = each.recall, each.design
             share = arranged.found_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
                 repaired = floors.corrected(criterion, recall, share)
                 known = ~np.isnan(np.asarray(recall.recall.value))
-                found[CORRECTED, criterion, "instance"] = (
+                found[CORRECTED, criterion, UNWEIGHED] = (
                     where_known(repaired, known),
                     recall.design,
                 )
@@ -118,7 +118,7 @@ def found_share(data: Data) -> Estimate | None:
     had found.
     """
     arranged = Centred(data)
-    recall = arranged.recall("relation") if data.judged.size and "relation" in data.f else None
+    recall = arranged.recall(BASE) if data.judged.size and BASE in data.f else None
     return arranged.found_share(recall) if recall is not None else None
 
 
@@ -160,7 +160,7 @@ def published_scores(
                     yield from rows(data, both, "f1", criterion, kind, method)
     for method, of_method in (("joint", recalls), ("simple", alone)):
         for criterion, recall in of_method.items():
-            yield from rows(data, recall, "recall", criterion, "instance", method)
+            yield from rows(data, recall, "recall", criterion, UNWEIGHED, method)
 
 
 def _simple_recalls(
@@ -188,9 +188,9 @@ def _by_thresholds(
         recall = found.recall(criterion) if criterion in recall_criteria else None
         if recall is not None:
             recall = where_known(recall, known)
-            yield from rows(data, recall, "recall", criterion, "instance", "joint")
+            yield from rows(data, recall, "recall", criterion, UNWEIGHED, "joint")
         if criterion in alone:
-            yield from rows(data, alone[criterion], "recall", criterion, "instance", "simple")
+            yield from rows(data, alone[criterion], "recall", criterion, UNWEIGHED, "simple")
         for kind in data.pool.p:
             for method in methods:
                 precision = where_known(found.precision(kind, criterion, method), known)

@@ -133,13 +133,7 @@ CROWD = (
 # a name (a column of a table, a part of a page): this list only gets shorter.
 STILL_NAMING: set[str] = {
     "annotation.models.evidence",
-    "kbpo.evaluation.compare.difference",
-    "kbpo.evaluation.correction.checkable",
-    "kbpo.evaluation.data",
-    "kbpo.evaluation.slices.rule",
-    "kbpo.evaluation.studies.pooling",
     "kbpo.evaluation.studies.reach_cache",
-    "kbpo.evaluation.studies.what_if",
     "kbpo.releases.write",
     "kbpo.sampling.documents.second_stage",
     "kbpo.sampling.models",
@@ -149,15 +143,10 @@ STILL_NAMING: set[str] = {
     "kbpo.web.desk.diagnostics",
     "kbpo.web.judging.attempt",
     "kbpo.web.public.prose",
-    "kbpo.web.research.score_tables",
-    "scoring.corrected",
-    "scoring.default",
-    "scoring.double_sampling",
-    "scoring.floors",
+    "scoring.data",
     "scoring.published",
     "scoring.release",
     "scoring.rescore",
-    "scoring.score",
 }
 
 

@@ -26,7 +26,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import Data, Draws, FollowedUp, Guess
+from scoring.data import BASE, Data, Draws, FollowedUp, Guess
 from scoring.documents import Facts, KnownDocuments
 from scoring.inclusion import Disclosed
 from scoring.pool import Pool
@@ -105,7 +105,7 @@ def _followed_up(
     if fold.followed is None:
         return None
     row = np.flatnonzero(covered & (facts.inside >= 0))
-    return FollowedUp(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
+    return FollowedUp(row, kind.judge(pool.instance[row], pool.systems)[BASE][:, 0])
 
 
 def _guesses(

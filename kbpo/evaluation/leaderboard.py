@@ -178,7 +178,9 @@ class Board:
     @property
     def headline(self) -> Column:
         """The column that its systems are ranked by."""
-        return ranking_column(kind_of(self.track), self.criterion, [row.figures for row in self.rows])
+        return ranking_column(
+            kind_of(self.track), self.criterion, [row.figures for row in self.rows]
+        )
 
 
 def board(

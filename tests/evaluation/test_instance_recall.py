@@ -181,7 +181,7 @@ def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
             )
         DocumentSample.objects.all().delete()
         settle_documents(world.track, sorted(rng.choice(documents, 6, replace=False).tolist()))
-        found = Centred(read(world.track)).recall("relation", unit="instance")
+        found = Centred(read(world.track)).recall("relation", unit="mention")
         assert found is not None
         errors.append(np.asarray(found.recall.value) - recalls(world, STATES)[1])
         deviations.append(np.sqrt(np.asarray(found.recall.variance)))

@@ -16,6 +16,7 @@ from kbpo.evaluation.compare.ranks import PRIVATE
 from kbpo.evaluation.leaderboard import Figure, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.registry import kind_of
+from scoring.data import UNWEIGHED
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def differences(
             figures[row.quantity, row.submission_id] = figure
     found = []
     for quantity in (one.name for one in compared):
-        kind = "instance" if quantity in unweighed else distribution
+        kind = UNWEIGHED if quantity in unweighed else distribution
         stored = _stored(evaluation, f"{quantity}|{criterion}|{kind}", {first, second})
         one, other = figures.get((quantity, first)), figures.get((quantity, second))
         if stored and one and other:

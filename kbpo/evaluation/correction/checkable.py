@@ -12,7 +12,7 @@ from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import Data
+from scoring.data import BASE, Data
 from scoring.default import Centred
 from scoring.documents import NEVER
 
@@ -75,7 +75,7 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
     share = arranged.shares_of("fact").pool
-    known = arranged.counts & ~np.isnan(arranged.data.f["relation"][arranged.at, 0])
+    known = arranged.counts & ~np.isnan(arranged.data.f[BASE][arranged.at, 0])
     return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * known / arranged.row_pi)
 
 

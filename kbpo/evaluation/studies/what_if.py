@@ -13,6 +13,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
+from scoring.data import UNWEIGHED
 from scoring.score import DEFAULT, Key, default_estimates, rows
 
 
@@ -71,7 +72,7 @@ def _numbers(track: Track) -> Numbers:
         return {}
     found = default_estimates(data, kind.criterion_names(), recall_criteria(track))
     wanted: list[Key] = [
-        (one.name, track.criterion, track.distribution if one.weighed else "instance")
+        (one.name, track.criterion, track.distribution if one.weighed else UNWEIGHED)
         for one in kind.compared()
     ]
     return {

@@ -16,6 +16,7 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import percent_text
 from kbpo.web.public.board import interval
+from scoring.data import UNWEIGHED
 from scoring.score import Key
 
 SCOPES = {
@@ -135,7 +136,7 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
             name = f"{quantity.label} of recall and precision, {weighed}"
             yield (quantity.name, criterion, track.distribution), name
         else:
-            yield (quantity.name, criterion, "instance"), quantity.label
+            yield (quantity.name, criterion, UNWEIGHED), quantity.label
 
 
 def _corrected(
