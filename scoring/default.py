@@ -589,7 +589,7 @@ class Centred:
         )
 
     def shares_of(self, unit: str) -> Shares:
-        """What each instance stands for where a `fact` counts once, or each `instance` of it."""
+        """What each instance stands for where a `fact` counts once, or each `mention` of it."""
         assert self.data.facts is not None
         return Shares.of_facts(self.data.pool, self.data.facts, once=unit == "fact")
 
