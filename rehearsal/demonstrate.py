@@ -22,6 +22,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
@@ -37,6 +38,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import set_role
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import class_of
+from rehearsal.newspaper.judge import SimulatedJudge
 from rehearsal.newspaper.write import write
 from rehearsal.texts.write import TRUTH, TextStudy, write_texts
 
@@ -53,6 +55,7 @@ RATER = "simulated-rater"
 """Login of the first simulated annotator who rates texts"""
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
+JUDGE = {"name": "Simulated judge", "version": "1"}
 WAITING = ("received", "read", "planned", "confirmed", "judging")
 
 
@@ -91,6 +94,8 @@ class Study:
     """Whether the annotators do only what the pages tell them"""
     texts: tuple[TextStudy, ...] = ()
     """Studies of texts, beside it"""
+    judge: Path | None = None
+    """The folder with what a simulated judge says of relations; without it nobody is asked"""
 
 
 def demo_study(
@@ -108,7 +113,7 @@ def demo_study(
     """The demo's own study, of the first so many systems (0: of all); its files are written if they
     are not there.
     """
-    if not (directory / "truth.json").exists():
+    if not (directory / "judge.tsv").exists():
         write(directory, documents=documents, seed=seed)
     at_pool = platform == "pool" and annotators > 0
     listed = json.loads((directory / "systems" / "systems.json").read_text())
@@ -137,6 +142,7 @@ def demo_study(
         bias=bias,
         annotators=annotators,
         for_people=int(at_pool and systems != 1),
+        judge=directory,
         texts=tuple(write_texts(directory / "texts", seed=seed)) if at_pool else (),
     )
 
@@ -329,7 +335,9 @@ class Demo:
     def _submit_to_people(self, systems: list[dict[str, str]]) -> None:
         for system in systems:
             token, name = _token(system["team"]), _name(system)
-            self._confirm(token, self._upload(token, system, name), f"{system['team']} {name}")
+            submission = self._upload(token, system, name)
+            self._judge(token, submission)
+            self._confirm(token, submission, f"{system['team']} {name}")
 
     def _order_reading(self) -> None:
         """As many documents as systems wait to be read in full by people, once; unless the
@@ -349,8 +357,24 @@ class Demo:
         for system in systems:
             token, name = _token(system["team"]), _name(system)
             submission = self._upload(token, system, name)
+            self._judge(token, submission)
             self._confirm(token, submission, f"{system['team']} {name}")
             self._finish([(system["team"], submission, f"{system['team']} {name}")])
+
+    def _judge(self, token: str, submission: int) -> None:
+        """Has the simulated judge score what it has not scored yet, once a submission is read: it
+        asks the service, as the program of any admin does.
+        """
+        if self.study.judge is None:
+            return
+        self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
+        judge, admin = SimulatedJudge(self.study.judge), _token_of("admin")
+        while True:
+            found = self._call(admin, f"tracks/{self.track.slug}/unscored/?{urlencode(JUDGE)}")
+            if not found["results"]:
+                return
+            scores = judge.scores(found["results"])
+            self._call(admin, f"tracks/{self.track.slug}/scores/", JUDGE | {"scores": scores})
 
     def _upload_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
         """Uploads what the systems of a study wrote; team, number and title of each."""
@@ -373,8 +397,8 @@ class Demo:
             "import_scores",
             track.slug,
             texts.scores,
-            name="Simulated judge",
-            judge_version="1",
+            name=JUDGE["name"],
+            judge_version=JUDGE["version"],
             user="admin",
             stdout=io.StringIO(),
         )
@@ -632,7 +656,11 @@ def _name(system: dict[str, str]) -> str:
 
 
 def _token(team: str) -> str:
-    user = User.objects.filter(teams__name=team).earliest("pk")
+    return _token_of(User.objects.filter(teams__name=team).earliest("pk").username)
+
+
+def _token_of(username: str) -> str:
+    user = User.objects.get(username=username)
     Token.objects.filter(user=user, name="demo").delete()
     return Token.issue(user, "demo", days=7)[1]
 

@@ -15,6 +15,8 @@ from rehearsal.newspaper.annotate import Annotated, Span, annotate
 from rehearsal.newspaper.compose import Newsroom
 from rehearsal.newspaper.extract import Run, extract
 from rehearsal.newspaper.invent import World, invent
+from rehearsal.newspaper.judge import COLUMNS as JUDGE_COLUMNS
+from rehearsal.newspaper.judge import opinions
 from rehearsal.newspaper.score import Gold, score
 
 SCHEMA = "tac_kbp"
@@ -67,6 +69,8 @@ def write(
         "systems": {run.profile.name: score(run, gold) for run in runs},
     }
     _lines(directory / "truth.json", [json.dumps(truth, indent=1)])
+    judged = ((*relation, value) for relation, value in opinions(runs, gold, seed).items())
+    _lines(directory / "judge.tsv", _table(JUDGE_COLUMNS, judged))
     texts = {document.id: document.text for document in corpus}
     for run in runs:
         _lines(directory / "systems" / f"{run.profile.name}.kb.tsv", knowledge_base(run, texts))

@@ -67,7 +67,7 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
         for path in (tmp_path / "one").rglob("*")
         if path.is_file()
     )
-    assert len(files) == 5 + SYSTEMS + 1
+    assert len(files) == 6 + SYSTEMS + 1
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), (
             file
