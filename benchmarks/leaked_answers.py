@@ -56,6 +56,7 @@ REDRAWN = 100
 HALF_WIDTHS = (0.10, 0.05, 0.03)
 UNTIL = "anticipated"
 USED = (1.0, 0.5, 0.25, 0.1, 0.05)
+HONEST = ("copy", "ensemble")
 
 
 def sampled(world: World, i: int, half_width: float, rng: np.random.Generator):
@@ -336,13 +337,12 @@ def after_a_second_run(world: World, repeats: int, rng: np.random.Generator) -> 
 def through_documents(
     world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
 ) -> list[list[object]]:
-    """Return how often a run is flagged that uses documents read whole, or no answer at all."""
+    """Return how often a run is flagged that uses documents read whole."""
     table: list[list[object]] = []
-    of_target = np.zeros(world.n_targets, dtype=np.int64)
-    of_target[world.target] = document
+    of_target = documents_of(world, document)
     for how in ("leak", "sabotage", "adds"):
         for size in (20, 100):
-            hits, honest = {used: [] for used in USED}, []
+            hits: dict[float, list[bool]] = {used: [] for used in USED}
             for _ in range(repeats):
                 i = int(rng.integers(world.member.shape[1]))
                 read = np.isin(of_target, rng.choice(N_DOCUMENTS, size, replace=False))
@@ -350,13 +350,34 @@ def through_documents(
                     run = made_from(world, i, read, used, how, rng)
                     p = tested_by_documents(world, i, run, of_target, read)
                     hits[used].append(EARLIER * p <= ALPHA)
-                honest += [
-                    tested_by_documents(world, i, run, of_target, read)
-                    for _, run in honest_runs(world, i, rng)
-                ]
-            low = [len(honest), float(np.mean(np.array(honest) <= ALPHA))]
-            table.append([how, size, *(float(np.mean(hits[u])) for u in USED), *low])
+            table.append([how, size, *(float(np.mean(hits[u])) for u in USED)])
     return table
+
+
+def false_alarms_by_documents(
+    world: World, document: np.ndarray, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return how often an honest run is flagged of having read documents, by how many are read."""
+    table: list[list[object]] = []
+    of_target = documents_of(world, document)
+    for size in (20, 100):
+        found: list[float] = []
+        for _ in range(repeats):
+            i = int(rng.integers(world.member.shape[1]))
+            read = np.isin(of_target, rng.choice(N_DOCUMENTS, size, replace=False))
+            for _, run in honest_runs(world, i, rng):
+                found.append(tested_by_documents(world, i, run, of_target, read))
+        p = np.array(found)
+        low = (float(np.mean(p <= level)) for level in (0.1, 0.01))
+        table.append([size, p.size, *low, *alarms(p)])
+    return table
+
+
+def documents_of(world: World, document: np.ndarray) -> np.ndarray:
+    """Return the document of each target, (t,), from that of each instance, (n,)."""
+    of_target = np.zeros(world.n_targets, dtype=np.int64)
+    of_target[world.target] = document
+    return of_target
 
 
 def tested_by_documents(
@@ -449,8 +470,8 @@ def treated(board: Board, i: int, half_width: float) -> tuple[float, bool]:
 def board_of_three(
     world: World, how: str, half_width: float, used: float, rng: np.random.Generator
 ) -> tuple[dict[str, list[tuple[float, bool]]], bool]:
-    """Return the errors of (read from, uninvolved, new) with the new one believed and treated, and
-    whether the test finds it.
+    """Return the errors of (read from, uninvolved, new) with the new one believed and, if it is
+    dishonest, treated; and whether the test finds it.
     """
     i, other = (int(one) for one in rng.choice(world.member.shape[1], 2, replace=False))
     n = world.n_targets
@@ -463,11 +484,13 @@ def board_of_three(
     p = tested(world, world.member[:, i], run, board.pi, board.asked)
     full = with_run(world, run)
     new = full.member.shape[1] - 1
-    fair = Board(full, board.u, board.fold, board.pi.copy(), [])
-    for one in (i, other):
-        fair.welcome(one)
-    fair.learn()
-    found = {"treated": [error(fair, i), error(fair, other), treated(fair, new, half_width)]}
+    found = {}
+    if how not in HONEST:
+        fair = Board(full, board.u, board.fold, board.pi.copy(), [])
+        for one in (i, other):
+            fair.welcome(one)
+        fair.learn()
+        found["treated"] = [error(fair, i), error(fair, other), treated(fair, new, half_width)]
     fooled = Board(full, board.u, board.fold, board.pi.copy(), [])
     for one in (i, other):
         fooled.welcome(one)
@@ -480,10 +503,10 @@ def errors(world: World, repeats: int, rng: np.random.Generator) -> list[list[ob
     """Return mean error, mean absolute error and coverage of everybody."""
     table: list[list[object]] = []
     dishonest = (("leak", 1.0), ("sabotage", 1.0), ("masked", 1.0), ("masked", 0.5))
-    for how, used in (*dishonest, ("copy", 0.0), ("ensemble", 0.0)):
+    for how, used in (*dishonest, *((how, 0.0) for how in HONEST)):
         played = [board_of_three(world, how, 0.05, used, rng) for _ in range(repeats)]
         missed = [one["believed"] for one, is_found in played if not is_found]
-        ways = {way: [one[way] for one, _ in played] for way in ("believed", "treated")}
+        ways = {way: [one[way] for one, _ in played] for way in played[0][0]}
         for way, some in (ways | {"not found": missed}).items():
             of = np.array(some).reshape(-1, 3, 2)
             if not of.size:
@@ -517,15 +540,17 @@ def main(repeats: int, parts: set[str]) -> None:
         table = after_a_second_run(world, 4 * repeats, np.random.default_rng([12, 2]))
         tables.show("leaked_answers_second_run", ["run", "tested against", "pairs", *many], table)
     if "documents" in parts:
-        print("\nFlagged, by documents read whole, and share of honest runs with p ≤ 0.001")
+        print("\nFlagged, by documents read whole")
         pool = redocred.read(redocred.names())
         assert pool.n_documents == N_DOCUMENTS
-        shares = (f"{used:.0%} used" for used in USED)
-        head = ["made by", "documents", *shares, "honest", "p ≤ 0.001"]
-        table = through_documents(
-            world, pool.document[: pool.n_predicted], 4 * repeats, np.random.default_rng([12, 3])
-        )
+        document = pool.document[: pool.n_predicted]
+        head = ["made by", "documents", *(f"{used:.0%} used" for used in USED)]
+        table = through_documents(world, document, 4 * repeats, np.random.default_rng([12, 3]))
         tables.show("leaked_answers_documents", head, table)
+        print(f"\nHonest runs against {20 * repeats} choices of documents that were read whole")
+        rng = np.random.default_rng([12, 5])
+        table = false_alarms_by_documents(world, document, 20 * repeats, rng)
+        tables.show("leaked_answers_honest_documents", ["documents", "pairs", *many], table)
     if "errors" in parts:
         print("\nErrors in points, ±5 at 80 %, instance")
         head = ["made by", "new run is", "boards", "whose", "mean", "mean |error|", "worst"]
