@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray, Numbers, plain
@@ -295,10 +295,10 @@ def _bca_tails(
     """Return the two probabilities at which BCa reads the replicates' quantiles."""
     below = ((replicates < value).mean() + (replicates <= value).mean()) / 2
     edge = 0.5 / replicates.size
-    bias = norm.ppf(np.clip(below, edge, 1 - edge))
+    bias = ndtri(np.clip(below, edge, 1 - edge))
     acceleration = 0.0 if np.isnan(skew) else skew
-    shifted = bias + norm.ppf([tail, 1 - tail])
-    low, high = norm.cdf(bias + shifted / (1 - acceleration * shifted))
+    shifted = bias + ndtri([tail, 1 - tail])
+    low, high = ndtr(bias + shifted / (1 - acceleration * shifted))
     return float(low), float(high)
 
 

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from estimators import checks
 from estimators.bootstrap import Bootstrap, bootstrap
@@ -491,7 +491,7 @@ def required_judgments(
         )
     planned = partial(mean_variance, sigma_f2=sigma_f2, sigma_a2=sigma_a2, rho=rho)
     planned(1)  # checks them
-    z = float(norm.ppf(0.5 + checks.level(confidence_level) / 2))
+    z = float(ndtri(0.5 + checks.level(confidence_level) / 2))
     target = (half_width / z) ** 2
     spread = sigma_f2 * (1 - rho * rho)
     whole = target if population is None else target + spread / population

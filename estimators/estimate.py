@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray, Numbers, plain
@@ -94,7 +94,7 @@ class Estimate:
                 degrees_of_freedom=self.degrees_of_freedom,
                 half_step=self.half_step,
             )
-        half = norm.ppf(0.5 + checks.level(confidence_level) / 2) * np.asarray(self.standard_error)
+        half = ndtri(0.5 + checks.level(confidence_level) / 2) * np.asarray(self.standard_error)
         if method == "t":
             half = half * t_over_z(self.degrees_of_freedom, confidence_level)
         return ConfidenceInterval(plain(self.value - half), plain(self.value + half))

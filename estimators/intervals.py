@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from estimators import checks
 from estimators.checks import Numbers, plain
@@ -72,7 +71,7 @@ def wilson(
     n = np.asarray(n_effective, dtype=np.float64)
     if not np.all(n > 0):
         raise ValueError(f"n_effective must be positive; got {n[~(n > 0)].flat[0]!r}")
-    z = norm.ppf(0.5 + checks.level(confidence_level) / 2)
+    z = ndtri(0.5 + checks.level(confidence_level) / 2)
     n = np.maximum(n, LEAST)
     shrink = 1 / (1 + z * z / n)
     centre = (p + z * z / (2 * n)) * shrink
@@ -272,7 +271,5 @@ def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
     df = np.asarray(degrees_of_freedom, dtype=np.float64)
     middle = 0.5 + checks.level(confidence_level) / 2
     with np.errstate(invalid="ignore"):
-        ratio = np.where(
-            df > 0, student.ppf(middle, np.where(df > 0, df, 1.0)) / norm.ppf(middle), np.inf
-        )
+        ratio = np.where(df > 0, stdtrit(np.where(df > 0, df, 1.0), middle) / ndtri(middle), np.inf)
     return plain(np.where(np.isposinf(df), 1.0, ratio))

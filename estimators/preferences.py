@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.special import expit, logit, ndtri
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
@@ -74,7 +73,7 @@ class Preferences:
         ValueError
             A level that is not inside (0, 1).
         """
-        z = norm.ppf(0.5 + checks.level(confidence_level) / 2)
+        z = ndtri(0.5 + checks.level(confidence_level) / 2)
         z = z * t_over_z(max(self.n_clusters - 1, 0), confidence_level)
         with np.errstate(invalid="ignore"):
             error = np.sqrt(np.diag(self.covariance))

@@ -9,7 +9,7 @@ from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
@@ -65,7 +65,7 @@ def for_half_width(
     if not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance must be at least 0 and finite; got {tolerance!r}")
     proportion = float(checks.probabilities("p", p))
-    z = float(norm.ppf(0.5 + checks.level(confidence_level) / 2))
+    z = float(ndtri(0.5 + checks.level(confidence_level) / 2))
     return max(1, ceil(proportion * (1 - proportion) * (z / (half_width * (1 + tolerance))) ** 2))
 
 
@@ -99,7 +99,7 @@ def half_width(n: int, confidence_level: float, p: float = 0.5) -> float:
     if not n >= 1:
         raise ValueError(f"n must be 1 or more; got {n!r}")
     proportion = float(checks.probabilities("p", p))
-    return float(norm.ppf(0.5 + checks.level(confidence_level) / 2)) * sqrt(
+    return float(ndtri(0.5 + checks.level(confidence_level) / 2)) * sqrt(
         proportion * (1 - proportion) / n
     )
 

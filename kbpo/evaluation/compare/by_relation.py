@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from estimators.design import Design
 from estimators.estimate import Estimate as Found
@@ -102,7 +102,7 @@ def simultaneous(level: float, n: int) -> float:
     """The normal quantile with which n two-sided intervals hold together at a level, whatever their
     dependence.
     """
-    return float(norm.ppf(0.5 + level ** (1 / max(n, 1)) / 2))
+    return float(ndtri(0.5 + level ** (1 / max(n, 1)) / 2))
 
 
 def _figures(evaluation: Evaluation, first: int, second: int) -> dict[str, tuple[Figure, Figure]]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from kbpo.evaluation.compare.ranks import PRIVATE
 from kbpo.evaluation.leaderboard import Figure, ranking
@@ -112,7 +111,7 @@ def error_of(stored: dict[str, Any], first: int, second: int) -> float:
 
 
 def _quantile(df: float | None, level: float) -> float:
-    return float(norm.ppf(0.5 + level / 2) if df is None else student.ppf(0.5 + level / 2, df))
+    return float(ndtri(0.5 + level / 2) if df is None else stdtrit(df, 0.5 + level / 2))
 
 
 def closest(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from kbpo.money.models import Price
 from kbpo.sampling.models import SampleBatch, TrackKey
@@ -133,7 +133,7 @@ def half_width_at(submission: Submission, variance: float) -> float:
 
 
 def _z(submission: Submission) -> float:
-    return float(norm.ppf(0.5 + float(submission.track.confidence_level) / 2))
+    return float(ndtri(0.5 + float(submission.track.confidence_level) / 2))
 
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
