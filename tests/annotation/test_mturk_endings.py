@@ -34,7 +34,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    "before", [True, False], ids=["between intent and call", "between call and record"]
+    "before",
+    [
+        pytest.param(True, id="between intent and call", marks=pytest.mark.soak),
+        pytest.param(False, id="between call and record"),
+    ],
 )
 def test_a_kill_while_paying_pays_nobody_twice(up: Submission, turk: Turk, before: bool) -> None:
     turk.all_do("W1", "W2", "W3")

@@ -127,6 +127,7 @@ def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothi
     assert page.faults == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.soak
 def test_documents_go_through_both_steps_on_a_marketplace(
     market: Turk, whole: Question, toy: Toy
 ) -> None:

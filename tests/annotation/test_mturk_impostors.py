@@ -101,6 +101,7 @@ def test_invented_names_keep_nobody_out(up: Submission, turk: Turk) -> None:
     assert Assignment.objects.filter(worker__identity__external_id=VICTIM, status="paid").exists()
 
 
+@pytest.mark.soak
 def test_who_gave_up_a_place_to_a_stranger_finds_the_draft_again(
     up: Submission, turk: Turk
 ) -> None:
