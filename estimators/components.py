@@ -151,8 +151,8 @@ def _component_warnings(sigma_f2: float, repeated: int) -> tuple[str, ...]:
         )
     if sigma_f2 < 0:
         warnings.append(
-            "The variance between outputs comes out negative: people differ by more than the"
-            " outputs."
+            "The variance between outputs comes out negative: people differ by more"
+            " than the outputs."
         )
     return tuple(warnings)
 

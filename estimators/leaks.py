@@ -431,8 +431,8 @@ def _given_size(predicted: FloatArray, other: FloatArray, size: int) -> FloatArr
     total = both.sum()
     if not total > 0:
         raise ValueError(
-            f"{size} targets cannot have been drawn of {predicted.size + other.size} with these"
-            " probabilities"
+            f"{size} targets cannot have been drawn of {predicted.size + other.size}"
+            " with these probabilities"
         )
     return np.asarray(both / total)
 

@@ -141,8 +141,8 @@ def _rows(
     names = header[1].split("\t")
     if names not in (list(columns), [*columns, *more]):
         text = (
-            f"The first line must name the columns: {', '.join(columns)}. Nothing of the file is"
-            " used."
+            f"The first line must name the columns: {', '.join(columns)}. Nothing of the"
+            " file is used."
         )
         report.add("syntax.header", header[0], text, header[1])
         return
@@ -152,8 +152,8 @@ def _rows(
         for number, line, row in rows:
             if len(row) != len(names):
                 text = (
-                    f"This line has {len(row)} columns, but {len(names)} are expected. It is"
-                    " dropped."
+                    f"This line has {len(row)} columns, but {len(names)} are expected."
+                    " It is dropped."
                 )
                 report.add("syntax.columns", number, text, line)
                 continue

@@ -45,8 +45,8 @@ class ClaimChecks:
         """Nothing; says that the corpus does not have the document."""
         self._unknown_documents += 1
         text = (
-            f"The document {quoted(name)} is not in the corpus. What this line says about it is"
-            " dropped."
+            f"The document {quoted(name)} is not in the corpus. What this line says about"
+            " it is dropped."
         )
         self.report.add("reference.document", number, text, line, culprit)
 

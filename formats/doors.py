@@ -87,8 +87,8 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
         )
     elif line.lstrip().startswith("<"):
         text = (
-            "This looks like XML or a page of the web, not like a knowledge base. Nothing of it is"
-            " used."
+            "This looks like XML or a page of the web, not like a knowledge base. Nothing of"
+            " it is used."
         )
     else:
         text = (

@@ -206,8 +206,8 @@ class _Reader:
         kinds = {one.kind for one in questions} - {"text"}
         if "preference" in kinds and len(kinds) > 1:
             sentence = (
-                "A preference shows two texts, a rating or a choice one. Write two forms, one for"
-                " each."
+                "A preference shows two texts, a rating or a choice one. Write two forms,"
+                " one for each."
             )
             self.wrong("consistency.form", node, "questions", sentence)
         return questions

@@ -114,8 +114,8 @@ class _JsonLines:
             if key not in self._unknown_keys and len(self._unknown_keys) < 100:
                 self._unknown_keys.add(key)
                 text = (
-                    f"The key {quoted(key)} is not known. It is ignored, here and in all further"
-                    " lines."
+                    f"The key {quoted(key)} is not known. It is ignored, here and in"
+                    " all further lines."
                 )
                 self._report.add("syntax.key_unknown", number, text, line, _where(line, key))
         return data if self._values(number, line, data) else None

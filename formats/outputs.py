@@ -51,8 +51,8 @@ def read_outputs(
             continue
         if name in known:
             text = (
-                f"There is an output for {quoted(name)} on line {known[name]} already, which is"
-                " kept."
+                f"There is an output for {quoted(name)} on line {known[name]} already,"
+                " which is kept."
             )
             _add(report, "consistency.input_twice", row, text)
             continue

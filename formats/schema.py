@@ -389,8 +389,8 @@ def _entity_type(data: Mapping[str, Any]) -> EntityType:
     value = data["value"] if "value" in data else _STRING_VALUED.get(name)
     if value not in (None, "date", "number", "string"):
         raise FormatError(
-            f"The entity type {name} has the value {value!r}; it may be date, number, string or"
-            " null."
+            f"The entity type {name} has the value {value!r}; it may be date, number,"
+            " string or null."
         )
     return EntityType(
         name,

@@ -197,8 +197,8 @@ class Entities:
                 self.mentions.remove(row)
             elif (first := self.link(owner)) != (second := self.link(entity)) and first and second:
                 text = (
-                    f"{both}, which have the links {quoted(first)} and {quoted(second)}. Both are"
-                    " kept."
+                    f"{both}, which have the links {quoted(first)} and {quoted(second)}."
+                    " Both are kept."
                 )
                 self._report.add("consistency.links", line, text)
 

@@ -214,8 +214,8 @@ class _Relations:
         object_type, is_allowed = found
         if object_type is None:
             text = (
-                f"{relation.predicate} takes an entity as its object, not a string. The line is"
-                " dropped."
+                f"{relation.predicate} takes an entity as its object, not a string. The"
+                " line is dropped."
             )
             culprit = column(relation.line, 2)
             self._report.add("schema.string", relation.number, text, relation.line, culprit)
@@ -351,8 +351,8 @@ class _Relations:
                 continue
             if self._uncanonical.add((entity, number), 0) == -1:
                 text = (
-                    f"{name} has no canonical mention in {document}. Its first longest mention"
-                    " serves."
+                    f"{name} has no canonical mention in {document}. Its first"
+                    " longest mention serves."
                 )
                 self._report.add("reference.canonical", relation.number, text, relation.line)
 

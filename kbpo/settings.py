@@ -47,8 +47,8 @@ LOCAL = environment.flag(
 SECRET_KEY = environment.text(
     "SECRET_KEY",
     "" if os.environ.get("SECRET_KEY") else _local_secret(),
-    "Signs sessions and links: 50 random characters or more; empty: made once and kept under"
-    " KBPO_VAR",
+    "Signs sessions and links: 50 random characters or more; empty: made once and"
+    " kept under KBPO_VAR",
 )
 SITE_URL = environment.url(
     "SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"]

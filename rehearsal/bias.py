@@ -12,8 +12,8 @@ BIASES = {
     NONE: "one relation too many or too few, any of them",
     YES: "one relation too many: they say yes too often",
     PLAUSIBLE: (
-        "the relation beside the true one, or the commonest where none holds: all who err say the"
-        " same"
+        "the relation beside the true one, or the commonest where none holds: all who err"
+        " say the same"
     ),
 }
 """Bias -> what a mistake is"""

@@ -78,8 +78,8 @@ def forget(directory: Path) -> None:
     """
     if not settings.LOCAL:
         raise DemoFailed(
-            "Nothing was deleted: KBPO_LOCAL is false, so this is a server, and --reset empties a"
-            " database."
+            "Nothing was deleted: KBPO_LOCAL is false, so this is a server, and --reset"
+            " empties a database."
         )
     if other := _not_ours():
         raise DemoFailed(

@@ -60,8 +60,8 @@ def _sequences(database: str) -> list[str]:
     """What numbers the rows of our tables."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY"
-            " sequencename"
+            "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public'"
+            " ORDER BY sequencename"
         )
         return [name for (name,) in cursor.fetchall() if not name.startswith(_NOT_OURS)]
 

@@ -37,8 +37,8 @@ ALONE = re.compile(r" checked>(?=[^<]*</label>\s*<label[^>]*><input[^>]* value=\
 
 TEXTS = {
     "d1": (
-        "Mara Lindt founded Nordwerk in 1990. Lindt was born in Halden. Nordwerk is based in"
-        " Bergen."
+        "Mara Lindt founded Nordwerk in 1990. Lindt was born in Halden. Nordwerk is"
+        " based in Bergen."
     ),
     "d2": "Ola Berg works for Nordwerk. Berg is the son of Per Berg. He met Mara Lindt in Bergen.",
     "d3": "Per Berg was born in Bergen. Mara Lindt lives in Oslo. Nordwerk owns Fjordlys.",

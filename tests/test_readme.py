@@ -230,8 +230,8 @@ def test_the_examples_of_the_page_are_those_of_the_document(name: str) -> None:
 
 def test_a_wrong_name_would_be_found() -> None:
     bad = (
-        "Run `make everything`, `manage.py fly --high`, see `kbpo/nowhere.py`, `/nowhere/` and"
-        " [this](docs/none.md)."
+        "Run `make everything`, `manage.py fly --high`, see `kbpo/nowhere.py`,"
+        " `/nowhere/` and [this](docs/none.md)."
     )
     assert targets_named(bad) == {"everything"}
     assert commands_named(bad) == {("fly", frozenset({"--high"}))}

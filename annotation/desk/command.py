@@ -154,8 +154,8 @@ def _take_up_again(hit: HIT) -> None:
     asked = hit.questions.exclude(payer_kind="gold")
     if any(question.status != "waiting" for question in asked):
         raise CannotRetry(
-            "Its questions have gone out in another HIT since, or are done; it is not needed any"
-            " more."
+            "Its questions have gone out in another HIT since, or are done; it is not"
+            " needed any more."
         )
     payers = payers_of(hit.questions.all())  # they are locked by whoever retries
     asked.update(
@@ -170,8 +170,8 @@ def _take_up_again(hit: HIT) -> None:
         short = committed(payer) - balance(purpose=payer).open
         if short > 0:
             raise CannotRetry(
-                f"Its questions would cost ${short} more than {payer} has set aside. Set more aside"
-                " first."
+                f"Its questions would cost ${short} more than {payer} has set aside. Set"
+                " more aside first."
             )
 
 

@@ -124,8 +124,8 @@ class _Crowd:
         """Why signals alone do not leave somebody out, as a sentence; empty if they do."""
         if len(self.active - {worker}) < LEAST_LEFT:
             return (
-                f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody"
-                " out."
+                f"No more than {LEAST_LEFT} annotators are active: then signals alone"
+                " leave nobody out."
             )
         if self.excluded >= self.most_a_day:
             return (
@@ -134,8 +134,8 @@ class _Crowd:
             )
         if lacking := unreplaced(worker):
             return (
-                f"The money that is set aside does not pay for other answers to {lacking} of their"
-                " questions."
+                f"The money that is set aside does not pay for other answers to {lacking}"
+                " of their questions."
             )
         return ""
 

@@ -55,8 +55,8 @@ class Again:
             )
         if self.back:
             found.append(
-                f"{self.back} question{'' if self.back == 1 else 's'} settled next with what counts"
-                " again"
+                f"{self.back} question{'' if self.back == 1 else 's'} settled next with"
+                " what counts again"
             )
         return ", ".join(found)
 

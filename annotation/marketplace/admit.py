@@ -25,8 +25,8 @@ LEARN = (
     " by itself within minutes; you need not ask again."
 )
 FAILED = (
-    "The tutorial was not passed in two attempts, so we cannot offer you work. It says little about"
-    " you."
+    "The tutorial was not passed in two attempts, so we cannot offer you work. It says"
+    " little about you."
 )
 OUT = "We do not offer you more questions. Why, and how you can appeal: {address}"
 TAKEN_BACK = "An admin took the qualification back. Why, and how you can appeal: {address}"

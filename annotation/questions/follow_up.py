@@ -93,8 +93,8 @@ def plan_follow_up(track: Track) -> FollowUpPlan:
         raise CannotOrder("No document counts as read yet. Order some documents first.")
     if known_documents(track, reads).closed:
         raise CannotOrder(
-            "What is not marked in these documents is false, as their annotation says: nothing is"
-            " open."
+            "What is not marked in these documents is false, as their annotation says:"
+            " nothing is open."
         )
     if len(reads.documents) < LEAST:
         raise CannotOrder(
@@ -159,8 +159,8 @@ def order_follow_up(
     plan = plan_follow_up(track)
     if plan.at_most > at_most:
         raise CannotOrder(
-            f"This would cost up to ${plan.at_most} by now, not ${at_most}. Look at the price"
-            " again."
+            f"This would cost up to ${plan.at_most} by now, not ${at_most}. Look at"
+            " the price again."
         )
     follow_up = FollowUp.objects.create(
         track=track,

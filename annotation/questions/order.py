@@ -119,8 +119,8 @@ def order_documents(
     plan = plan_documents(track, n, per_token=per_token, per_pair=per_pair)
     if plan.at_most > at_most:
         raise CannotOrder(
-            f"These documents would cost up to ${plan.at_most}, not ${at_most}. Look at the price"
-            " again."
+            f"These documents would cost up to ${plan.at_most}, not ${at_most}. Look at"
+            " the price again."
         )
     order = DocumentOrder.objects.create(
         track=track,

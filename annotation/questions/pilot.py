@@ -261,8 +261,8 @@ def _documents(track: Track, items: int, seed: int) -> list[Priced]:
     drafts = [kind.mentions_question(documents[pk]) for pk in chosen]
     if not drafts:
         raise CannotPilot(
-            "There is nothing to read: all documents were drawn or asked about, or none can be"
-            " read."
+            "There is nothing to read: all documents were drawn or asked about, or none"
+            " can be read."
         )
     fee = fee_of(track)
     lengths = [len(draft.payload["tokens"]) for draft in drafts]

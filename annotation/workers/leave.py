@@ -119,8 +119,8 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
     if ask(worker, waives=False):
         return "Erased. Answers and payments stay, and belong to nobody."
     return (
-        "Asked for. They are erased once everything of theirs is read, paid, and gone from the"
-        " marketplace."
+        "Asked for. They are erased once everything of theirs is read, paid, and gone"
+        " from the marketplace."
     )
 
 

@@ -105,8 +105,8 @@ def pay(
     reference = " ".join(reference.replace("\x00", "").split())
     if not 1 <= len(reference) <= LONGEST:
         raise CannotPay(
-            f"Give a reference of 1 to {LONGEST} characters, by which the payment can be found"
-            " again."
+            f"Give a reference of 1 to {LONGEST} characters, by which the payment can"
+            " be found again."
         )
     if not (address := address_of(worker)):
         raise CannotPay(
@@ -124,8 +124,8 @@ def pay(
         raise CannotPay(f"Nothing was marked: {_last(worker)}")
     if total != amount:
         raise CannotPay(
-            f"Nothing was marked: ${total} are owed, and the form said ${amount}. Look at the list"
-            " again."
+            f"Nothing was marked: ${total} are owed, and the form said ${amount}. Look at"
+            " the list again."
         )
     payout = Payout.objects.create(
         worker=worker,
@@ -176,8 +176,8 @@ def undo(number: str, who: User, why: str) -> Payout:
         )
     if worker.user_id is None:
         raise CannotPay(
-            "Nothing was undone: this annotator has left and was erased, and cannot be paid any"
-            " more."
+            "Nothing was undone: this annotator has left and was erased, and cannot be"
+            " paid any more."
         )
     items = PayoutItem.objects.filter(payout=payout, undone=False)
     answers = Assignment.objects.select_for_update(of=("self",)).filter(

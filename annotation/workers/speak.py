@@ -94,8 +94,8 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
         >= A_DAY_OUT
     ):
         raise CannotSay(
-            f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than that a"
-            " nuisance."
+            f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than"
+            " that a nuisance."
         )
     subject = clean(subject, "The subject", most=120)
     message = Message.objects.create(

@@ -18,8 +18,8 @@ from kbpo.accounts.waiting import has_room
 SIGN_UPS = Limit("volunteer", 10, 3600)
 """Accounts that one address may make in an hour"""
 CLOSED = (
-    "We take no volunteers at the moment. You can try judging without an account, and come back"
-    " later."
+    "We take no volunteers at the moment. You can try judging without an account, and"
+    " come back later."
 )
 ADMITTED = "You may judge: an admin has admitted you. Your own page has what is open."
 TURNED_AWAY = "We cannot take you as an annotator at the moment."

@@ -194,8 +194,8 @@ class Token(models.Model):
             )
         if self.expires_at and self.expires_at < clock.now():
             return (
-                f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on your account"
-                " page."
+                f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on"
+                " your account page."
             )
         return "" if self.user.is_active else "This account is closed."
 

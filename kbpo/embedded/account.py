@@ -92,8 +92,8 @@ def make_private(directory: Path, account: Account) -> None:
         except OSError as error:
             raise EmbeddedError(
                 f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Name"
-                " another account in KBPO_EMBEDDED_USER, start as an ordinary user, or set"
-                " DATABASE_URL."
+                " another account in KBPO_EMBEDDED_USER, start as an ordinary user,"
+                " or set DATABASE_URL."
             ) from error
     check_private(directory, directory.lstat(), account)
 
@@ -129,7 +129,7 @@ def elsewhere() -> Path:
     place = Path("/var/lib")
     if not os.access(place, os.W_OK):
         raise EmbeddedError(
-            f"{place} cannot be written to. Start as an ordinary user, or set DATABASE_URL and"
-            " REDIS_URL."
+            f"{place} cannot be written to. Start as an ordinary user, or set"
+            " DATABASE_URL and REDIS_URL."
         )
     return place

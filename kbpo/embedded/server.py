@@ -153,8 +153,8 @@ def package(name: str) -> Path:
     found = importlib.util.find_spec(name)
     if found is None or not found.submodule_search_locations:
         raise EmbeddedError(
-            f"The package {name} is not installed. Run: make venv, or set DATABASE_URL and"
-            " REDIS_URL."
+            f"The package {name} is not installed. Run: make venv, or set"
+            " DATABASE_URL and REDIS_URL."
         )
     return Path(found.submodule_search_locations[0])
 

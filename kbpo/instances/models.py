@@ -47,8 +47,8 @@ class Target(models.Model):
     key = models.UUIDField(
         unique=True,
         help_text=(
-            "MD5 of 'corpus|kind|document|a_begin|a_end|b_begin|b_end', or SHA-256 of"
-            " 'corpus|kind|content'"
+            "MD5 of 'corpus|kind|document|a_begin|a_end|b_begin|b_end', or"
+            " SHA-256 of 'corpus|kind|content'"
         ),
     )
     content = models.JSONField(null=True, help_text="What it is, where it lies in no document")

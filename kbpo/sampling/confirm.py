@@ -41,8 +41,8 @@ def confirm(
         return row
     if row.status != "planned":
         raise CannotConfirm(
-            f"It is {row.get_status_display().lower()}; only a submission with a plan can be"
-            " confirmed."
+            f"It is {row.get_status_display().lower()}; only a submission with a plan"
+            " can be confirmed."
         )
     if row.track.status != "open":
         raise CannotConfirm(
@@ -55,8 +55,8 @@ def confirm(
         )
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(
-            "The file has errors. Say that its good lines are to be evaluated, or mend the file"
-            " first."
+            "The file has errors. Say that its good lines are to be evaluated, or mend"
+            " the file first."
         )
     width = half_width or row.plan["chosen"]
     if width not in row.plan["options"]:

@@ -49,8 +49,8 @@ def accept(books: Books, worker: str, hit: str) -> str:
     """
     row = hit_of(books, hit)
     mine = books.find(
-        "SELECT * FROM assignment WHERE hit = ? AND worker = ? AND status NOT IN ('Returned',"
-        " 'Abandoned')",
+        "SELECT * FROM assignment WHERE hit = ? AND worker = ? AND status NOT"
+        " IN ('Returned', 'Abandoned')",
         hit,
         worker,
     )
@@ -83,8 +83,8 @@ def give_back(books: Books, worker: str, assignment: str) -> bool:
     """Whether a worker returned what they had."""
     return bool(
         books.run(
-            "UPDATE assignment SET status = 'Returned' WHERE id = ? AND worker = ? AND status ="
-            " 'Accepted'",
+            "UPDATE assignment SET status = 'Returned' WHERE id = ? AND worker = ? AND"
+            " status = 'Accepted'",
             assignment,
             worker,
         )

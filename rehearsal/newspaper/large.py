@@ -91,8 +91,8 @@ def _relations(
     if left:
         held = relations - left
         raise ValueError(
-            f"{len(corpus)} documents hold {held} relations, not {relations}: ask for more"
-            " documents"
+            f"{len(corpus)} documents hold {held} relations, not {relations}: ask"
+            " for more documents"
         )
 
 

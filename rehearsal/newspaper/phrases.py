@@ -120,8 +120,8 @@ STATED: dict[str, tuple[str, ...]] = {
         "{P} is the {P.father} of {Q:f}.",
         "“That patience comes from me,” {P} likes to say of {P.his} {Q.son}, {Q:f}.",
         (
-            "{Q:f} credits {Q.his} {P.father}, {P:f}, with teaching {Q.him} how to read a balance"
-            " sheet."
+            "{Q:f} credits {Q.his} {P.father}, {P:f}, with teaching {Q.him} how to read"
+            " a balance sheet."
         ),
         "{P} raised {Q:f} alone and worked nights to pay for school.",
         "{Q:f} followed {Q.his} {P.father}, {P:f}, into public life.",

@@ -193,8 +193,8 @@ STORIES: dict[str, Story] = {
         ),
         (
             (
-                "{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be opened to"
-                " scholars."
+                "{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be"
+                " opened to scholars."
             ),
             "Scholars were shown the first papers of {P:f} on {W} by {P.his} {Q.son}, {Q:f}.",
         ),
@@ -216,8 +216,8 @@ STORIES: dict[str, Story] = {
             "{P:f} and {P.his} {Q.husband}, {Q:f}, opened their garden to visitors on {W}.",
             "{P:f}, who married {Q:f} in {Y}, gave a rare interview on {W}.",
             (
-                "{Q:f} has been married to {P:f} since {Y} and has never given an interview, until"
-                " now."
+                "{Q:f} has been married to {P:f} since {Y} and has never given an"
+                " interview, until now."
             ),
         ),
         (
@@ -244,14 +244,14 @@ STORIES: dict[str, Story] = {
             "When {P:f} founded {O} in {Y}, the bank refused a loan three times.",
             "{O}, founded by {P:f} in {Y}, celebrated its anniversary on {W} with a modest party.",
             (
-                "{P:f}, the founder of {O}, told employees on {W} that the hard part was still to"
-                " come."
+                "{P:f}, the founder of {O}, told employees on {W} that the hard part was"
+                " still to come."
             ),
         ),
         (
             (
-                "{O} published a history of its first years on {W}, and its founder, {P:f}, is not"
-                " spared."
+                "{O} published a history of its first years on {W}, and its founder, {P:f},"
+                " is not spared."
             ),
             "Early employees of {O}, which {P:f} founded in {Y}, met for a reunion on {W}.",
         ),
@@ -354,8 +354,8 @@ STORIES: dict[str, Story] = {
         ("{P:f} returns for {O}", "{O} take a breath"),
         (
             (
-                "{P:f}, {T:b} {of:O}, could not hide {P.his} relief on {W} after a goal in stoppage"
-                " time."
+                "{P:f}, {T:b} {of:O}, could not hide {P.his} relief on {W} after a goal"
+                " in stoppage time."
             ),
             (
                 "{O} and their {T}, {P:f}, escaped with a draw on {W} in front of {staff} freezing"
@@ -394,8 +394,8 @@ STORIES: dict[str, Story] = {
                 " {P:f}, {T:b} {of:O}."
             ),
             (
-                "{P:f}, {T:b} {of:O}, told a congress on {W} that the data had been misread for"
-                " decades."
+                "{P:f}, {T:b} {of:O}, told a congress on {W} that the data had been"
+                " misread for decades."
             ),
         ),
         (

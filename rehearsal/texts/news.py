@@ -34,18 +34,18 @@ PLACES = ("Ostrand", "Vellmo", "Karsund", "Tarn", "Hollin", "Brask", "Mirow", "E
 PATTERNS = (
     Item(
         (
-            "The ferry terminal at {place} closed on Monday after a storm tore off part of its"
-            " roof.",
+            "The ferry terminal at {place} closed on Monday after a storm tore off part"
+            " of its roof.",
             "About 400 people a day will have to use the road bridge instead.",
             "Repairs will take {n} weeks, the harbour office said.",
             "The mayor asked for a second terminal further up the river.",
         ),
         "A storm closed the ferry terminal at {place} on Monday, and repairs will take {n} weeks.",
         (
-            "After Monday’s storm no ferry calls at {place} for {n} weeks, until the roof is"
-            " repaired.",
-            "Ferry passengers of {place} take the road bridge for {n} weeks: a storm damaged the"
-            " terminal.",
+            "After Monday’s storm no ferry calls at {place} for {n} weeks, until the"
+            " roof is repaired.",
+            "Ferry passengers of {place} take the road bridge for {n} weeks: a storm"
+            " damaged the terminal.",
         ),
         "How long will the repairs of the ferry terminal at {place} take?",
         "{n} weeks",
@@ -76,11 +76,11 @@ PATTERNS = (
             "The police needed {n} hours to bring all of them back.",
             "The owner of the bakery said that she had never sold so many rolls before six.",
         ),
-        "Goats walked through {place} on Friday, and the police needed {n} hours to bring them"
-        " back.",
+        "Goats walked through {place} on Friday, and the police needed {n} hours to"
+        " bring them back.",
         (
-            "It took the police of {place} {n} hours on Friday to catch a herd of goats in the main"
-            " street.",
+            "It took the police of {place} {n} hours on Friday to catch a herd of goats in"
+            " the main street.",
             "Escaped goats kept the police of {place} busy for {n} hours early on Friday.",
         ),
         "How long did the police of {place} need to bring the goats back?",
@@ -100,8 +100,8 @@ PATTERNS = (
         (
             "Meals at the school of {place} will be cooked there: the county spends {n} million"
             " crowns on a kitchen.",
-            "The county gives {n} million crowns so that the school at {place} can cook for its"
-            " pupils.",
+            "The county gives {n} million crowns so that the school at {place} can cook"
+            " for its pupils.",
         ),
         "How much does the county pay for the kitchen of the school at {place}?",
         "{n} million crowns",
@@ -117,10 +117,10 @@ PATTERNS = (
         ),
         "The night train to {place} runs again from March, and a bed costs {n} crowns.",
         (
-            "In March the trains with beds to {place} return, at {n} crowns for those who book"
-            " early.",
-            "Sleeping cars run to {place} once more from the first of March; a bed is {n} crowns in"
-            " advance.",
+            "In March the trains with beds to {place} return, at {n} crowns for those"
+            " who book early.",
+            "Sleeping cars run to {place} once more from the first of March; a bed is {n}"
+            " crowns in advance.",
         ),
         "What does a bed in the night train to {place} cost?",
         "{n} crowns",
@@ -136,8 +136,8 @@ PATTERNS = (
         ),
         "Divers found a ship’s bell, {n} hundred years old, in the bay of {place}.",
         (
-            "A bell of {n} hundred years ago was found under sand off {place}; its ship is not"
-            " known.",
+            "A bell of {n} hundred years ago was found under sand off {place}; its ship"
+            " is not known.",
             "In the bay of {place} divers came upon a ship’s bell that the museum calls {n} hundred"
             " years old.",
         ),

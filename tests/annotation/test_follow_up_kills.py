@@ -124,8 +124,8 @@ def waiting() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(DISTINCT a.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
-            " WHERE a.datname = current_database() AND a.application_name = 'mover' AND NOT"
-            " l.granted"
+            " WHERE a.datname = current_database() AND a.application_name = 'mover'"
+            " AND NOT l.granted"
         )
         return int(cursor.fetchone()[0])
 

@@ -21,8 +21,8 @@ TEXTS = {
         "Fisher died on December 27, 2016."
     ),
     "D2": (
-        "Reynolds married Eddie Fisher in 1955. Debbie Reynolds and Fisher had a daughter, Carrie"
-        " Fisher."
+        "Reynolds married Eddie Fisher in 1955. Debbie Reynolds and Fisher had a"
+        " daughter, Carrie Fisher."
     ),
     "D3": "José Núñez works for Acme “Labs” in Oslo.",
 }

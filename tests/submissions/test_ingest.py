@@ -96,8 +96,8 @@ def test_the_weights_are_those_of_the_estimators_package(
     for kind in kind_of(toy.track).distributions:
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT {kind_of(toy.track).weights(kind)} FROM submissions_prediction p ORDER BY"
-                " p.line"
+                f"SELECT {kind_of(toy.track).weights(kind)} FROM submissions_prediction p"
+                " ORDER BY p.line"
             )
             found = np.array([float(row[0]) for row in cursor.fetchall()])
         expected = weights(kind, subject=rows[:, 0], predicate=rows[:, 1], object=rows[:, 2])

@@ -179,8 +179,8 @@ def _written(field: Field, number: int, words: str) -> dict[str, Any]:
         raise BadAnswer(f"Step {number} is missing: {field['ask']}")
     if len(words) > LONGEST:
         raise BadAnswer(
-            f"Step {number} has {len(words):,} characters; at most {LONGEST:,} are kept. Shorten"
-            " it."
+            f"Step {number} has {len(words):,} characters; at most {LONGEST:,} are"
+            " kept. Shorten it."
         )
     return {"text": words} if words else {}
 

@@ -332,8 +332,8 @@ def _choice_of(side: Side, raw: Mapping[str, Any]) -> str:
         )
     if choice != OTHER and choice not in side.candidates:
         raise BadAnswer(
-            f"“{choice}” is not one of the answers to {asking} “{side.gloss}” is. Please choose"
-            " again."
+            f"“{choice}” is not one of the answers to {asking} “{side.gloss}” is."
+            " Please choose again."
         )
     return choice
 

@@ -121,8 +121,8 @@ class Reading:
         for one, other in pairwise(found):
             if other.span[0] < one.span[1]:
                 raise BadAnswer(
-                    f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep one of"
-                    " them."
+                    f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep"
+                    " one of them."
                 )
         by_span = {one.span: one for one in found}
         return [self._linked(one, by_span) for one in found]
@@ -158,14 +158,14 @@ class Reading:
             return ""
         if not isinstance(value, str) or not value.strip():
             raise BadAnswer(
-                f"Write the date of “{gloss}” as 2013-03 or 2013-03-25, or say that it cannot be"
-                " told."
+                f"Write the date of “{gloss}” as 2013-03 or 2013-03-25, or say that it"
+                " cannot be told."
             )
         value = value.strip()
         if value != NO_VALUE and not is_date(value):
             raise BadAnswer(
-                f"“{value[:40]}” is not a date of “{gloss}”: write it as 2013, 2013-03 or"
-                " 2013-03-25."
+                f"“{value[:40]}” is not a date of “{gloss}”: write it as 2013,"
+                " 2013-03 or 2013-03-25."
             )
         return value
 

@@ -36,16 +36,16 @@ def account() -> Account | None:
             endpoint,
             real,
             False,
-            f"{host} pays with real money, but REAL_MONEY is not true: nothing is published or paid"
-            " there.",
+            f"{host} pays with real money, but REAL_MONEY is not true: nothing is published"
+            " or paid there.",
         )
     if settings.REAL_MONEY and not real:
         return Account(
             endpoint,
             real,
             False,
-            f"REAL_MONEY is true, but {host} is a place for trials: nothing is published or paid"
-            " there.",
+            f"REAL_MONEY is true, but {host} is a place for trials: nothing is published"
+            " or paid there.",
         )
     if real and not endpoint.startswith("https://"):
         return Account(

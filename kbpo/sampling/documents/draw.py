@@ -182,8 +182,8 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
         )
     if design == TWO_STAGE and not 2 * LEAST <= size <= total:
         raise CannotDraw(
-            f"Two stages draw between {2 * LEAST} and {total:,} documents; {size:,} cannot be"
-            " drawn."
+            f"Two stages draw between {2 * LEAST} and {total:,} documents; {size:,}"
+            " cannot be drawn."
         )
     if design == TWO_STAGE and size - max(first_stage(size), drawn) < LEAST:
         raise CannotDraw(

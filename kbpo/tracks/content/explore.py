@@ -72,8 +72,8 @@ def verdicts(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
         f" p.instance_id WHERE p.submission_id = %s{inside} AND EXISTS (SELECT 1 FROM"
         f" instances_label l WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{known})"
-        " ORDER BY p.line,"
-        " p.id",
+        " ORDER BY"
+        " p.line, p.id",
         [submission, *([] if targets is None else [sorted(targets)])],
     )
     said = rated([target for _, target in rows], public=public)

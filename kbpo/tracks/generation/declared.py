@@ -277,8 +277,8 @@ class PreferenceTrack(DeclaredTrack):
         " say which is better. You get a win rate that says how sure it is.",
         promise="People see two texts for one input, in an order drawn at random: not which systems"
         " wrote them.",
-        description="On-demand evaluation of generated text by pairwise preference: win rates with"
-        " intervals.",
+        description="On-demand evaluation of generated text by pairwise preference: win"
+        " rates with intervals.",
         described="nothing: of preferences no guess is made",
     )
 

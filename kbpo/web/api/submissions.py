@@ -288,8 +288,8 @@ class SubmissionList(APIView):
                 str,
                 "header",
                 description=(
-                    "The same upload again returns the first answer; with another file it is"
-                    " refused"
+                    "The same upload again returns the first answer; with another file"
+                    " it is refused"
                 ),
             )
         ],

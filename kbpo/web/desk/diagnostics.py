@@ -112,8 +112,8 @@ def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
         for sharing in shared
     ]
     said = "; ".join(
-        f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in two or"
-        " more"
+        f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in"
+        " two or more"
         for one in shared
     )
     plot = draw_log_log(

@@ -120,8 +120,8 @@ class TrackForm(forms.Form):
         required=False,
         label="End when ranked",
         help_text=(
-            "Judge a run no further once its rank among all runs is decided; the rest of its money"
-            " returns."
+            "Judge a run no further once its rank among all runs is decided; the rest of"
+            " its money returns."
         ),
     )
     scope = forms.ChoiceField(

@@ -85,8 +85,8 @@ MAY_BE_SENT = (
 )
 LATE = (
     "Your answer came too late to count: its page had not reached us for too long, and somebody"
-    " else took the question, or it is not asked any more. It is paid all the same. Here is the"
-    " next."
+    " else took the question, or it is not asked any more. It is paid all the same. Here"
+    " is the next."
 )
 UNPAID = (
     "Your answer came too late to count, and the study has no money left to pay for it: its page"

@@ -175,8 +175,8 @@ def spans() -> list[Span]:
     return [
         at("James Whitman “Jim” McLamore", "other"),
         at(
-            "McLamore attended Northfield Mount Hermon School before matriculating at Cornell"
-            " University.",
+            "McLamore attended Northfield Mount Hermon School before matriculating"
+            " at Cornell University.",
             "provenance",
         ),
         at("McLamore", "subject", second),
@@ -236,8 +236,8 @@ PROBLEMS = [
         "severity": "note",
         "code": "several-canonical-mentions",
         "sentence": (
-            "“Europe” has one canonical mention a document. That is what we expect; nothing"
-            " changed."
+            "“Europe” has one canonical mention a document. That is what we"
+            " expect; nothing changed."
         ),
     },
 ]

@@ -42,8 +42,8 @@ def draw_thresholds() -> Figure:
         drawn.append(f'<line class="guess" x1="{x:g}%" x2="{x:g}%" y1="110" y2="{old:.1f}"/>')
         drawn.append(sketch.dot(x, round(110 - 100 * float(u[at]), 1), "a", bool(asked[at])))
     told = (
-        f"{int(asked.sum())} of 40 questions are asked, {int(had.sum())} of which had been asked"
-        " before"
+        f"{int(asked.sum())} of 40 questions are asked, {int(had.sum())} of which had"
+        " been asked before"
     )
     half = number_text(_half_width(planned_variance(p, now, doubt)), decimals=0)
     return Figure(

@@ -107,8 +107,8 @@ def _checked(human: NDArray[np.float64], system: NDArray[np.float64]) -> Table:
     if system.size > MOST_RESPONSES or human.shape[1] > MOST_RATERS:
         raise BadTable(
             f"There are {system.size:,} responses and {human.shape[1]} raters; at most"
-            f" {MOST_RESPONSES:,} and {MOST_RATERS} are reckoned here. `estimators.prmse` takes"
-            " more."
+            f" {MOST_RESPONSES:,} and {MOST_RATERS} are reckoned here."
+            " `estimators.prmse` takes more."
         )
     if human.size > MOST_PLACES:
         raise BadTable(

@@ -40,8 +40,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 
 STATES = {
     "received": (
-        "The file is kept. It is read line by line: what cannot be used is listed with its line"
-        " number."
+        "The file is kept. It is read line by line: what cannot be used is listed with"
+        " its line number."
     ),
     "read": (
         "Everything in it is stored. The sample is being planned, and what others’ judgments save"

@@ -129,8 +129,8 @@ def _moment(when: datetime | None) -> str:
 def _notes(submission: Submission, sample: Extent) -> list[str]:
     counts, words = submission.counts, kind_of(submission.track).words
     read = (
-        f"{submission.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines set"
-        " aside"
+        f"{submission.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,}"
+        " lines set aside"
     )
     drawn = "nothing had to be drawn" if submission.sampled_at else "the sample is drawn next"
     return [

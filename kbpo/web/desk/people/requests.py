@@ -323,8 +323,8 @@ def _pay(request: HttpRequest) -> str:
     amount, upto, key = amount_of(said.get("amount", "")), said.get("upto", ""), said.get("key", "")
     if worker is None or amount is None or not upto.isdecimal() or not 8 <= len(key) <= 64:
         return (
-            "Nothing was marked: the form did not arrive as it was sent. Try again from the list"
-            " below."
+            "Nothing was marked: the form did not arrive as it was sent. Try again from"
+            " the list below."
         )
     try:
         made = payout.pay(

@@ -30,8 +30,8 @@ class Command(BaseCommand):
         found = study(track)
         if found is None:
             raise CommandError(
-                f"{track.name} has no judged predictions of two teams yet: there is nothing to"
-                " pool."
+                f"{track.name} has no judged predictions of two teams yet: there is"
+                " nothing to pool."
             )
         if options["csv"]:
             for line in lines(HEAD, found.rows()):
