@@ -38,9 +38,15 @@ def people(toy: Toy) -> list[Client]:
 
 
 @pytest.fixture
-def read(toy: Toy, people: list[Client], settings: Any) -> None:
+def read(
+    toy: Toy, people: list[Client], settings: Any, keep: Callable[[str, Callable[[], None]], None]
+) -> None:
     """All four documents, read whole by three people, pairs included."""
     settings.ROOT_URLCONF = "kbpo.urls"  # gold is made from the desk
+    keep("four documents, read whole by three people", lambda: _read(toy, people))
+
+
+def _read(toy: Toy, people: list[Client]) -> None:
     order(toy.track, 4)
     for _ in range(2):
         for client in people:

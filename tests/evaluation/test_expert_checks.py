@@ -4,7 +4,7 @@ else moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -140,8 +140,8 @@ class Crowd:
 
 
 @pytest.fixture
-def crowd(toy: Toy) -> Crowd:
-    return Crowd(toy)
+def crowd(toy: Toy, keep: Callable[..., Crowd]) -> Crowd:
+    return keep("a crowd that is right 85 times in 100", lambda: Crowd(toy))
 
 
 def test_what_the_expert_says_stands_beside_the_crowds_and_changes_no_label(crowd: Crowd) -> None:

@@ -36,7 +36,8 @@ def watched(world: World) -> list[InterimInterval]:
     for upto in range(24, len(asked) + 4, 4):
         world.answer(asked[upto - 4 : upto])
         evaluate(world.track)
-        evaluate(world.track)  # nothing new: the same one
+        if upto % 3 == 0:
+            evaluate(world.track)  # nothing new: the same one
     return list(InterimInterval.objects.order_by("n"))
 
 

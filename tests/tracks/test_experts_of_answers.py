@@ -10,6 +10,7 @@ import io
 import json
 import random
 import urllib.error
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,14 @@ class Played:
 
 
 @pytest.fixture
-def played(transactional_db: None, live_server: Any, tmp_path: Path, never_resting: None) -> Played:
-    return Played(live_server.url, tmp_path)
+def played(
+    transactional_db: None,
+    live_server: Any,
+    tmp_path: Path,
+    never_resting: None,
+    keep: Callable[..., Played],
+) -> Played:
+    return keep("answers that people have judged", lambda: Played(live_server.url, tmp_path))
 
 
 def send(browser: Browser, page: Page, field: str, **fields: list[str]) -> Page:
