@@ -48,7 +48,7 @@ def entities_of(track: Track) -> Entities | None:
             return None
         return Entities(found.source, found.by_frequency(), found.limits, sharing(found))
 
-    return _kept(["entities", *_state_of(track)], compute)
+    return _kept(["entities_of", *_state_of(track)], compute)
 
 
 def reach_of(submission: Submission) -> list[Reach]:
