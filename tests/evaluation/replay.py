@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from django.db import connection
@@ -27,6 +27,7 @@ from kbpo.submissions.models import Prediction, Submission
 from tests.conftest import Toy
 
 PART = "per:place_of_birth>"
+T = TypeVar("T")
 
 
 @dataclass
@@ -125,14 +126,12 @@ class Replay:
         return cls.once(toy, f"{n} relations, {share} of them true, judged, {options}", play)
 
     @staticmethod
-    def once(
-        toy: Toy, name: str, play: Callable[[], tuple[Replay, Submission]]
-    ) -> tuple[Replay, Submission]:
+    def once(toy: Toy, name: str, play: Callable[[], tuple[Replay, T]]) -> tuple[Replay, T]:
         """What `play` gives, played once a process; what a test changes in its toy, it sees."""
-        world, row = kept(name, play)
+        world, rest = kept(name, play)
         vars(toy).update(vars(world.toy))
         world.toy = toy
-        return world, row
+        return world, rest
 
     def upload(self, team: str, which: Iterable[int]) -> Submission:
         """A planned submission of a team that predicts these relations."""

@@ -25,6 +25,16 @@ NUMBERS = ("value", "variance", "low80", "high80", "low95", "high95", "n_labels"
 RUNS = (("Patterns", range(70)), ("Neural", range(30, 110)), ("Patterns", range(50, 120)))
 
 
+def judged(toy: Toy, design: str = "poisson") -> tuple[Replay, list[Submission]]:
+    """A world with three runs on the board, played once a process."""
+
+    def play() -> tuple[Replay, list[Submission]]:
+        world = Replay.of(toy, 120, 0.6, design=design)
+        return world, [world.judge(world.upload(team, some)) for team, some in RUNS]
+
+    return Replay.once(toy, f"three runs, judged by {design}", play)
+
+
 def told(row: Submission) -> dict[tuple[str, ...], list[Any]]:
     """Everything that the latest evaluation says of a run."""
     rows = Estimate.objects.filter(
@@ -56,8 +66,7 @@ def taken_back(toy: Toy, row: Submission) -> None:
 @pytest.mark.parametrize("design", ["poisson", pytest.param("iid", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("which", [pytest.param(0, marks=pytest.mark.soak), 1])
 def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int) -> None:
-    world = Replay.of(toy, 120, 0.6, design=design)
-    rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
+    _, rows = judged(toy, design)
     gone, others = rows[which], [row for at, row in enumerate(rows) if at != which]
     evaluate(toy.track)
     before, pi = {row.pk: told(row) for row in rows}, read(toy.track).inclusion.chances.threshold

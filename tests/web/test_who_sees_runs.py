@@ -21,8 +21,7 @@ from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotChange, describe
 from kbpo.web.research import submissions
 from tests.conftest import Toy
-from tests.evaluation.replay import Replay
-from tests.evaluation.test_withdrawn import RUNS, same, told
+from tests.evaluation.test_withdrawn import judged, same, told
 from tests.web.scored import make_board
 from tests.web.test_every_address import PART, patterns
 
@@ -119,8 +118,7 @@ def test_an_anonymous_run_has_a_number_for_a_name(
 
 
 def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) -> None:
-    world = Replay.of(toy, 120, 0.6, design="poisson")
-    rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
+    _, rows = judged(toy)
     hidden = rows[1]
     evaluate(toy.track)
     before = {row.pk: told(row) for row in rows}
@@ -149,8 +147,7 @@ def test_a_team_compares_its_private_runs_and_nobody_else_does(toy: Toy, as_user
     """With one another and with the board; what is printed is what the same runs would print in
     public.
     """
-    world = Replay.of(toy, 120, 0.6, design="poisson")
-    rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
+    _, rows = judged(toy)
     Submission.objects.update(status="scored", scored_at=clock.now())
     a, other, b = rows
     page, api = reverse("compare-track", args=["toy"]), reverse("api-compare", args=["toy"])
