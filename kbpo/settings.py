@@ -99,7 +99,8 @@ ANSWERS_REQUESTS = bool(os.environ.get("KBPO_ANSWERS_REQUESTS"))  # set by kbpo.
 LOCK_SECONDS = environment.decimal(
     "DATABASE_LOCK_SECONDS",
     "5",
-    "Seconds that a page waits for a lock before it says so; workers wait a minute",
+    "Seconds that a page waits for a lock before it says so, a tenth of it where two of its process"
+    " wait already; workers wait a minute",
     minimum="0.1",
 )
 STATEMENT_SECONDS = environment.decimal(
@@ -157,6 +158,7 @@ MIDDLEWARE = [
     "kbpo.web.policy.PolicyMiddleware",  # above all that answers by itself: files, redirects
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kbpo.web.patience.PatienceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",

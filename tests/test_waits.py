@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from decimal import Decimal
+from http.cookiejar import CookieJar
 from typing import Any
+from urllib.parse import urlencode
 
 import psycopg2
 import pytest
@@ -22,12 +24,14 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 from processes import TESTS, Service, wait_for
 
-from kbpo import queue
+from kbpo import clock, queue
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Ledger, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.patience import impatiently
+from kbpo.web.sessions import KEPT
 
 PLAN = {"chosen": "0.050", "options": {"0.050": {"at_most": "1.00", "new": 20, "draws": 20}}}
 
@@ -60,8 +64,8 @@ def planned(service: Service) -> tuple[int, str]:
 
 @pytest.fixture
 def site(service: Service) -> Iterator[Service]:
-    """Another web server of the service, with little patience."""
-    beside = service.beside(DATABASE_LOCK_SECONDS="2", DATABASE_STATEMENT_SECONDS="4")
+    """Another web server of the service, where two of a process wait 20 s for a lock, others 2."""
+    beside = service.beside(DATABASE_LOCK_SECONDS="20", DATABASE_STATEMENT_SECONDS="60")
     beside.start("web")
     yield beside
     beside.stop()
@@ -81,24 +85,54 @@ def confirm(site: Service, pk: int, token: str) -> tuple[int, dict[str, Any], st
         return refusal.code, json.load(refusal), refusal.headers["Retry-After"]
 
 
+def logged_in(service: Service, site: Service) -> urllib.request.OpenerDirector:
+    """A browser in which an annotator has logged in."""
+    said = {"username": "judge", "password": "plenty of letters"}
+    with service.speaking():
+        User.objects.create_user(**said, is_annotator=True)
+    cookies = CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
+    browser.open(f"{site.url}/login/", timeout=120).close()
+    (token,) = [cookie.value or "" for cookie in cookies if cookie.name == "csrftoken"]
+    form = urlencode(said | {"csrfmiddlewaretoken": token}).encode()
+    browser.open(f"{site.url}/login/", form, timeout=120).close()
+    return browser
+
+
+WAITING = """
+    SELECT query_start, pid FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' ORDER BY query_start
+"""
+
+
 @pytest.mark.journey
-def test_ten_confirmations_behind_a_paused_process_leave_the_site_open(
+def test_pages_are_answered_while_ten_confirmations_wait_behind_a_paused_process(
     service: Service, site: Service, planned: tuple[int, str]
 ) -> None:
     pk, token = planned
+    browser = logged_in(service, site)
     with closing(service.connect()) as paused, ThreadPoolExecutor(10) as people:
         with paused.cursor() as cursor:
             cursor.execute("SELECT 1 FROM tracks_track WHERE slug = 'waits' FOR UPDATE")
         answers = [people.submit(confirm, site, pk, token) for _ in range(10)]
+        wait_for(
+            lambda: len(service.fetch(WAITING)) >= 8 or any(one.done() for one in answers),
+            "every thread to wait, or somebody to be told",
+        )
+        first = service.fetch(WAITING)[0]
+        for address in ("/", "/tracks/waits/", "/annotate/"):
+            with browser.open(f"{site.url}{address}", timeout=120) as page:
+                assert (page.status, page.url) == (200, f"{site.url}{address}")
+        assert first in service.fetch(WAITING), "the pages came when the wait was over"
+        paused.rollback()
         told = [answer.result() for answer in answers]
-        assert {status for status, _, _ in told} == {503}
-        assert all(body["error"] == "busy" and "Try again" in body["detail"] for _, body, _ in told)
-        assert {after for _, _, after in told} == {"10"}
-        with urllib.request.urlopen(f"{site.url}/", timeout=30) as page:
-            assert page.status == 200
-    assert confirm(site, pk, token)[0] == 200
+    assert {status for status, _, _ in told} == {200, 503}
+    refused = [(body, after) for status, body, after in told if status == 503]
+    assert all(body["error"] == "busy" and "Try again" in body["detail"] for body, _ in refused)
+    assert {after for _, after in refused} == {"10"}
     with service.speaking():
         assert Ledger.objects.filter(track__slug="waits").count() == 1
+        assert Submission.objects.get(pk=pk).confirmed_at
 
 
 HOLDS = """
@@ -166,6 +200,25 @@ def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
     assert "503 GET /: canceling statement due to lock timeout" in caplog.text
     other.rollback()
     assert client.get("/").status_code == 200
+
+
+def test_little_patience_ends_with_the_transaction(transactional_db: None) -> None:
+    def limit() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('lock_timeout')")
+            return str(cursor.fetchone()[0])
+
+    kept = limit()
+    with connection.execute_wrapper(impatiently):
+        with transaction.atomic():
+            Team.objects.bulk_create([Team(name=name, slug=name) for name in "ab"])
+            with transaction.atomic():
+                assert Team.objects.filter(slug="a").update(name="A") == 1
+            assert [team.name for team in Team.objects.order_by("slug").iterator()] == ["A", "b"]
+            assert not KEPT.first(key="none", now=clock.now())
+            assert limit() == "500ms"
+        assert Team.objects.filter(slug="b").delete()[0] == 1
+    assert limit() == kept != "500ms"
 
 
 def test_who_is_logged_in_is_not_asked_for_a_page_that_says_so(
