@@ -13,6 +13,7 @@ from django.db.models import Q
 from annotation.models import Payment, Worker
 from kbpo import clock
 from kbpo.accounts.models import User
+from kbpo.accounts.waiting import Waiting
 from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
@@ -151,20 +152,13 @@ class TutorialRun(models.Model):
         return Purpose("tutorial", self.promise_id or 0)
 
 
-class Application(models.Model):
+class Application(Waiting):
     """Somebody asks to judge as a volunteer; admitted at once where the policy is open, by an admin
     otherwise.
     """
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
     why = models.TextField(blank=True)
-    network = models.CharField(
-        max_length=64,
-        blank=True,
-        default="",
-        db_default="",
-        help_text="From where it was asked, while it waits",
-    )
     made_at = models.DateTimeField(default=clock.now)
     admitted = models.BooleanField(null=True)
     answered_at = models.DateTimeField(null=True)

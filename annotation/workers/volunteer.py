@@ -13,7 +13,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import Audit, User
 from kbpo.accounts.notices import tell
-from kbpo.accounts.waiting import has_room
+from kbpo.accounts.waiting import FULL, has_room
 
 SIGN_UPS = Limit("volunteer", 10, 3600)
 """Accounts that one address may make in an hour"""
@@ -23,7 +23,6 @@ CLOSED = (
 )
 ADMITTED = "You may judge: an admin has admitted you. Your own page has what is open."
 TURNED_AWAY = "We cannot take you as an annotator at the moment."
-FULL = "Many people ask at the moment. Come back in some days."
 TOO_MANY = "Many accounts were made from your network in the last hour. Try again later."
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -14,7 +13,7 @@ from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.mail import send
 from kbpo.accounts.models import AccountRequest, Delivery, Invitation, Team, User
-from kbpo.accounts.waiting import has_room
+from kbpo.accounts.waiting import FULL, has_room
 
 DAYS = 14
 """How long the link of an accepted request works"""
@@ -46,14 +45,14 @@ def ask(
     """
     waiting, email = AccountRequest.objects.filter(decided_at=None), email.lower()
     if not waiting.filter(email=email).exists() and not has_room(waiting, network, "asked_at"):
-        raise CannotAsk("Many people ask at the moment. Come back in some days.")
-    fields: dict[str, Any] = {
+        raise CannotAsk(FULL)
+    fields = {
         "name": name,
         "affiliation": affiliation,
         "team": team,
         "system": system,
+        "user": user,
     }
-    fields["user"] = user
     request, _ = waiting.update_or_create(
         email=email,
         decided_at=None,

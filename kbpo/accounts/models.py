@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.utils.functional import cached_property
 
 from kbpo import clock
+from kbpo.accounts.waiting import Waiting
 from kbpo.queue import Moving
 
 EVENTS = {
@@ -220,7 +221,7 @@ class Invitation(models.Model):
         return f"{self.role} invitation {self.code[:6]}…"
 
 
-class AccountRequest(models.Model):
+class AccountRequest(Waiting):
     """Somebody from outside who asks for an account of a team; an admin says yes or no, once."""
 
     user = models.ForeignKey(
@@ -235,13 +236,6 @@ class AccountRequest(models.Model):
     affiliation = models.CharField(max_length=200, blank=True)
     team = models.CharField(max_length=80, help_text="Name of the team, a new one or one there is")
     system = models.TextField(blank=True, help_text="What system will be evaluated")
-    network = models.CharField(
-        max_length=64,
-        blank=True,
-        default="",
-        db_default="",
-        help_text="From where it was asked, while it waits",
-    )
     asked_at = models.DateTimeField(default=clock.now)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -1,16 +1,34 @@
-"""Queues of those who ask from outside: no network fills one, and a newcomer finds room."""
+"""Queues of those who ask from outside: no network fills one, and a newcomer finds room while any
+network has more than one request there.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
+from django.db import models, transaction
 from django.db.models import Count, Min, QuerySet
 
 MOST = 500
 """Requests that wait for an admin in one queue"""
 MOST_OF_A_NETWORK = 20
 """Those of them that one network made"""
+FULL = "So many people ask at the moment that no more can wait. Come back in some days."
+
+
+class Waiting(models.Model):
+    """What waits in such a queue."""
+
+    network = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="From where it was asked, while it waits",
+    )
+
+    class Meta:
+        abstract = True
 
 
 @transaction.atomic
@@ -18,7 +36,8 @@ def has_room(waiting: QuerySet[Any], network: str, since: str) -> bool:
     """Return whether one more request of this network may wait.
 
     Where the queue is full, the oldest one of the network with the most makes room, if that has
-    more than this one. `since`: the column that says when a request was made.
+    more than this one and more than one: the only request of a network is never given up for
+    another. `since`: the column that says when a request was made.
     """
     own = waiting.filter(network=network).count()
     if own >= MOST_OF_A_NETWORK:
@@ -26,7 +45,7 @@ def has_room(waiting: QuerySet[Any], network: str, since: str) -> bool:
     while waiting.count() >= MOST:
         networks = waiting.order_by().values("network").annotate(n=Count("pk"), first=Min(since))
         most = networks.order_by("-n", "first").first()
-        if most is None or most["n"] <= own:
+        if most is None or most["n"] <= max(own, 1):
             return False
         of_most = waiting.filter(network=most["network"]).order_by(since, "pk")
         oldest = of_most.select_for_update(of=("self",), skip_locked=True).first()

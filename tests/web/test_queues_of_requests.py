@@ -63,6 +63,14 @@ def test_a_network_does_not_fill_the_queue_and_a_newcomer_gets_in(knock: Any) ->
     assert waits(knock) == ["a3", "b0", "b1", "newcomer", "c0", "c1"]
 
 
+@pytest.mark.parametrize("knock", [volunteers, asks])
+def test_the_only_request_of_a_network_is_not_given_up_for_a_newcomer(knock: Any) -> None:
+    for number in range(6):
+        assert knock(f"d{number}", f"198.51.{number}.1") < 400
+    assert knock("newcomer", "192.0.2.1") in (422, 503)
+    assert waits(knock) == ["d0", "d1", "d2", "d3", "d4", "d5"]
+
+
 def test_the_network_is_forgotten_with_the_decision(make_user: Any) -> None:
     admin = Client()
     admin.force_login(make_user("anna", is_staff=True))
