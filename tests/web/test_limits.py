@@ -84,9 +84,45 @@ def test_many_addresses_do_not_try_one_name_and_its_owner_gets_in(
     assert log_in(owner, "rosa", PASSWORD).status_code == 302
     owner.post(reverse("logout"))
     for number in range(throttle.NAME.most):
-        log_in(Client(), "rosa", "nonsense", f"198.51.{number // 200}.{number % 200 + 1}")
-    assert WAIT in log_in(Client(), "rosa", PASSWORD, "192.0.2.200").content.decode()
+        log_in(Client(), "rosa", "nonsense", f"198.51.0.{number + 1}")
+    assert WAIT in log_in(Client(), "rosa", PASSWORD, "198.51.0.200").content.decode()
+    assert log_in(Client(), "rosa", PASSWORD, "203.0.113.9").status_code == 302, "at home"
     assert log_in(owner, "rosa", PASSWORD, "192.0.2.201").status_code == 302
+    for number in range(throttle.NEW_NETWORKS.most):
+        log_in(Client(), "rosa", "nonsense", f"198.52.{number}.1")
+        assert WAIT in log_in(Client(), "rosa", PASSWORD, f"198.52.{number}.2").content.decode()
+    assert WAIT in log_in(Client(), "rosa", PASSWORD, "198.53.0.1").content.decode()
+    assert log_in(Client(), "rosa", PASSWORD, "203.0.113.10").status_code == 302, "at home"
+    assert log_in(owner, "rosa", PASSWORD, "198.52.0.3").status_code == 302
+
+
+def test_the_owner_gets_into_a_new_browser_in_a_new_network_while_few_networks_guess(
+    toy: Toy, settings: Any, redis: str
+) -> None:
+    settings.PROXIES = 1
+    for number in range(throttle.NAME.most + 5):
+        log_in(Client(), "rosa", "nonsense", f"198.51.{number % 3}.{number + 1}")
+    assert log_in(Client(), "rosa", PASSWORD, "192.0.2.200").status_code == 302
+
+
+def test_the_owners_network_does_not_guess_without_end(toy: Toy, settings: Any, redis: str) -> None:
+    settings.PROXIES = 1
+    assert log_in(Client(), "rosa", PASSWORD).status_code == 302
+    for number in range(throttle.AT_HOME.most):
+        log_in(Client(), "rosa", "nonsense", f"203.0.113.{number + 20}")
+    assert WAIT in log_in(Client(), "rosa", PASSWORD, "203.0.113.9").content.decode()
+    assert log_in(Client(), "rosa", PASSWORD, "192.0.2.200").status_code == 302
+
+
+def test_who_takes_the_name_in_other_letters_is_not_at_home_for_the_owner(
+    toy: Toy, settings: Any, redis: str
+) -> None:
+    settings.PROXIES = 1
+    User.objects.create_user("ROSA", password=PASSWORD)
+    assert log_in(Client(), "ROSA", PASSWORD, "198.51.0.7").status_code == 302
+    for number in range(throttle.NAME.most):
+        log_in(Client(), "rosa", "nonsense", f"198.51.0.{number + 10}")
+    assert WAIT in log_in(Client(), "rosa", PASSWORD, "198.51.0.8").content.decode()
 
 
 def test_strangers_behind_the_owners_address_do_not_lock_the_owner_out(
@@ -164,8 +200,9 @@ def test_the_browser_in_which_an_account_was_made_is_known(
 
 
 def test_nobody_writes_the_cookie_of_a_known_browser(toy: Toy, redis: str) -> None:
-    for _ in range(throttle.NAME.most):
-        throttle.NAME.count("rosa")
+    for limit in (throttle.NAME, throttle.NEW_NETWORKS):
+        for _ in range(limit.most):
+            limit.count("rosa")
     for written in ('["rosa"]', '["1","rosa"]', signing.dumps(["1", "rosa"]), ""):
         client = Client()
         client.cookies[throttle.COOKIE] = written

@@ -4,6 +4,11 @@ Three counts of failures: of an address for one name, of an address over all nam
 all addresses. Each could be used to lock somebody out, be it from behind the same address; so a
 browser in which somebody has logged in before carries a signed cookie with a number of its own. For
 the names in it what that browser tried counts, and nothing that is tried elsewhere.
+
+In a new browser, what strangers tried for a name from elsewhere does not count in a network in
+which its owner has logged in before: that has a count of its own. Nor does it count in one in which
+nobody tried that name, until strangers came from many such: new networks together have a count,
+too, so that many of them guess no more than the two allow.
 """
 
 from __future__ import annotations
@@ -16,13 +21,21 @@ from django.http import HttpRequest, HttpResponse
 
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
-from kbpo.web.address import address_of
+from kbpo.web.address import address_of, network_of
 
 QUARTER = 15 * 60
 BROWSER = Limit("login.browser", 8, QUARTER)
 PAIR = Limit("login.pair", 8, QUARTER)
 ADDRESS = Limit("login.address", 40, QUARTER)
-NAME = Limit("login.name", 60, QUARTER)
+NAME = Limit("login.name", 40, QUARTER)
+NEW_NETWORKS = Limit("login.new", 20, QUARTER)
+"""Of one name, once `NAME` is reached, from networks where nobody had tried it"""
+TRIED = Limit("login.tried", 1, QUARTER)
+"""Whether a network has tried a name"""
+AT_HOME = Limit("login.at_home", 20, QUARTER)
+"""Of one name from a network in which its owner has logged in before"""
+HOME = Limit("login.home", 1, 90 * 24 * 3600)
+"""Whether somebody has logged in from a network: the right passwords that it gave"""
 COOKIE, SALT = "kbpo_known", "kbpo.web.browser"
 A_YEAR = 365 * 24 * 3600
 MOST_NAMES = 5
@@ -40,12 +53,20 @@ class _Known:
 
 def is_paused(request: HttpRequest, name: str) -> bool:
     """Return whether too much was tried in the last quarter of an hour: with this browser, where
-    its owner has used it before; else from this address, or for this name from anywhere.
+    its owner has used it before; else from this address, or for this name from its owner's network
+    or from anywhere else.
     """
     if (known := _known(request)) is not None and name in known.names:
         return BROWSER.is_reached(known.number, name)
     address = address_of(request)
-    return PAIR.is_reached(address, name) or ADDRESS.is_reached(address) or NAME.is_reached(name)
+    if PAIR.is_reached(address, name) or ADDRESS.is_reached(address):
+        return True
+    network = network_of(request)
+    if HOME.is_reached(network, _exactly(name)):
+        return AT_HOME.is_reached(network, name)
+    return NAME.is_reached(name) and (
+        TRIED.is_reached(network, name) or NEW_NETWORKS.is_reached(name)
+    )
 
 
 def count_failure(request: HttpRequest, name: str) -> None:
@@ -56,7 +77,12 @@ def count_failure(request: HttpRequest, name: str) -> None:
     address = address_of(request)
     PAIR.count(address, name)
     ADDRESS.count(address)
-    NAME.count(name)
+    network = network_of(request)
+    if HOME.is_reached(network, _exactly(name)):
+        AT_HOME.count(network, name)
+        return
+    TRIED.count(network, name)
+    (NEW_NETWORKS if NAME.is_reached(name) else NAME).count(name)
 
 
 def forgive(request: HttpRequest, name: str) -> None:
@@ -70,7 +96,10 @@ def forgive(request: HttpRequest, name: str) -> None:
 
 
 def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Nothing; the browser carries from now on that its user has shown here whose account it is."""
+    """Nothing; the browser carries from now on that its user has shown here whose account it is,
+    and their network is known.
+    """
+    HOME.count(network_of(request), _exactly(user.username))
     known = _known(request) or _Known(secrets.token_urlsafe(12), ())
     names = [user.username, *(one for one in known.names if one != user.username)]
     response.set_cookie(
@@ -81,6 +110,11 @@ def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
         httponly=True,
         samesite="Lax",
     )
+
+
+def _exactly(name: str) -> str:
+    """Return the name as a key that tells capitals apart: another account is not at home there."""
+    return name.encode(errors="replace").hex()
 
 
 def _known(request: HttpRequest) -> _Known | None:
