@@ -155,7 +155,8 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
 
     It is made for simple random samples: a system whose outputs had different chances to be rated,
     as where other systems wrote the same, has none (NaN), and so has one that the metric has not
-    scored whole.
+    scored whole, and one of which some outputs are rated, all alike: its interval would have no
+    width, as if all were.
     """
     pool, arranged = data.pool, Centred(data).under(criterion)
     counted = np.zeros(pool.instance.size, dtype=np.bool_)
@@ -173,5 +174,7 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
         found = control_variate_mean(
             rating[drawn], pool.scores[drawn, metric], score, power_tune=False
         )
+        if drawn.size < mine.size and found.variance <= EVEN**2:
+            continue
         value[column], variance[column], n[column] = found.value, found.variance, drawn.size
     return Estimate(value, variance, n, np.zeros((1, m)))

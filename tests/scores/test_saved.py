@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from django.test import Client
 from scipy.stats import pearsonr, spearmanr
-from scores.conftest import MANY, World
+from scores.conftest import CRITERIA, MANY, World
 
 from estimators.crossfit import folds
 from estimators.estimate import Estimate as Estimated
@@ -444,6 +444,39 @@ def test_each_metric_that_goes_with_people_has_a_board_of_its_own(studied: World
     assert answer.status_code == 200, "of another criterion it is not among the best"
     said = answer.content.decode()
     assert "alone makes unnecessary" not in said and "3 metrics and judges make unnecessary" in said
+
+
+def test_the_first_judge_of_a_service_is_not_taken_for_all_of_them(studied: World) -> None:
+    judge = Scorer.objects.get(name="judge")
+    judge.scores.update(scorer_id=1)
+    Scorer.objects.filter(pk=judge.pk).update(id=1)
+    evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    both, one = (
+        Client().get(f"/tracks/answers/?criterion=overall&level=80{helped}")
+        for helped in ("", "&helped=1")
+    )
+    words = [option["text"] for option in both.context["switches"][-1]["options"]]
+    assert words == ["People alone", "judge", "All metrics and judges"]
+    for page, method in ((both, "centred"), (one, "algorithm_1")):
+        told = {row["submission"].name: row["cells"][0]["interval"] for row in page.context["rows"]}
+        for name in "AB":
+            stored = mean_of(studied, method, name)
+            assert (told[name].estimate, told[name].low80) == (stored.value, stored.low80)
+
+
+def test_a_judge_beside_ratings_that_are_all_alike_does_not_say_that_all_is_judged(
+    studied: World,
+) -> None:
+    of_a = Label.objects.filter(target__instances__in=studied.numbers("A"))
+    of_a.update(value={"ratings": {criterion: [1.0] for criterion in CRITERIA}})
+    evaluate(studied.track)
+    published = mean_of(studied, "algorithm_1", "A")
+    assert published.value is None and published.low95 is None
+    default, other = mean_of(studied, "centred", "A"), mean_of(studied, "algorithm_1", "B")
+    assert default.low80 is not None and default.high80 is not None
+    assert default.low80 < default.high80
+    assert other.value is not None
 
 
 def test_only_an_admin_says_what_is_a_reference(studied: World) -> None:

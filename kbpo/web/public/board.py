@@ -69,7 +69,7 @@ EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
-PEOPLE, BEST, ALL = "0", "best", "1"
+PEOPLE, BEST, ALL = "0", "best", "all"
 SAYS_NOTHING = 0.5
 """Width from which an interval small under a figure is not printed, as a share of the range: of
 two people who rate, say, nobody knows how much people differ."""
