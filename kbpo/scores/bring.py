@@ -99,7 +99,7 @@ class Name:
 
 def scorer_of(track: Track, named: Name) -> Scorer | None:
     """The scorer of that name, version and prompt; None if it has not scored anything yet."""
-    return scorers_of(track).filter(**vars(named)).first()
+    return scorers_of(track).filter(source=Scorer.Source.BROUGHT, **vars(named)).first()
 
 
 def unscored(
@@ -302,12 +302,16 @@ def _scorer(track: Track, named: Name, who: User) -> Scorer:
         len(part) > 200 or not (part.isprintable() or not part) for part in vars(named).values()
     ):
         raise CannotTake("Name, version and prompt are at most 200 characters on one line.")
-    scorer, is_new = Scorer.objects.get_or_create(
-        corpus=track.corpus, presentation="", **vars(named), defaults={"user": who}
-    )
     alike = Scorer.objects.filter(corpus=track.corpus, **vars(named))
-    if alike.filter(source=Scorer.Source.COMPUTED).exists():
-        raise CannotTake(f"{scorer} is computed here; bring yours under another name.")
+    if computed := alike.filter(source=Scorer.Source.COMPUTED).first():
+        raise CannotTake(f"{computed} is computed here; bring yours under another name.")
+    scorer, is_new = Scorer.objects.get_or_create(
+        corpus=track.corpus,
+        source=Scorer.Source.BROUGHT,
+        presentation="",
+        **vars(named),
+        defaults={"user": who},
+    )
     if is_new:
         note("bring judge", f"scorer:{scorer.pk}", who=who, after=str(scorer), track=track.slug)
     return scorer

@@ -76,12 +76,16 @@ def _some(row: Computing) -> None:
     row.done = row.total - max(0, len(missing) - AT_ONCE)
     row.versions = [[metric.name, metric.version] for metric in kind.metrics]
     row.save(update_fields=["done", "total", "versions"])
-    row.move("wanted" if len(missing) > AT_ONCE else "made")
-    tracks = Track.objects.filter(corpus=submission.track.corpus_id).select_related("corpus")
-    alike = [track for track in tracks if kind_of(track).shown_as() == kind.shown_as()]
-    submissions = Submission.objects.filter(track__in=alike, status__in=STORED)
+    if len(missing) > AT_ONCE:
+        row.move("wanted")
+        return
+    row.move("made")
     # One that was given up has not been scored, and may be asked for again.
-    if not Computing.objects.filter(submission__in=submissions).exclude(status="made").exists():
+    unscored = Computing.objects.filter(submission__status__in=STORED).exclude(status="made")
+    behind = Track.objects.filter(
+        pk__in=unscored.values("submission__track"), corpus=submission.track.corpus_id
+    )
+    if all(kind_of(track).shown_as() != kind.shown_as() for track in behind):
         _retire(scorers_of(submission.track), scorers)
 
 
@@ -95,7 +99,8 @@ def _scorer(kind: Kind, metric: Metric) -> Scorer:
         version=metric.version,
         prompt="",
         presentation=kind.shown_as(),
-        defaults={"source": Scorer.Source.COMPUTED, "is_used": last is None or last.is_used},
+        source=Scorer.Source.COMPUTED,
+        defaults={"is_used": last is None or last.is_used},
     )
     return scorer
 

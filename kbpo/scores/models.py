@@ -48,7 +48,8 @@ class Scorer(models.Model):
         db_table_comment = "Metrics and judges, each in one version and with one prompt"
         constraints = [
             models.UniqueConstraint(
-                fields=["corpus", "name", "version", "prompt", "presentation"], name="scorer_once"
+                fields=["corpus", "name", "version", "prompt", "presentation", "source"],
+                name="scorer_once",
             )
         ]
 

@@ -91,6 +91,31 @@ def test_metrics_are_computed_in_portions_and_never_twice(
     assert np.isfinite(scores.value[:, scores.scorers.index(scorers.get(name="length").pk)]).all()
 
 
+def test_a_metric_never_writes_under_the_name_of_a_judge_that_was_brought(world: World) -> None:
+    length, first = METRICS["length"], world.numbers("A")[0]
+    brought = take(world.track, Name("length", length.version), [(first, -7.0)], world.admin)
+    assert brought.stored == 1
+    tick()
+    judge, metric = Scorer.objects.filter(name="length", version=length.version).order_by("pk")
+    assert (judge.source, metric.source) == ("brought", "computed")
+    assert list(judge.scores.values_list("value", flat=True)) == [-7.0]
+    assert metric.scores.count() == 7 and not metric.scores.filter(value=-7.0).exists()
+    assert scorer_of(world.track, Name("length", length.version)) == judge
+
+
+def test_to_end_a_run_asks_nothing_of_tracks_that_wait_for_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(3):
+        Track.objects.create(
+            name=f"T{at}", slug=f"t{at}", corpus=world.track.corpus, kind="generation"
+        )
+    asked = []
+    monkeypatch.setattr(compute, "kind_of", lambda track: asked.append(track) or kind_of(track))
+    tick()
+    assert {track.slug for track in asked} == {world.track.slug}
+
+
 def test_another_version_of_a_metric_is_computed_beside_the_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
