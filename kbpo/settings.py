@@ -257,8 +257,10 @@ CELERY_BROKER_URL = environment.broker(REDIS)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# Connections are kept as pages keep them (kbpo/celery.py), not opened for every tick.
-CELERY_DB_REUSE_MAX = 10**9
+# Connections are kept as pages keep them (kbpo/celery.py), not opened for every tick: Celery
+# counts up to this many tasks before it closes one.
+FOREVER = 10**9
+CELERY_DB_REUSE_MAX = FOREVER
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
 CELERY_TASK_DEFAULT_QUEUE = "kbpo"

@@ -32,8 +32,7 @@ def may_act(team: Team, user: User) -> bool:
     """Return whether this person uploads, spends, changes and invites for a team: its members but
     for those who only may look, and admins.
     """
-    acting = Membership.objects.filter(team=team, user=user, may_only_look=False)
-    return user.is_staff or acting.exists()
+    return user.is_staff or user.only_looks.get(team.pk) is False
 
 
 def roles_of(team: Team) -> dict[User, str]:

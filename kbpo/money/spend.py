@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
@@ -70,6 +71,21 @@ def balance(purpose: Purpose | None = None, **where: object) -> Balance:
     movements = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
     sums = dict(movements.values_list("kind").annotate(Sum("amount")).order_by())
     return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
+
+
+def by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[Any, Any]:
+    """Return what moved for a team by day, purpose and direction, the latest first: for one purpose
+    or for all of a kind. Each has the number of its purpose (`purpose_number`), `kind`, the day
+    (`on`), the `amount` and of how many movements it is the sum (`n`).
+    """
+    where = purpose.at("purpose") if purpose else {"purpose_kind": kind}
+    return (
+        Ledger.objects.filter(team=team, **where)
+        .exclude(state=Ledger.State.FAILED)
+        .values("purpose_number", "kind", on=TruncDate("created_at"))
+        .annotate(amount=Sum("amount"), n=Count("pk"), first=Min("pk"))
+        .order_by("-on", "-first")
+    )
 
 
 def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:

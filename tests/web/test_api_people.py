@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from kbpo.accounts import notices, teams
@@ -177,6 +179,11 @@ def test_documents_are_listed_in_pages_and_found_by_their_words(
     assert [one["id"] for one in listed] == keys
     row = Document.objects.get(corpus=toy.corpus, key=keys[0])
     assert row.text.startswith(listed[0]["begins"])
+    with CaptureQueriesContext(connection) as queries:
+        Client().get(reverse("api-document-list", args=["toy"]))
+    asked = [one["sql"] for one in queries if 'FROM "corpus_document"' in one["sql"]]
+    column = '"corpus_document"."text"'  # as a column, not in LEFT("text", 200)
+    assert asked and not any(f'{column}, "' in one or f"{column} FROM" in one for one in asked)
     assert Client().get(listed[0]["link"]).json()["text"] == row.text
     word = max(row.text.split(), key=len).strip(".,")
     with_it = {one.key for one in Document.objects.filter(corpus=toy.corpus) if word in one.text}

@@ -28,8 +28,6 @@ from kbpo.web.public.documents import (
 from kbpo.web.research.missed import missed_record
 
 DEFAULT, MOST = 100, 500
-BEGINS = 200
-"""Characters of a text that a list has"""
 WORDS = {"type": "string", "maxLength": LONGEST_WORDS}
 
 
@@ -72,7 +70,7 @@ class DocumentList(APIView):
                 "id": row.key,
                 "title": row.title,
                 "date": row.date,
-                "begins": row.text[:BEGINS],
+                "begins": row.begins,
                 "link": _link(request, "api-document", slug, row.key),
                 "page": _link(request, "track-document", slug, row.key),
             }

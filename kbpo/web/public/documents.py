@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models.functions import Left
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
@@ -31,6 +32,8 @@ MOST_FOUND = 500
 """Documents that a search lists"""
 LONGEST_WORDS = 200
 """Characters that are searched for"""
+BEGINS = 200
+"""Characters of a text that a list has"""
 
 
 def readable(request: Asking, slug: str) -> Track:
@@ -58,7 +61,8 @@ def _is_staff(user: Any) -> bool:
 class Listed:
     """A page of the documents of a track."""
 
-    rows: list[Document]
+    rows: list[Any]
+    """Documents, each with how its text `begins`"""
     after: int
     """Where the next page begins; 0 on the last one"""
     n: int
@@ -78,7 +82,8 @@ def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
         keys = list(with_words[: MOST_FOUND + 1])
         n, all_found = min(len(keys), MOST_FOUND), len(keys) <= MOST_FOUND
         rows = rows.filter(pk__in=keys[:MOST_FOUND])
-    rows = rows.filter(pk__gt=after).order_by("pk").only("key", "title", "date", "text")
+    rows = rows.filter(pk__gt=after).order_by("pk").only("key", "title", "date")
+    rows = rows.annotate(begins=Left("text", BEGINS))
     page = list(rows[: at_once + 1])
     following = page[at_once - 1].pk if len(page) > at_once else 0
     return Listed(page[:at_once], following, n, all_found)

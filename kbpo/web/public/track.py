@@ -39,6 +39,7 @@ SIZES_KEPT = 86_400
 """Seconds for which sizes of files are kept"""
 OUTPUTS = Limit("baseline", 20, 3600)
 """Outputs of the baseline that are made for one address in an hour"""
+MADE_OFTEN = "Your network had this file made for it often in the last hour. Try again later."
 
 
 def listing(request: HttpRequest) -> HttpResponse:
@@ -94,7 +95,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "relations": relations if everything else relations[:SHOWN],
         "n_relations": len(relations),
         "everything": everything,
-        "baseline_command": _baseline_command(track),
+        "baseline_command": _command(track),
         "install_command": install_command(),
         "site": settings.SITE_URL.rstrip("/"),
         "downloads": downloads,
@@ -223,16 +224,23 @@ def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]
     return int(size)
 
 
-def _baseline_command(track: Track) -> str:
+def _command(track: Track) -> str:
     """How the baseline is run on what is downloaded; empty where there is none."""
-    if kind_of(track).baseline() is None or not track.corpus.may_be_downloaded:
+    if not track.corpus.may_be_downloaded:
         return ""
     corpus = track.corpus.slug
-    names = [f"{corpus}.jsonl.gz"]
+    return baseline_command(track, f"{corpus}.jsonl.gz", f"{corpus}-mentions.jsonl.gz")
+
+
+def baseline_command(track: Track, texts: str, mentions: str) -> str:
+    """Return how a track's baseline is run on files of these names; empty where there is none."""
+    if kind_of(track).baseline() is None:
+        return ""
+    names = [texts]
     if track.corpus.schema.get("predicates"):
         names.append("schema.json")
     if track.corpus.has_mentions:
-        names.append(f"{corpus}-mentions.jsonl.gz")
+        names.append(mentions)
     return f"python baseline.py {' '.join(names)} > baseline.jsonl"
 
 
@@ -267,15 +275,19 @@ def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | 
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
         raise Http404("There is no baseline to be downloaded here.")
     if not OUTPUTS.count(address_of(request)):
-        said = "Your network had this file made for it often in the last hour. Try again later."
-        answer = HttpResponse(said, status=429, content_type="text/plain; charset=utf-8")
-        answer["Retry-After"] = str(OUTPUTS.seconds)
-        return answer
+        return made_too_often()
     return StreamingHttpResponse(
         gzipped(kind.baseline_output()),
         content_type="application/gzip",
         headers={"Content-Disposition": 'attachment; filename="baseline.jsonl.gz"'},
     )
+
+
+def made_too_often() -> HttpResponse:
+    """Return the refusal of a file that one network had made for it too often."""
+    headers = {"Retry-After": str(OUTPUTS.seconds)}
+    text = "text/plain; charset=utf-8"
+    return HttpResponse(MADE_OFTEN, status=429, content_type=text, headers=headers)
 
 
 def release(request: HttpRequest, slug: str, number: int) -> FileResponse:

@@ -21,12 +21,12 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.address import address_of
 from kbpo.web.api.downloads import downloadable
 from kbpo.web.public.guidelines import as_file
-from kbpo.web.public.track import OUTPUTS
+from kbpo.web.public.track import MADE_OFTEN, OUTPUTS, baseline_command, made_too_often
 from kbpo.web.zipped import zipped
 
 File = tuple[str, Iterator[bytes]]
+MENTIONS = "mentions.jsonl.gz"
 LICENCE_UNSAID = "The licence of these texts is not stated: ask before you use them elsewhere."
-MANY = "Your network had this made for it often in the last hour. Try again later."
 
 
 class TooMany(Exception):
@@ -44,7 +44,7 @@ def answer(request: HttpRequest | Request, slug: str) -> HttpResponse | Streamin
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
     if not OUTPUTS.count(address_of(request)):  # the baseline runs for it
-        raise TooMany(MANY)
+        raise TooMany(MADE_OFTEN)
     return StreamingHttpResponse(
         zipped((f"{track.slug}/{name}", blocks) for name, blocks in _files(track, head)),
         content_type="application/zip",
@@ -64,7 +64,7 @@ def _head(track: Track) -> dict[str, bytes]:
         head["schema.json"] = json.dumps(corpus.schema, indent=1, ensure_ascii=False) + "\n"
     if script := kind.baseline():
         head["baseline.py"] = script.read_text(encoding="utf-8")
-    files = [*head, *(name for name, _ in _large(track))]
+    files = [*head, *(name for name, _ in large_files(track))]
     about = {
         "track": track,
         "corpus": corpus,
@@ -73,7 +73,7 @@ def _head(track: Track) -> dict[str, bytes]:
         "limit": limits_in_words(track),
         "site": settings.SITE_URL.rstrip("/"),
         "page": reverse("track", args=[track.slug]),
-        "command": _command(track) if script else "",
+        "command": baseline_command(track, texts_name(track), MENTIONS),
         "files": files,
     }
     return {"README.md": render_to_string("track_readme.md", about).encode()} | {
@@ -81,11 +81,12 @@ def _head(track: Track) -> dict[str, bytes]:
     }
 
 
-def _large(track: Track) -> Iterator[File]:
+def large_files(track: Track) -> Iterator[File]:
+    """Yields the name and the blocks of each file of a track that is made while it is sent."""
     kind = kind_of(track)
     yield texts_name(track), gzipped(kind.input_lines())
     if track.corpus.has_mentions:
-        yield "mentions.jsonl.gz", gzipped(mention_lines(track.corpus))
+        yield MENTIONS, gzipped(mention_lines(track.corpus))
     if kind.baseline() is not None:
         yield "baseline.jsonl.gz", gzipped(kind.baseline_output())
 
@@ -95,20 +96,10 @@ def texts_name(track: Track) -> str:
     return "documents.jsonl.gz" if track.corpus.schema.get("predicates") else "inputs.jsonl.gz"
 
 
-def _command(track: Track) -> str:
-    """How the baseline is run where the files are."""
-    names = [texts_name(track)]
-    if track.corpus.schema.get("predicates"):
-        names.append("schema.json")
-    if track.corpus.has_mentions:
-        names.append("mentions.jsonl.gz")
-    return f"python baseline.py {' '.join(names)} > baseline.jsonl"
-
-
 def _files(track: Track, head: dict[str, bytes]) -> Iterator[File]:
     for name, text in head.items():
         yield name, iter([text])
-    yield from _large(track)
+    yield from large_files(track)
 
 
 def _digest(track: Track, head: dict[str, bytes]) -> str:
@@ -123,10 +114,8 @@ def download(request: HttpRequest, slug: str) -> HttpResponse | StreamingHttpRes
     """All of a track as one file."""
     try:
         return answer(request, slug)
-    except TooMany as many:
-        refusal = HttpResponse(str(many), status=429, content_type="text/plain; charset=utf-8")
-        refusal["Retry-After"] = str(OUTPUTS.seconds)
-        return refusal
+    except TooMany:
+        return made_too_often()
 
 
 urlpatterns = [path("tracks/<slug:slug>/all.zip", download, name="track-zip")]

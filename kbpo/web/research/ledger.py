@@ -11,16 +11,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Min, Sum
-from django.db.models.functions import TruncDate
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.models import Team
-from kbpo.money.models import Ledger
-from kbpo.money.spend import balance
+from kbpo.money.spend import balance, by_day
 from kbpo.submissions.models import Submission
 from kbpo.web.moment import at_one_moment
 from kbpo.web.research.teams import own_cap
@@ -41,21 +38,6 @@ class Line:
     amount: Decimal
     n: int
     """How many movements these are: of what is spent, answers"""
-
-
-def movements(team: Team, submission: Submission | None = None) -> Any:
-    """Return the team's movements by day, run and direction, the latest first: those of one run, or
-    all.
-    """
-    rows = Ledger.objects.filter(team=team, purpose_kind="submission")
-    if submission is not None:
-        rows = rows.filter(purpose_number=submission.pk)
-    return (
-        rows.exclude(state=Ledger.State.FAILED)
-        .values("purpose_number", "kind", on=TruncDate("created_at"))
-        .annotate(amount=Sum("amount"), n=Count("pk"), first=Min("pk"))
-        .order_by("-on", "-first")
-    )
 
 
 def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
@@ -85,7 +67,8 @@ def show(request: HttpRequest) -> HttpResponse:
     if team is None:  # an admin who belongs to no team
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     run = _run(request, team)
-    page = Paginator(movements(team, run), PAGE).get_page(request.GET.get("page"))
+    moved = by_day("submission", team, run.purpose if run else None)
+    page = Paginator(moved, PAGE).get_page(request.GET.get("page"))
     said = {"team": team.slug} | ({"run": str(run.pk)} if run else {})
     context = {
         "team": team,

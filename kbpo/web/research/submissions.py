@@ -26,6 +26,7 @@ from rest_framework.request import Request
 from annotation.quality.reliability import reliability
 from annotation.questions import share
 from kbpo.accounts.models import User
+from kbpo.accounts.teams import may_act
 from kbpo.evaluation.extent import Extent, extent_of
 from kbpo.evaluation.flips import flips_of
 from kbpo.evaluation.judges import judges_of
@@ -112,9 +113,7 @@ def find_to_act(request: Asking, pk: int) -> Submission:
 def acts(request: Asking, submission: Submission) -> bool:
     """Whether its page offers the visitor to change it or to spend on it."""
     user = request.user
-    return isinstance(user, User) and (
-        user.is_staff or user.only_looks.get(submission.team_id) is False
-    )
+    return isinstance(user, User) and may_act(submission.team, user)
 
 
 def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
