@@ -19,8 +19,8 @@ honest      the other real runs, as they are; unions, intersections and majoriti
             relations
 
 second      of the same team: the first one without what was judged wrong, and what another run
-            states beside it. Its sample is drawn and judged, and the others are tested against it:
-            against all that it predicts, and, as the service does, against what was still to be
+            predicts beside it. Its sample is drawn and judged, and the others are tested against
+            it: against all that it predicts, and, as the service does, against what was still to be
             drawn when its team decided on it
 
 An honest run is the same whoever is drawn: so each sample is drawn anew 100 times, all at once on
@@ -79,7 +79,7 @@ def thresholds(world: World, run: np.ndarray, half_width: float) -> np.ndarray:
 
 def tested(
     world: World,
-    states: np.ndarray,
+    predicts: np.ndarray,
     run: np.ndarray,
     pi: np.ndarray,
     drawn: np.ndarray,
@@ -88,7 +88,7 @@ def tested(
     """Return the p-value of a run (a column of members) against the sample of another, or against
     some of its targets.
     """
-    chance, is_drawn, is_predicted, stratum, level = _sample(world, states, run, pi, drawn, open_)
+    chance, is_drawn, is_predicted, stratum, level = _sample(world, predicts, run, pi, drawn, open_)
     sample = chance, is_drawn, is_predicted
     share = leaks.share_test(*sample, stratum=stratum)
     return leaks.either(share, leaks.contrast_test(*sample, level)).p_value
@@ -96,7 +96,7 @@ def tested(
 
 def _sample(
     world: World,
-    states: np.ndarray,
+    predicts: np.ndarray,
     run: np.ndarray,
     pi: np.ndarray,
     drawn: np.ndarray,
@@ -105,13 +105,13 @@ def _sample(
     """Return of each target that could be drawn: π, whether it was (the last axis of any), whether
     the run predicts it, the stratum and the level.
     """
-    states, base = states > 0, nearest(world, run)
-    count = np.bincount(world.target[states], minlength=pi.size)
-    both = np.bincount(world.target[states & run], minlength=pi.size)
+    predicts, base = predicts > 0, nearest(world, run)
+    count = np.bincount(world.target[predicts], minlength=pi.size)
+    both = np.bincount(world.target[predicts & run], minlength=pi.size)
     inside = count > 0 if open_ is None else (count > 0) & open_
-    near = np.bincount(world.target[states & base], minlength=pi.size) > 0
+    near = np.bincount(world.target[predicts & base], minlength=pi.size) > 0
     beside = (world.member > 0).sum(axis=1) - 1
-    others = np.bincount(world.target[states], weights=beside[states], minlength=pi.size)
+    others = np.bincount(world.target[predicts], weights=beside[predicts], minlength=pi.size)
     level = leaks.levels((others / np.maximum(count, 1))[inside], pi[inside])
     stratum = near[inside].astype(int)
     return pi[inside], drawn[..., inside], (both == count)[inside], stratum, level
@@ -119,7 +119,7 @@ def _sample(
 
 def redrawn(
     world: World,
-    states: np.ndarray,
+    predicts: np.ndarray,
     run: np.ndarray,
     pi: np.ndarray,
     drawn: np.ndarray,
@@ -128,7 +128,7 @@ def redrawn(
     """Return what `tested` returns for each of many samples, the rows of `drawn`: the laws of how
     many targets are drawn depend on none of them.
     """
-    chance, is_drawn, is_predicted, stratum, level = _sample(world, states, run, pi, drawn, open_)
+    chance, is_drawn, is_predicted, stratum, level = _sample(world, predicts, run, pi, drawn, open_)
     can = (chance > 0) & (chance < 1)
     shares = [_Part(chance, is_drawn, is_predicted, can & (stratum == one)) for one in (0, 1)]
     levels = [
@@ -243,7 +243,7 @@ def alarms(p: np.ndarray) -> list[object]:
 
 def made_from(world: World, i: int, drawn: np.ndarray, used: float, how: str, rng) -> np.ndarray:
     """Return a run that is made from a share of the answers to run i's sample; of the honest ones,
-    which use none, a copy or what two of it and two others state.
+    which use none, a copy or what two of it and two others predict.
     """
     if how == "copy":
         return world.member[:, i] > 0
@@ -384,10 +384,10 @@ def tested_by_documents(
     world: World, i: int, run: np.ndarray, of_target: np.ndarray, read: np.ndarray
 ) -> float:
     """Return the p-value of a run against the documents in which run i predicts something."""
-    states, base = world.member[:, i] > 0, nearest(world, run)
+    predicts, base = world.member[:, i] > 0, nearest(world, run)
     count, both, near = (
         np.bincount(world.target[some], minlength=of_target.size)
-        for some in (states, states & run, states & base)
+        for some in (predicts, predicts & run, predicts & base)
     )
     inside = count > 0
     return leaks.document_test(

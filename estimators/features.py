@@ -218,7 +218,7 @@ def _predicted(membership: Matrix) -> sparse.csr_array:
 
 
 def _votes(predicted: sparse.csr_array, team: IntArray) -> _Columns:
-    """Return the logarithms of how many systems, and of how many teams, state each row."""
+    """Return the logarithms of how many systems, and of how many teams, predict each row."""
     chooser = sparse.csr_array((np.ones(team.size), (np.arange(team.size), team)))
     systems, teams = (
         np.diff(predicted.indptr),

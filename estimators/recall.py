@@ -119,7 +119,7 @@ def totals(
     ----------
     membership : (n, m) array
         1 where a system predicts the labelled fact, 0 where not. Where several instances of the
-        pool state one fact, each stands for its share: 1 over the number of them (of the system's
+        pool predict one fact, each stands for its share: 1 over the number of them (of the system's
         own, of the pool's in ``pool_weight``).
     pi : (n,) array
         Inclusion probability of the fact's target, in (0, 1].

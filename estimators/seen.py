@@ -1,7 +1,7 @@
 """Who has seen what: labels that a team could see are no sample of what it uploads next.
 
 A team that deletes what it was shown to be wrong would otherwise be scored on its own key. So the
-targets that its earlier submissions (or public ones) state are split by what it could see at
+targets that its earlier submissions (or public ones) predict are split by what it could see at
 upload: a visible label counts for itself alone, with certainty (``certainty=`` of the estimators);
 a target shown as *unjudged* is known to have u ≥ π_old, and is sampled anew with the conditional
 probability.

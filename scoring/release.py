@@ -33,7 +33,7 @@ from scoring.pool import Pool
 from scoring.slices import TABLE, Cut
 
 Row = dict[str, Any]
-FORMAT = 1
+FORMAT = 2
 CHECK = "check"
 ABOUT, SUMS = "release.json", "SHA256SUMS"
 ROUTES = ("threshold", "draw", "document", "before")
@@ -199,7 +199,7 @@ def _instances(data: Data) -> Iterator[Row]:
         row = {"instance": instance, "target": int(pool.target_id[pool.target[at]])}
         row |= _at(columns, at)
         if facts is not None:
-            row["stated_by"] = [data.systems[one] for one in np.flatnonzero(facts.predicted[at])]
+            row["predicted_by"] = [data.systems[one] for one in np.flatnonzero(facts.predicted[at])]
         yield row
 
 
@@ -716,7 +716,7 @@ class _Reader:
             return None
         told, instances = self.release.columns("facts"), self.instances
         predicted = np.zeros((self.instance.size, len(self.systems)), dtype=np.bool_)
-        for at, systems in enumerate(instances["stated_by"]):
+        for at, systems in enumerate(instances["predicted_by"]):
             predicted[at, [self.column[system] for system in systems]] = True
         links = list(zip(told.get("subject_link", []), told.get("object_link", []), strict=True))
         return Facts(

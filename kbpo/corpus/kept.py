@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, NDArray[Any]]
-VERSION = 2
+VERSION = 3
 """To be raised when other arrays are made of the same"""
 NEWEST = 4
 """So many of a name stay: while a new one is made, others may still look at the last."""

@@ -29,7 +29,7 @@ class NewLabel:
     origin: str
     disagreement: float = 0.0
     public: bool = False
-    """Whether everybody may see it at once, not only teams that state its target"""
+    """Whether everybody may see it at once, not only teams that predict its target"""
     question: int | None = None
     """The number of the question that it came from, if it came from one"""
     again: int | None = None

@@ -134,7 +134,7 @@ def left(track: Track, scorer: Scorer | None) -> int:
 
 
 def predicted(track: Track) -> set[int]:
-    """All that the submissions of a track state that are stored."""
+    """All that the submissions of a track predict that are stored."""
     rows = fetch(f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)", [track.pk, list(STORED)])
     return {instance for (instance,) in rows}
 

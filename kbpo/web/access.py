@@ -52,10 +52,10 @@ def check_may_act(user: User, team: Team) -> None:
 
 
 def track_of_relations(slug: str) -> Track:
-    """The track of that name. Raises Http404 with a sentence where its systems state no relations
+    """The track of that name. Raises Http404 with a sentence where its systems predict no relations
     of documents: what is told of these has no meaning there.
     """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     if recall_of(track) is None:
-        raise Http404(f"On {track.name} systems state no relations of documents: it has none.")
+        raise Http404(f"On {track.name} systems predict no relations of documents: it has none.")
     return track

@@ -18,7 +18,7 @@ from estimators.leaks import (
 )
 
 PI = np.array([0.2, 0.3, 0.5, 0.5, 0.7, 0.9, 1.0, 0.0])
-STATED = np.array([True, False, True, False, True, False, True, False])
+PREDICTED = np.array([True, False, True, False, True, False, True, False])
 STRATUM = np.array([0, 0, 0, 1, 1, 1, 1, 0])
 
 
@@ -36,7 +36,7 @@ def test_over_all_samples_no_p_value_is_too_small(stratum: np.ndarray | None) ->
     for drawn in product([False, True], repeat=PI.size):
         chance = float(np.where(drawn, PI, 1 - PI).prod())
         if chance > 0:
-            found = share_test(PI, drawn, STATED, stratum=stratum)
+            found = share_test(PI, drawn, PREDICTED, stratum=stratum)
             outcomes.append((chance, found.p_value))
     never_more_often(outcomes)
     assert min(p for _, p in outcomes) < 0.5, "it can tell something"

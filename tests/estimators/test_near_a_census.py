@@ -96,25 +96,25 @@ def held_of_ratios(truth: FloatArray, *, corrected: bool) -> dict[str, FloatArra
     """How often recall and F1 of two systems, of seven claims and three facts that nobody found in
     documents that were all read, lie in their 80 % intervals: all 128 samples by thresholds.
     """
-    states = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 1], [0, 1]], dtype=np.float64)
-    share, pi, g = states / states.sum(axis=0), np.full(7, 0.87), np.full(7, 0.5)
-    found, true = truth @ states, truth.sum() + 3
-    goal = {"recall": found / true, "f1": 2 * found / (states.sum(axis=0) + true)}
+    predicts = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 1], [0, 1]], dtype=np.float64)
+    share, pi, g = predicts / predicts.sum(axis=0), np.full(7, 0.87), np.full(7, 0.5)
+    found, true = truth @ predicts, truth.sum() + 3
+    goal = {"recall": found / true, "f1": 2 * found / (predicts.sum(axis=0) + true)}
     held = {name: np.zeros(2) for name in goal}
     for sample in product((False, True), repeat=7):
         at = np.array(sample)
         chance = np.prod(np.where(at, pi, 1 - pi))
-        if not (states[at].sum(axis=0) > 0).all():
+        if not (predicts[at].sum(axis=0) > 0).all():
             continue
         counted = totals.recall(
-            states[at], pi[at], truth[at], g[at], g @ states, g.sum(), [2, 1], 2
+            predicts[at], pi[at], truth[at], g[at], g @ predicts, g.sum(), [2, 1], 2
         )
-        counted = totals.with_anticipated(counted, states, pi, g, truth[at], g[at])
+        counted = totals.with_anticipated(counted, predicts, pi, g, truth[at], g[at])
         precision = hajek(share[at], pi[at], truth[at])
         both = totals.f1(precision, counted.recall, counted.design)
         of_both = np.array(f1_weights(precision, counted.recall))
         fact = 1 / (counted.totals.pool.value + 3)
-        step = fact * (states - np.asarray(counted.recall.value))
+        step = fact * (predicts - np.asarray(counted.recall.value))
         steps = {"recall": step, "f1": of_both[0] * share + of_both[1] * step}
         for name, estimate in (("recall", counted.recall), ("f1", both)):
             half = [half_step(np.abs(one), at) for one in steps[name].T] if corrected else 0.0

@@ -69,8 +69,8 @@ class FollowedUp:
         self.world.answer(self.world.sample(row, PI))
         return row
 
-    def targets(self, states: Any) -> set[int]:
-        return {one.target_id for one in self.world.instances if states(one)}
+    def targets(self, predicts: Any) -> set[int]:
+        return {one.target_id for one in self.world.instances if predicts(one)}
 
     @property
     def inside(self) -> set[int]:

@@ -21,7 +21,7 @@ from scoring.pool import Pool
 from scoring.published import simple_f1, simple_recall
 from scoring.score import published_scores
 
-STATED = (range(220), range(120, 420))
+PREDICTED = (range(220), range(120, 420))
 N, UNSTATED, TRUE, DOCUMENTS, READ, REPEATS = 420, 80, 0.5, 100, 40, 400
 NAMES = ("simple", "joint", "recall", "f1", "simple recall", "simple f1")
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ def own_thresholds() -> Array:
     """
     rng = np.random.default_rng(8)
     own = np.zeros((N, 2))
-    for column, which in enumerate(STATED):
+    for column, which in enumerate(PREDICTED):
         own[list(which), column] = 0.2 + 0.5 * rng.random(len(which))
     return own
 
@@ -42,7 +42,7 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
     """What the service would have read: two runs, each asked about what lies below its thresholds,
     some documents that were read in full, and questions of which some were given up.
     """
-    member = np.stack([np.isin(np.arange(N), list(which)) for which in STATED], axis=1)
+    member = np.stack([np.isin(np.arange(N), list(which)) for which in PREDICTED], axis=1)
     u, pi = rng.random(N), own.max(axis=1)
     drawn, number, nothing = u < pi, np.arange(N), np.zeros(N)
     judged = np.flatnonzero(drawn)
@@ -111,8 +111,8 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
 
 def truth(true: Array) -> Array:
     """(6, 2): precision twice, recall and F1 twice, of both runs."""
-    precision = np.array([true[list(which)].mean() for which in STATED])
-    recall = np.array([true[list(which)].sum() / true.sum() for which in STATED])
+    precision = np.array([true[list(which)].mean() for which in PREDICTED])
+    recall = np.array([true[list(which)].sum() / true.sum() for which in PREDICTED])
     f1 = 2 * precision * recall / (precision + recall)
     return np.stack([precision, precision, recall, f1, recall, f1])
 
@@ -190,7 +190,7 @@ def test_simple_recall_counts_what_is_found_in_documents_and_under_correct_what_
         found = simple_recall(data, criterion)
         assert found is not None
         shares = [
-            sum(bool(read[at] and counts[at]) for at in which) / read.sum() for which in STATED
+            sum(bool(read[at] and counts[at]) for at in which) / read.sum() for which in PREDICTED
         ]
         assert np.asarray(found.value) == pytest.approx(shares)
     only = replace(data, documents=Annotated(data.documents.documents, data.documents.first[:1]))
@@ -204,7 +204,7 @@ def test_simple_recall_of_correct_is_not_printed_while_a_link_of_a_found_fact_is
     read = np.isin(np.arange(N) % DOCUMENTS, data.documents.documents)
     first = np.flatnonzero(read & true[:N])[0]
     elsewhere = np.flatnonzero(~read | ~true[:N])
-    assert first < STATED[1][0], "the first run alone predicts it"
+    assert first < PREDICTED[1][0], "the first run alone predicts it"
 
     def is_known(data: Data, criterion: str = "correct") -> list[bool]:
         found = simple_recall(data, criterion)
@@ -298,7 +298,7 @@ def test_labels_of_simple_and_joint_are_those_that_each_rests_on() -> None:
     }
     known = np.zeros(N, dtype=bool)
     known[data.judged[~np.isnan(data.f["relation"][:, 0])]] = True
-    for column, which in enumerate(STATED):
+    for column, which in enumerate(PREDICTED):
         mine = known & np.isin(np.arange(N), list(which))
         assert labels["joint", column] == mine.sum()
         assert (

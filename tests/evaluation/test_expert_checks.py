@@ -61,14 +61,14 @@ class Crowd:
         n: int = N,
         pi: float = 1.0,
         seed: int = 3,
-        states: tuple[range, range] = (PRECISE, BROAD),
+        predicts: tuple[range, range] = (PRECISE, BROAD),
         documents: int = 8,
     ) -> None:
         self.world = Replay.of(toy, n, 0.5, seed=seed, documents=documents)
         self.track, self.pi, self.admin = toy.track, pi, toy.users["Admin"]
         random = np.random.default_rng(1_000 + seed)
-        self.predicted = sorted(set(states[0]) | set(states[1]))
-        self.rows = [self._system("Patterns", states[0]), self._system("Neural", states[1])]
+        self.predicted = sorted(set(predicts[0]) | set(predicts[1]))
+        self.rows = [self._system("Patterns", predicts[0]), self._system("Neural", predicts[1])]
         self.says = np.where(self.world.true, random.random(n) < 0.98, random.random(n) < 0.28)
         self.judge()
 

@@ -26,7 +26,7 @@ from tests.evaluation.test_expert_checks import Crowd, again, as_answered, corre
 
 pytestmark = pytest.mark.django_db
 N, DOCUMENTS, READ = 240, 24, 12
-STATED = (range(0, 180, 2), range(180))
+PREDICTED = (range(0, 180, 2), range(180))
 QUANTITIES = ("precision", "recall", "f1")
 
 
@@ -34,7 +34,7 @@ def world(toy: Toy, pi: float = 1.0) -> Crowd:
     """Two systems, and sixty relations that no system predicts; twelve documents of 24 are read in
     full.
     """
-    crowd = Crowd(toy, n=N, pi=pi, states=STATED, documents=DOCUMENTS)
+    crowd = Crowd(toy, n=N, pi=pi, predicts=PREDICTED, documents=DOCUMENTS)
     read_documents(crowd, 0)
     return crowd
 
@@ -64,8 +64,8 @@ def read_documents(crowd: Crowd, seed: int) -> None:
 def truth(crowd: Crowd) -> np.ndarray:
     """(3, 2): precision, recall and F1 of both systems."""
     true = crowd.world.true
-    precision = [crowd.world.truth(which) for which in STATED]
-    recall = [true[list(which)].sum() / true.sum() for which in STATED]
+    precision = [crowd.world.truth(which) for which in PREDICTED]
+    recall = [true[list(which)].sum() / true.sum() for which in PREDICTED]
     f1 = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
     return np.array([precision, recall, f1])
 
@@ -81,7 +81,7 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
     seen = DocumentSample.objects.values_list("document", flat=True)
     of_read = [at for at in range(180, N) if crowd.world.documents[at % DOCUMENTS].pk in set(seen)]
     unseen = true[of_read].sum() * DOCUMENTS / READ
-    for row, which in zip(crowd.rows, STATED, strict=True):
+    for row, which in zip(crowd.rows, PREDICTED, strict=True):
         precision, found = crowd.world.truth(which), true[list(which)].sum()
         recall = found / (true[:180].sum() + unseen)
         assert by_expert["recall"][row.pk].value == pytest.approx(recall)
@@ -142,7 +142,7 @@ def test_what_only_a_withdrawn_system_predicts_is_checked_for_everybodys_recall(
     true = crowd.world.true
     told = crowd.numbers("expert", quantity="recall")
     assert set(told) == {crowd.rows[0].pk}
-    assert told[crowd.rows[0].pk].value < true[list(STATED[0])].sum() / true[:180].sum()
+    assert told[crowd.rows[0].pk].value < true[list(PREDICTED[0])].sum() / true[:180].sum()
 
 
 def test_too_few_checks_are_told_and_print_nothing(toy: Toy) -> None:

@@ -107,10 +107,11 @@ def test_the_figures_are_what_the_estimators_give(followed_up: FollowedUp) -> No
     guess = np.array([g[one.pk] for one in rows])
     systems = {"first": early, "late": late}
     mine = {
-        name: [one for one in world.instances if states(one)] for name, states in systems.items()
+        name: [one for one in world.instances if predicts(one)]
+        for name, predicts in systems.items()
     }
-    for name, states in systems.items():
-        p = np.array([states(one) / len(mine[name]) for one in rows])
+    for name, predicts in systems.items():
+        p = np.array([predicts(one) / len(mine[name]) for one in rows])
         total = sum(g[one.pk] for one in mine[name]) / len(mine[name])
         found = horvitz_thompson.centred(p, pi, f, guess, total, target=target, design=design)
         printed = evaluation.estimates.get(

@@ -161,19 +161,19 @@ def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> 
         one.pk for one in world.instances if one.document_id != world.documents[0].pk and one.pk % 3
     ]
     world.read_in_full(world.documents[:1], lambda one: True)
-    states = {*(one.pk for one in mine), *elsewhere}
-    world.answer(world.sample(world.system("first", lambda one: one.pk in states), PI))
-    again = world.system("again", lambda one: one.pk in states)
+    predicts = {*(one.pk for one in mine), *elsewhere}
+    world.answer(world.sample(world.system("first", lambda one: one.pk in predicts), PI))
+    again = world.system("again", lambda one: one.pk in predicts)
 
     def known(systems: list[int]) -> dict[int, bool]:
         pool = read_pool(world.track, systems)
         found = disclosed(pool)[systems.index(again.pk)]
         certainty = dict(zip(pool.target_id.tolist(), found.certainty.tolist(), strict=True))
-        return {one.pk: certainty[one.target_id] for one in world.instances if one.pk in states}
+        return {one.pk: certainty[one.target_id] for one in world.instances if one.pk in predicts}
 
     before = known([again.pk - 1, again.pk])
     assert all(before[one.pk] for one in mine)
-    late = world.system("late", lambda one: one.pk not in states, team="Neural")
+    late = world.system("late", lambda one: one.pk not in predicts, team="Neural")
     assert known([again.pk - 1, again.pk, late.pk]) == before
 
 

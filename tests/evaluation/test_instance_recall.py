@@ -72,13 +72,13 @@ def join(world: World) -> None:
     )
 
 
-def recalls(world: World, states: list[Any]) -> tuple[list[float], list[float]]:
+def recalls(world: World, predicts: list[Any]) -> tuple[list[float], list[float]]:
     """The true recall of systems, by facts and by instances."""
     true = [one for one in world.instances if world.truth[one.pk]]
     facts = {fact(one) for one in true}
     return (
-        [len({fact(one) for one in true if said(one)}) / len(facts) for said in states],
-        [sum(said(one) for one in true) / len(true) for said in states],
+        [len({fact(one) for one in true if said(one)}) / len(facts) for said in predicts],
+        [sum(said(one) for one in true) / len(true) for said in predicts],
     )
 
 
@@ -94,7 +94,7 @@ def stored(world: World, row: Submission, quantity: str) -> Estimate:
     )
 
 
-STATES = [
+PREDICTS = [
     lambda one: name(one)[-1] in "12" or name(one) == "Anna",
     lambda one: name(one)[-1] in "23",
 ]
@@ -109,7 +109,7 @@ def known(toy: Toy) -> tuple[World, list[Submission]]:
         world.truth[one.pk] = first.setdefault(fact(one), world.truth[one.pk])
     rows = [
         world.system(f"run {at}", said, team=team)
-        for at, (said, team) in enumerate(zip(STATES, ("Patterns", "Neural"), strict=True))
+        for at, (said, team) in enumerate(zip(PREDICTS, ("Patterns", "Neural"), strict=True))
     ]
     for row in rows:
         world.answer(world.sample(row))
@@ -122,7 +122,7 @@ def known(toy: Toy) -> tuple[World, list[Submission]]:
 def test_where_all_is_known_both_recalls_are_exact(known: tuple[World, list[Submission]]) -> None:
     world, rows = known
     evaluate(world.track)
-    by_fact, by_instance = recalls(world, STATES)
+    by_fact, by_instance = recalls(world, PREDICTS)
     assert by_fact[0] != pytest.approx(by_instance[0], abs=1e-3)  # else this would show nothing
     for at, row in enumerate(rows):
         assert stored(world, row, "recall").value == pytest.approx(by_fact[at])
@@ -159,7 +159,7 @@ def test_it_stands_beside_recall_on_pages_in_files_and_over_the_api(
 def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
     """Half of the targets and six of eight documents, drawn anew each time; the truth is known."""
     world = World(toy, n_documents=8)
-    for said, team in zip(STATES, ("Patterns", "Neural"), strict=True):
+    for said, team in zip(PREDICTS, ("Patterns", "Neural"), strict=True):
         row = world.system("run", said, team=team)
         world.sample(row, 0.5)
         row.batches.update(settled_at=row.confirmed_at)
@@ -183,7 +183,7 @@ def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
         settle_documents(world.track, sorted(rng.choice(documents, 6, replace=False).tolist()))
         found = Centred(read(world.track)).recall("relation", unit="mention")
         assert found is not None
-        errors.append(np.asarray(found.recall.value) - recalls(world, STATES)[1])
+        errors.append(np.asarray(found.recall.value) - recalls(world, PREDICTS)[1])
         deviations.append(np.sqrt(np.asarray(found.recall.variance)))
     error, deviation = np.stack(errors), np.stack(deviations)
     of_mean = error.std(axis=0, ddof=1) / np.sqrt(len(errors))

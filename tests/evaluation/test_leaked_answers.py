@@ -183,8 +183,8 @@ def test_who_read_nothing_is_believed(toy: Toy) -> None:
 def better_than_chance(world: Replay, seed: int) -> list[int]:
     """A run that nobody made from answers, of those that state most of what holds."""
     rng = np.random.default_rng(seed)
-    stated = rng.random(N) < np.where(world.true, 0.8, 0.2)
-    return np.flatnonzero(stated).tolist()
+    predicted = rng.random(N) < np.where(world.true, 0.8, 0.2)
+    return np.flatnonzero(predicted).tolist()
 
 
 @pytest.mark.statistical
@@ -193,7 +193,7 @@ def better_than_chance(world: Replay, seed: int) -> list[int]:
 def test_who_read_nothing_is_believed_though_others_uploaded_what_judgments_left(
     toy: Toy, team: str, design: str
 ) -> None:
-    """What is left of a sample is right, and so is most of what an honest run states of it."""
+    """What is left of a sample is right, and so is most of what an honest run predicts of it."""
     world = Replay.of(toy, N, SHARE, design=design)
     third_team(toy)
     world.judge(world.upload("Patterns", EVERYTHING))
@@ -252,8 +252,8 @@ def test_documents_that_were_drawn_before_a_second_run_say_nothing_of_it(toy: To
     second = world.upload("Patterns", sorted(set(EVERYTHING) - wrong))
     confirm(second, toy.users["Rosa"])
     world.stage(second)
-    stated = world.true | (np.random.default_rng(4).random(N) < 0.6)
-    row = world.upload("Neural", np.flatnonzero(stated).tolist())
+    predicted = world.true | (np.random.default_rng(4).random(N) < 0.6)
+    row = world.upload("Neural", np.flatnonzero(predicted).tolist())
     confirm(row, toy.users["Tim"])
     world.stage(row)
     assert row.leak_tests.count() == 2

@@ -18,7 +18,7 @@ from scoring.default import Centred
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
 
-N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400
+N, PREDICTED, TRUE, REPEATS = 300, 200, 0.5, 400
 Array = np.ndarray[Any, Any]
 
 
@@ -34,9 +34,9 @@ def happen(
     true, u, predicted = (
         rng.random(N) < TRUE,
         rng.random(t),
-        (number < STATED) & (number % rows == 0),
+        (number < PREDICTED) & (number % rows == 0),
     )
-    of_predicted = np.arange(t) < STATED // rows
+    of_predicted = np.arange(t) < PREDICTED // rows
     now = np.where(of_predicted, late, early)
     drawn, known = u < now, rng.random(N) < answered
     judged = np.flatnonzero(drawn[target])
@@ -124,10 +124,10 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
         own={},
         disclosed_drawn={},
     )
-    data = replace(data, alone={1: np.where(np.arange(N) < STATED, 0.2, 0.0)})
+    data = replace(data, alone={1: np.where(np.arange(N) < PREDICTED, 0.2, 0.0)})
     for method, pi in (("joint", data.inclusion.chances.threshold), ("simple", data.alone[1])):
         found = ByThresholds(data).precision("instance", "relation", method)
-        n = int((data.pool.u < pi)[:STATED].sum())
+        n = int((data.pool.u < pi)[:PREDICTED].sum())
         n_effective = n / (1 - pi[0])  # all weigh the same
         p = (n_effective + 0.5) / (n_effective + 1)
         assert found.value[1] == pytest.approx(1) and found.n[1] == n

@@ -135,7 +135,7 @@ class World:
     def system(
         self,
         name: str,
-        states: Callable[[Instance], bool],
+        predicts: Callable[[Instance], bool],
         *,
         team: str = "Patterns",
         confidence: Callable[[Instance], float | None] = lambda one: None,
@@ -155,7 +155,7 @@ class World:
             sampled_at=timezone.now(),
             plan={"chosen": "0.030", "options": {}},
         )
-        mine = [one for one in self.instances if states(one)]
+        mine = [one for one in self.instances if predicts(one)]
         types = {WORKS: ("PER", "ORG"), BASED: ("ORG", "GPE"), LIVES: ("PER", "GPE")}
         types |= {FOUNDED: ("PER", "ORG"), BORN: ("PER", "GPE")}
         Prediction.objects.bulk_create(

@@ -200,9 +200,9 @@ class FixedWorld:
 
     # What people do
 
-    def upload(self, run: str, team: str, states: Callable[[Relation], bool]) -> Submission:
+    def upload(self, run: str, team: str, predicts: Callable[[Relation], bool]) -> Submission:
         """The draft of a run, planned."""
-        lines = [self._line(run, one) for one in self.relations if states(one)]
+        lines = [self._line(run, one) for one in self.relations if predicts(one)]
         file = SimpleUploadedFile(f"{run}.jsonl", "\n".join(lines).encode())
         answer = self._call(team, "", {"track": "golden", "name": run, "file": file}, json=False)
         assert answer.status_code == 201, answer.content

@@ -18,8 +18,8 @@ TWO = ("instance", "entity_relation")
 Lines = Iterator[tuple[str, dict[str, Any]]]
 
 
-def states(run: str, of_true: float, of_false: float) -> Callable[[Relation], bool]:
-    """What a system states: a share of what is true, and another one of what is not."""
+def predicts(run: str, of_true: float, of_false: float) -> Callable[[Relation], bool]:
+    """What a system predicts: a share of what is true, and another one of what is not."""
     return lambda one: chance(run, "states", one.key) < (of_true if one.true else of_false)
 
 
@@ -28,16 +28,16 @@ def by_draws(files: Path) -> FixedWorld:
     half judged.
     """
     world = FixedWorld("Draws", files, "iid", half_width="0.090", given_up=0.04)
-    world.upload("patterns", "Patterns", states("patterns", 0.55, 0.15))
+    world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
     world.read_in_full([1, 4, 6, 9, 12], closed=True)
-    world.upload("neural", "Neural", states("neural", 0.8, 0.45))
+    world.upload("neural", "Neural", predicts("neural", 0.8, 0.45))
     world.judge("neural", "Neural")
-    world.upload("third", "Third", states("third", 0.6, 0.3))
+    world.upload("third", "Third", predicts("third", 0.6, 0.3))
     world.confirm("third", "Third")
     world.answer(len(world.waiting()) // 2)
     world.tick()
-    world.upload("draft", "Third", states("draft", 0.5, 0.2))
+    world.upload("draft", "Third", predicts("draft", 0.5, 0.2))
     return world
 
 
@@ -47,21 +47,21 @@ def by_thresholds(files: Path) -> FixedWorld:
     half judged.
     """
     world = FixedWorld("Thresholds", files, "poisson", given_up=0.12)
-    world.upload("patterns", "Patterns", states("patterns", 0.55, 0.15))
+    world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
     world.read_in_full([1, 4, 6, 9, 12], finds=0.7)
-    world.upload("neural", "Neural", states("neural", 0.8, 0.45))
+    world.upload("neural", "Neural", predicts("neural", 0.8, 0.45))
     world.confirm("neural", "Neural")
     world.say(world.waiting()[::9], source="expert")
     world.judge("neural", "Neural")
     world.follow_up()
-    world.upload("third", "Third", states("third", 0.6, 0.3))
+    world.upload("third", "Third", predicts("third", 0.6, 0.3))
     world.judge("third", "Third")
-    world.upload("fourth", "Third", states("fourth", 0.7, 0.2))
+    world.upload("fourth", "Third", predicts("fourth", 0.7, 0.2))
     world.confirm("fourth", "Third")
     world.answer(len(world.waiting()) // 2)
     world.tick()
-    world.upload("draft", "Neural", states("draft", 0.5, 0.2))
+    world.upload("draft", "Neural", predicts("draft", 0.5, 0.2))
     return world
 
 
@@ -113,14 +113,14 @@ def second_runs_by_draws(files: Path) -> FixedWorld:
 
 
 def _again(world: FixedWorld, *, closed: bool) -> None:
-    world.upload("patterns-1", "Patterns", states("patterns-1", 0.6, 0.3))
+    world.upload("patterns-1", "Patterns", predicts("patterns-1", 0.6, 0.3))
     world.judge("patterns-1", "Patterns")
-    world.upload("neural-1", "Neural", states("neural-1", 0.8, 0.4))
+    world.upload("neural-1", "Neural", predicts("neural-1", 0.8, 0.4))
     world.judge("neural-1", "Neural")
     world.read_in_full([2, 5, 7], closed=closed, finds=0.7)
     if not closed:
         world.follow_up()
-    _upload_cleaned(world, "patterns-2", "Patterns", states("patterns-1", 0.7, 0.35))
+    _upload_cleaned(world, "patterns-2", "Patterns", predicts("patterns-1", 0.7, 0.35))
     world.judge("patterns-2", "Patterns")
     world.draw_checks(40)
     world.check(28)
@@ -129,15 +129,15 @@ def _again(world: FixedWorld, *, closed: bool) -> None:
     world.read_in_full([0, 9], closed=closed, finds=0.7)
     if not closed:
         world.follow_up()
-    _upload_cleaned(world, "neural-2", "Neural", states("neural-1", 0.75, 0.5))
+    _upload_cleaned(world, "neural-2", "Neural", predicts("neural-1", 0.75, 0.5))
     world.judge("neural-2", "Neural")
     world.draw_checks(30)
     world.check(16)
-    _upload_cleaned(world, "patterns-3", "Patterns", states("patterns-1", 0.8, 0.3))
+    _upload_cleaned(world, "patterns-3", "Patterns", predicts("patterns-1", 0.8, 0.3))
     world.confirm("patterns-3", "Patterns")
     world.answer(len(world.waiting()) // 2)
     world.tick()
-    _upload_cleaned(world, "draft", "Neural", states("neural-1", 0.85, 0.5))
+    _upload_cleaned(world, "draft", "Neural", predicts("neural-1", 0.85, 0.5))
 
 
 def _upload_cleaned(

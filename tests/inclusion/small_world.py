@@ -131,9 +131,9 @@ class Play:
             )
         self.u = dict(zip(cuts, u, strict=True))
 
-    def upload(self, name: str, team: str, states: Iterable[int]) -> Submission:
+    def upload(self, name: str, team: str, predicts: Iterable[int]) -> Submission:
         """A submission that is confirmed now."""
-        toy, when, predicted = self.world.toy, self.later(), list(states)
+        toy, when, predicted = self.world.toy, self.later(), list(predicts)
         row = Submission.objects.create(
             track=self.world.track,
             team=toy.teams[team],
@@ -205,12 +205,12 @@ class Play:
         )
         self.answer(asked)
 
-    def draw(self, name: str, states: list[int], size: int) -> None:
+    def draw(self, name: str, predicts: list[int], size: int) -> None:
         """Draws with replacement, each of the targets with the same chance."""
         batch, times = self._batch(name, "iid", size), dict[int, int]()
         left = size
-        for at, k in enumerate(states):  # how often each is drawn, one after the other
-            p = 1 / (len(states) - at)
+        for at, k in enumerate(predicts):  # how often each is drawn, one after the other
+            p = 1 / (len(predicts) - at)
             ways = [(n, comb(left, n) * p**n * (1 - p) ** (left - n)) for n in range(left + 1)]
             times[k] = self.fate.one_of(ways)
             left -= times[k]
@@ -221,7 +221,7 @@ class Play:
                 target_id=self.world.target[k],
                 instance=self.world.instance[k],
                 multiplicity=times[k],
-                probability=1 / len(states),
+                probability=1 / len(predicts),
             )
             for k in drawn
         )

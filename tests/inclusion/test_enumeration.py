@@ -99,9 +99,9 @@ def _again_by_thresholds(play: Play, n: int) -> dict[str, Any]:
     play.upload("other", "Neural", [*both, n - 1])
     play.ask("other", dict.fromkeys([*both, n - 1], 0.6))
     saw = play.labelled() & {0, *both}
-    states = [k for k in range(n) if k not in saw or TRUE[k]]
-    play.upload("again", "Patterns", states)
-    play.ask("again", dict.fromkeys(states, 0.8))
+    predicts = [k for k in range(n) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", predicts)
+    play.ask("again", dict.fromkeys(predicts, 0.8))
     return {"first": None, "other": None, "again": frozenset(saw)}
 
 
@@ -112,9 +112,9 @@ def again_by_draws(play: Play) -> dict[str, Any]:
     play.upload("other", "Neural", [1, 2])
     play.draw("other", [1, 2], 1)
     saw = play.labelled() & {0, 1}
-    states = [k for k in range(3) if k not in saw or TRUE[k]]
-    play.upload("again", "Patterns", states)
-    play.draw("again", states, 2)
+    predicts = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", predicts)
+    play.draw("again", predicts, 2)
     return {"first": None, "other": None, "again": frozenset(saw)}
 
 
@@ -124,10 +124,10 @@ def leaked_by_thresholds(play: Play) -> dict[str, Any]:
     play.upload("first", "Patterns", [0, 1, 2])
     play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
     saw = play.labelled() & {0, 1, 2}
-    states = [k for k in range(4) if k not in saw or TRUE[k]]
-    play.upload("leak", "Neural", states)
+    predicts = [k for k in range(4) if k not in saw or TRUE[k]]
+    play.upload("leak", "Neural", predicts)
     play.find_out("leak", "first")
-    play.ask("leak", dict.fromkeys(states, 0.8))
+    play.ask("leak", dict.fromkeys(predicts, 0.8))
     return {"first": None, "leak": frozenset(saw)}
 
 
@@ -136,10 +136,10 @@ def leaked_by_draws(play: Play) -> dict[str, Any]:
     play.upload("first", "Patterns", [0, 1])
     play.draw("first", [0, 1], 2)
     saw = play.labelled() & {0, 1}
-    states = [k for k in range(3) if k not in saw or TRUE[k]]
-    play.upload("leak", "Neural", states)
+    predicts = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("leak", "Neural", predicts)
     play.find_out("leak", "first")
-    play.draw("leak", states, 2)
+    play.draw("leak", predicts, 2)
     return {"first": None, "leak": frozenset(saw)}
 
 
@@ -152,9 +152,9 @@ def again_with_documents(play: Play, *, closed: bool = True) -> dict[str, Any]:
     before = play.fate.sample(range(3), 1)
     play.read(before, closed=True)
     saw = play.labelled() & {0, 1}
-    states = [k for k in range(3) if k not in saw or TRUE[k]]
-    play.upload("again", "Patterns", states)
-    play.ask("again", dict.fromkeys(states, 0.8))
+    predicts = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", predicts)
+    play.ask("again", dict.fromkeys(predicts, 0.8))
     left = [at for at in range(3) if at not in before]
     play.read(play.fate.sample(left, 1), closed=True)
     return {"first": None, "other": None, "again": (frozenset(saw), tuple(before))}
@@ -168,9 +168,9 @@ def again_with_follow_ups(play: Play) -> dict[str, Any]:
     play.read(before, closed=False, finds={0})
     play.follow_up()
     saw = play.labelled() & {0, 1}
-    states = [k for k in range(3) if k not in saw or TRUE[k]]
-    play.upload("again", "Patterns", states)
-    play.ask("again", dict.fromkeys(states, 0.8))
+    predicts = [k for k in range(3) if k not in saw or TRUE[k]]
+    play.upload("again", "Patterns", predicts)
+    play.ask("again", dict.fromkeys(predicts, 0.8))
     left = [at for at in range(4) if at not in before]
     play.read(play.fate.sample(left, 1), closed=False, finds={0})
     play.follow_up()

@@ -34,7 +34,7 @@ Span = tuple[int, int]
 
 
 class World:
-    """States relations of the toy corpus without files."""
+    """Predicts relations of the toy corpus without files."""
 
     def __init__(self, toy: Any) -> None:
         self.toy = toy
@@ -413,7 +413,7 @@ def test_a_run_that_refers_a_mention_elsewhere_is_asked_about_and_finishes(world
     lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
     nordwerk = toy.span("d1", "Nordwerk", 1)
 
-    def stated(team: str, canonical: Span) -> tuple[int, Submission]:
+    def predicted(team: str, canonical: Span) -> tuple[int, Submission]:
         ends = (canonical, nordwerk)
         target = world.state(
             "d1", lindt, "per:organizations_founded", nordwerk, team=team, canonical=ends
@@ -443,12 +443,12 @@ def test_a_run_that_refers_a_mention_elsewhere_is_asked_about_and_finishes(world
             world.label(place, value, f"question:{question.pk}")
         Question.objects.filter(pk=question.pk).update(status="settled")
 
-    target, first = stated("Patterns", lindt)
+    target, first = predicted("Patterns", lindt)
     assert ask.tick() == 1
     settle(lindt)
     assert finished(toy.track) == [first]
     Submission.objects.filter(pk=first.pk).update(status="scored")
-    target, later = stated("Neural", mara)
+    target, later = predicted("Neural", mara)
     assert open_targets(later) == {target} and finished(toy.track) == []
     assert (ask.tick(), ask.tick()) == (1, 0), "asked once more, now with the other name, and once"
     settle(mara)
@@ -462,8 +462,8 @@ def test_linking_is_earned_where_no_other_name_is_known_too(world: World) -> Non
     toy = world.toy
     lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
     nordwerk = toy.span("d1", "Nordwerk", 1)
-    stated = ("d1", lindt, "per:organizations_founded", nordwerk)
-    target = world.state(*stated)
+    predicted = ("d1", lindt, "per:organizations_founded", nordwerk)
+    target = world.state(*predicted)
     instance = Instance.objects.get(target=target)
 
     def settle(number: int, **chosen: str) -> None:
@@ -477,7 +477,7 @@ def test_linking_is_earned_where_no_other_name_is_known_too(world: World) -> Non
 
     settle(1, a="other")
     assert linking() == [0.0] and not world.unanswered(target)
-    world.state(*stated, team="Neural", canonical=(mara, nordwerk))
+    world.state(*predicted, team="Neural", canonical=(mara, nordwerk))
     assert linking()[0] == 0.0 and np.isnan(linking()[1]), "nobody saw that name"
     assert world.unanswered(target) == {target}
     [draft] = world.ask(target)
@@ -492,9 +492,9 @@ def test_a_name_that_people_saw_and_did_not_pick_is_wrong_and_not_asked_again(
     toy = world.toy
     lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
     nordwerk = toy.span("d1", "Nordwerk", 1)
-    stated = ("d1", lindt, "per:organizations_founded", nordwerk)
-    target = world.state(*stated, canonical=(mara, nordwerk))
-    world.state(*stated, team="Neural")
+    predicted = ("d1", lindt, "per:organizations_founded", nordwerk)
+    target = world.state(*predicted, canonical=(mara, nordwerk))
+    world.state(*predicted, team="Neural")
     [draft] = world.ask(target)
     for place, value in answered(draft, a="other"):
         world.label(place, value)

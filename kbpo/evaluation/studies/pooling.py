@@ -174,9 +174,8 @@ case"""
 
 
 def _relations(data: Data, row: Ids, marked: Ids, predicted: Ids) -> tuple[Ids, Ids]:
-    """Codes of the relations, in whatever document, that rows of the pool state, and of facts that
-    people marked;
-    `predicted` is a row that predicts each of these, -1 if none does.
+    """Codes of the relations, in whatever document, that rows of the pool predict, and of facts
+    that people marked; `predicted` is a row that predicts each of these, -1 if none does.
 
     They are one relation if they are of one fact, or of one predicate and the same names. A name of
     what is predicted is the link that the first submission that predicts it claims, else the text
@@ -216,7 +215,7 @@ def _relations(data: Data, row: Ids, marked: Ids, predicted: Ids) -> tuple[Ids, 
 
 
 def _names(data: Data, row: Ids) -> dict[int, Key]:
-    """Instance -> predicate and names of what rows of the pool state."""
+    """Instance -> predicate and names of what rows of the pool predict."""
     names = ", ".join(
         f"lower(CASE WHEN p.{side}_link <> '' THEN p.{side}_link ELSE substring(d.text FROM"
         f" p.{side}_canonical_begin + 1 FOR p.{side}_canonical_end - p.{side}_canonical_begin) END)"
@@ -253,9 +252,9 @@ def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools)
     row = data.judged[at]
     marked = np.flatnonzero(~np.isin(facts.code, facts.fact[row[human]]))
     some = np.flatnonzero(facts.in_scope)[::-1]
-    stating = dict(zip(facts.fact[some].tolist(), some.tolist(), strict=True))
+    predicting = dict(zip(facts.fact[some].tolist(), some.tolist(), strict=True))
     predicted = np.array(
-        [stating.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64
+        [predicting.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64
     )
     by_row, by_fact = _relations(data, row, marked, predicted)
     return _Pool(

@@ -156,11 +156,11 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     )
     # Elsewhere nobody has said anything about names, and what systems claim stands.
     touched = np.flatnonzero(np.isin(document, [*names.clusters, *annotated]))
-    fact, size, stating = predicted["fact"], predicted["size"], predicted["stating"]
+    fact, size, predicting = predicted["fact"], predicted["size"], predicted["predicting"]
     untouched = int(fact.max(initial=-1)) + 1
     size_of = np.zeros(0, dtype=np.int64)
     if touched.size:
-        fact, size, stating = np.array(fact), np.array(size), np.array(stating)
+        fact, size, predicting = np.array(fact), np.array(size), np.array(predicting)
         settled = names.facts(each.of(touched))
         fact[touched] = untouched + settled
         size_of = np.bincount(settled[in_scope[touched]], minlength=int(settled.max()) + 1)
@@ -172,7 +172,7 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
             predicted["begin"],
         )
         part = sparse.csr_array(entries, shape=shape)[touched]
-        stating[touched] = _stating(settled, in_scope[touched], part)
+        predicting[touched] = _predicting(settled, in_scope[touched], part)
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     marks = set(_true_marks(annotated, sentences))
     true = sorted({names.fact(*mark) for mark in marks})
@@ -188,13 +188,13 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         assert np.array_equal(predicted["instance"][row], instances), (
             "an instance that nobody predicts"
         )
-        fact, size, stating = fact[row], size[row], stating[row]
+        fact, size, predicting = fact[row], size[row], predicting[row]
         in_scope, document = in_scope[row], document[row]
     return Facts(
         fact=fact,
         in_scope=in_scope,
         pool_weight=np.where(in_scope, 1 / np.maximum(size, 1), 0.0),
-        predicted=stating,
+        predicted=predicting,
         document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
         predicate=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
         found=(code >= 0) & (np.append(size_of, 0)[np.where(code < 0, -1, code - untouched)] > 0),
@@ -212,7 +212,7 @@ def _of_each_instance(systems: list[int], reach: int) -> Arrays:
     """What follows from what systems predict alone: a row an instance, with what most submissions
     claim its subject and its object to be, and a code of the fact that this makes; by `begin` and
     `column` which systems predict it. `size` is how many instances in the scope say its fact, and
-    `stating` (u, m) which systems do.
+    `predicting` (u, m) which systems do.
     """
     predicted = _Predicted.by(systems)
     instance, first, row = np.unique(predicted.instance, return_index=True, return_inverse=True)
@@ -232,13 +232,13 @@ def _of_each_instance(systems: list[int], reach: int) -> Arrays:
         "near": near,
         "fact": fact,
         "size": np.bincount(fact[near], minlength=int(fact.max(initial=-1)) + 1)[fact],
-        "stating": _stating(fact, near, entries),
+        "predicting": _predicting(fact, near, entries),
         "begin": begin,
         "column": column,
     }
 
 
-def _stating(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
+def _predicting(fact: Ids, near: NDArray[np.bool_], entries: sparse.csr_array) -> NDArray[np.bool_]:
     """(n, m) whether each submission predicts the fact of each row in the scope; `entries` (n, m)
     is what it predicts.
     """

@@ -85,7 +85,7 @@ def _link(request: Request, name: str, slug: str, key: str) -> str:
 
 
 class DocumentDetail(APIView):
-    """A document with its mentions, what the runs that you may see state of it, and what its
+    """A document with its mentions, what the runs that you may see predict of it, and what its
     readers found: each with the runs that predict it. Before a track is closed these are your own,
     and what was read is not told.
     """
