@@ -192,7 +192,7 @@ def test_a_jump_ahead_takes_no_question_out_of_hands(leased: Assignment, time: T
     question = Question.objects.create(
         track=leased.hit.track,
         target=make_target(leased.hit.track, 1, 0.5),
-        status="given_up",
+        status="unanswered",
         interface="relation",
         payer=Purpose("submission", 1),
         order=0.5,

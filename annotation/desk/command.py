@@ -55,10 +55,10 @@ MODELS = {
 
 def can_retry(kind: str, status: str) -> bool:
     """Whether such a row can be tried again at once in this status."""
-    return (kind, status) == ("question", "given_up") or (kind, status) in AGAIN
+    return (kind, status) == ("question", "unanswered") or (kind, status) in AGAIN
 
 
-GIVEN_UP = ("failed", "given_up")
+GIVEN_UP = ("failed", "unanswered")
 
 
 class CannotDismiss(Exception):
@@ -116,7 +116,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
         raise CannotRetry(f"There is no {kind} {pk}.")
     status = (
         _reopened(row)
-        if isinstance(row, Question) and row.status == "given_up"
+        if isinstance(row, Question) and row.status == "unanswered"
         else AGAIN.get((kind, row.status))
     )
     if status is None:

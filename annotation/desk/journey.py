@@ -243,7 +243,7 @@ class Failure:
 
     @property
     def given_up(self) -> bool:
-        return self.status in ("failed", "given_up")
+        return self.status in ("failed", "unanswered")
 
     @property
     def is_money(self) -> bool:
@@ -255,14 +255,14 @@ def failures(limit: int = 100) -> list[Failure]:
     does not, nor what is long past.
     """
     since = clock.now() - LISTED
-    given_up = Question.objects.filter(status="given_up", status_since__gte=since, ended_by="")
+    unanswered = Question.objects.filter(status="unanswered", status_since__gte=since, ended_by="")
     hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
     hits |= ~Q(platform_status="gone") & ~Q(unread="")
     stuck = Q(status="failed", status_since__gte=since) | (
         Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
     )
     found = [
-        *_failures("question", given_up.defer("payload"), limit),
+        *_failures("question", unanswered.defer("payload"), limit),
         *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
         *_failures(
             "assignment",

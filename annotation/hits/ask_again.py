@@ -196,7 +196,7 @@ def use_again(questions: Collection[Question]) -> int:
         pk__in=[question.pk for question in questions], responses__counts=True
     )
     due = Question.objects.filter(
-        pk__in=list(found.values_list("pk", flat=True)), status="given_up"
+        pk__in=list(found.values_list("pk", flat=True)), status="unanswered"
     )
     n = due.update(next_try_at=clock.now())
     if n:

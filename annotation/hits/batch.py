@@ -30,7 +30,7 @@ SUMS = """
            count(*) FILTER (WHERE q.status = 'published'),
                count(*) FILTER (WHERE q.status = 'answered'),
            count(*) FILTER (WHERE q.status = 'settled'),
-               count(*) FILTER (WHERE q.status = 'given_up'),
+               count(*) FILTER (WHERE q.status = 'unanswered'),
            coalesce(sum(q.answers_wanted) FILTER (WHERE q.status <> 'cancelled'), 0),
                max(q.status_since)
     FROM annotation_question q
@@ -67,7 +67,7 @@ class Batch:
     published: int
     answered: int
     settled: int
-    given_up: int
+    unanswered: int
     answers: int
     answers_wanted: int
     moved_at: datetime
@@ -77,11 +77,11 @@ class Batch:
 
     @property
     def asked(self) -> int:
-        return self.waiting + self.published + self.answered + self.settled + self.given_up
+        return self.waiting + self.published + self.answered + self.settled + self.unanswered
 
     @property
     def done(self) -> int:
-        return self.settled + self.given_up
+        return self.settled + self.unanswered
 
     @property
     def open(self) -> int:
@@ -117,7 +117,7 @@ def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
     names, money = names_of(payers), balances(payers)
     made = []
     for payer, counts in counted:
-        track, waiting, published, answered, settled, given_up, wanted, moved_at = counts
+        track, waiting, published, answered, settled, unanswered, wanted, moved_at = counts
         sums = money.get(payer, NOTHING)
         made.append(
             Batch(
@@ -128,7 +128,7 @@ def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
                 published=published,
                 answered=answered,
                 settled=settled,
-                given_up=given_up,
+                unanswered=unanswered,
                 answers=answers.get(payer, 0),
                 answers_wanted=wanted,
                 moved_at=moved_at,
@@ -294,7 +294,7 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
     )
     questions = list(rows.order_by("pk"))
     for question in questions:
-        question.move("given_up", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
+        question.move("unanswered", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
     if questions and payer.kind == "follow_up":
         FollowUp.objects.filter(pk=payer.number).update(stopped_at=clock.now())
     Halt.objects.filter(lifted_at=None, **payer.at("payer")).update(

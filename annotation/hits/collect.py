@@ -26,7 +26,7 @@ CLOSE = """
     WHERE h.status = 'open'
       AND h.id IN (SELECT eq.hit_id FROM annotation_question e JOIN annotation_hit_questions eq
           ON eq.question_id = e.id
-                   WHERE e.status IN ('waiting', 'answered', 'given_up', 'cancelled'))
+                   WHERE e.status IN ('waiting', 'answered', 'unanswered', 'cancelled'))
       AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_question q
           ON q.id = hq.question_id
                       WHERE hq.hit_id = h.id AND (q.status = 'published' OR q.status = 'gold'

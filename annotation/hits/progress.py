@@ -26,7 +26,7 @@ class Progress:
     published: int
     answered: int
     settled: int
-    given_up: int
+    unanswered: int
     answers: int
     answers_wanted: int
     reasons: dict[str, int]
@@ -37,11 +37,11 @@ class Progress:
 
     @property
     def asked(self) -> int:
-        return self.waiting + self.published + self.answered + self.settled + self.given_up
+        return self.waiting + self.published + self.answered + self.settled + self.unanswered
 
     @property
     def done(self) -> int:
-        return self.settled + self.given_up
+        return self.settled + self.unanswered
 
 
 def questions_progress(*, payer: Purpose | None = None, track: Track | None = None) -> Progress:
@@ -61,7 +61,7 @@ def questions_progress(*, payer: Purpose | None = None, track: Track | None = No
         published=counts.get("published", 0),
         answered=counts.get("answered", 0),
         settled=counts.get("settled", 0),
-        given_up=counts.get("given_up", 0),
+        unanswered=counts.get("unanswered", 0),
         answers=times["n"],
         answers_wanted=wanted,
         reasons=dict(waiting.values_list("reason").annotate(Count("pk")).order_by()),

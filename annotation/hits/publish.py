@@ -151,7 +151,7 @@ def _forgo(questions: QuerySet[Question], why: str) -> int:
     them for ever.
     """
     for question in questions.select_for_update(of=("self",)).order_by("pk"):
-        question.move("given_up", why)
+        question.move("unanswered", why)
     nudge("settle")
     return 0
 

@@ -82,5 +82,5 @@ def _put_back(payer: Purpose) -> int:
             continue
         hit.move("expired", GONE)
         for question in hit.questions.filter(status="published"):
-            question.move("given_up", GONE, ended_by=Question.EndedBy.TAKE_DOWN)
+            question.move("unanswered", GONE, ended_by=Question.EndedBy.TAKE_DOWN)
     return put_back

@@ -53,7 +53,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
     Assignment.objects.filter(pk__in=[one.pk for one in parsed]).move("accepted")
     answered = {question for one in parsed for question in asked[one.hit_id]}
     _make_answered({question for question in answered if question.status == "published"})
-    _use_late_answers(question for question in answered if question.status == "given_up")
+    _use_late_answers(question for question in answered if question.status == "unanswered")
 
 
 def _asked(hits: Collection[int]) -> dict[int, list[Question]]:

@@ -151,7 +151,7 @@ def settled_before(questions: Iterable[Question]) -> list[int]:
     targets = {question.pk: question.target_id for question in questions}
     labels = Label.objects.filter(
         target__in=targets.values(), question__in=targets, again=None
-    ).exclude(method="given_up")
+    ).exclude(method="nonresponse")
     return sorted({number for number in labels.values_list("question", flat=True) if number})
 
 

@@ -147,7 +147,7 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
         if len({row.assignment_id for row in left[one.pk]})
         >= min(one.answers_wanted, one.track.workers_per_question)
     ]
-    return take_back(enough) + use_again([one for one in questions if one.status == "given_up"])
+    return take_back(enough) + use_again([one for one in questions if one.status == "unanswered"])
 
 
 def _with_answers_excluded(questions: Sequence[Question]) -> set[int]:

@@ -57,7 +57,7 @@ def tick() -> int:
     beat()
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
-    moved += _work_off(Question, "given_up", give_up)
+    moved += _work_off(Question, "unanswered", give_up)
     moved += work_together(Assignment, "accepted", approve, limit=BATCH)
     if moved:
         review()
@@ -144,7 +144,7 @@ def _ask_anew(questions: Sequence[Question]) -> None:
         )
         if wanted <= 0:
             question.move(
-                "given_up",
+                "unanswered",
                 f"{MOST_ANSWERS} people answered it, and none of their answers counts.",
                 ended_by="",
             )
@@ -188,19 +188,19 @@ def give_up(question: Question) -> None:
         settle([question])
     else:
         if not question.is_left_open:
-            _label_given_up(question)
+            _label_nonresponse(question)
         _look_again(question, AT_ITS_END)
 
 
-def _label_given_up(question: Question) -> None:
+def _label_nonresponse(question: Question) -> None:
     """Its label says that it is missing."""
     missing = NewLabel(
         target_id=question.target_id,
         value={},
         source=Label.Source.CROWD,
-        method="given_up",
+        method="nonresponse",
         n=0,
-        origin=f"{question.origin}/given_up",
+        origin=f"{question.origin}/nonresponse",
         public=bool(seen_by_everybody([(question.track_id, question.target_id)])),
         question=question.pk,
     )

@@ -31,7 +31,7 @@ def single_ratings(targets: Collection[int], *, public: bool = False) -> Iterato
     ).order_by("pk")
     if public:
         labels = Label.objects.filter(target=OuterRef("target"), question=OuterRef("question"))
-        said = labels.filter(again=None, public_at__lte=clock.now()).exclude(method="given_up")
+        said = labels.filter(again=None, public_at__lte=clock.now()).exclude(method="nonresponse")
         responses = responses.filter(Exists(said))
     columns = (
         "target",

@@ -107,7 +107,7 @@ def _settle_under_answered(hit: HIT) -> int:
         if question.responses.filter(counts=True).exists():
             question.move("answered")
         else:
-            question.move("given_up", NOBODY)
+            question.move("unanswered", NOBODY)
         moved += 1
     if moved:
         nudge("settle")

@@ -106,7 +106,7 @@ class Question(Moving):
         PUBLISHED = "published"  # workers may answer
         ANSWERED = "answered"  # enough answers; to be settled
         SETTLED = "settled"  # its labels are written
-        GIVEN_UP = "given_up"  # nobody answered; the label says so
+        UNANSWERED = "unanswered"  # nobody answered; the label says so
         CANCELLED = "cancelled"
         GOLD = "gold"  # its answer is known; it is mixed in among the others and makes no label
 
@@ -115,14 +115,18 @@ class Question(Moving):
         TAKE_DOWN = "take_down"  # its money was gone before its HIT could be put up again
 
     DEADLINES = {
-        "waiting": (timedelta(days=60), "given_up", "It could not be published within sixty days."),
+        "waiting": (
+            timedelta(days=60),
+            "unanswered",
+            "It could not be published within sixty days.",
+        ),
         "published": (
             timedelta(days=14),
-            "given_up",
+            "unanswered",
             "Too few people answered it within fourteen days.",
         ),
     }
-    GIVEN_UP = "given_up"
+    GIVEN_UP = "unanswered"
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="questions")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="questions")
@@ -204,7 +208,7 @@ class Question(Moving):
         answer, and others may ask it.
         """
         return (
-            self.status == self.GIVEN_UP
+            self.status == self.Status.UNANSWERED
             and self.payer_kind == "follow_up"
             and self.ended_by == self.EndedBy.STOP
         )

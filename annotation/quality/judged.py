@@ -101,7 +101,7 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
 def _first_settled(targets: Collection[int]) -> dict[int, datetime]:
     """target -> when it was judged first, of those that people were asked about once more since."""
     again = Label.objects.filter(target__in=targets, again__isnull=False).values("target")
-    labels = Label.objects.filter(target__in=again, source="crowd").exclude(method="given_up")
+    labels = Label.objects.filter(target__in=again, source="crowd").exclude(method="nonresponse")
     return dict(labels.values_list("target").annotate(Min("created_at")).order_by())
 
 

@@ -29,7 +29,7 @@ from kbpo.tracks.registry import kind_of
 log = logging.getLogger(__name__)
 
 BATCH = 500
-ASKED = ("settled", "given_up")
+ASKED = ("settled", "unanswered")
 
 CANDIDATES = """
     SELECT s.id, s.target_id, b.submission_id, t.u / CASE WHEN b.design = 'iid' THEN 1.0 ELSE

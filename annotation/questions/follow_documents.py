@@ -120,5 +120,5 @@ def _flagged(questions: Sequence[Question]) -> set[int]:
     settled = [question.pk for question in questions if question.status == "settled"]
     empty = Label.objects.filter(
         question__in=settled, again=None, value={}, target__kind="document"
-    ).exclude(method="given_up")
+    ).exclude(method="nonresponse")
     return {number for number in empty.values_list("question", flat=True) if number is not None}

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 MENTIONS, RELATIONS = Entities.name, RelationsExhaustive.name
 SECONDS = {MENTIONS: 2.25, RELATIONS: 12.0}
 """Expected for a token, and for a pair"""
-DEAD = ("given_up", "cancelled")
+DEAD = ("unanswered", "cancelled")
 
 
 def tick() -> int:

@@ -26,7 +26,7 @@ class Extent:
     """have a verdict under the track's criterion"""
     open: int
     """have none yet, and are not given up"""
-    given_up: int
+    unanswered: int
     """found no answer, and nobody is asked any more"""
     labels: int
     """Judged in all, of whatever it predicts: for its own sample, for others', in documents"""
@@ -50,7 +50,7 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
         sample=len(targets),
         judged=len(known),
         open=len(waiting),
-        given_up=len(targets) - len(known) - len(waiting),
+        unanswered=len(targets) - len(known) - len(waiting),
         labels=figure.n_labels if figure else 0,
         half_width=half_width(figure, submission.track) if figure else None,
     )

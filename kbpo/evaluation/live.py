@@ -132,6 +132,6 @@ def _counted(submission: Submission, data: Data, column: int) -> tuple[int, int]
     )
     targets = np.unique(pool.target_id[pool.target[at[counts]]]).tolist()
     old = Label.objects.filter(target__in=targets, created_at__lt=submission.sampled_at).exclude(
-        method="given_up"
+        method="nonresponse"
     )
     return len(targets), old.values("target").distinct().count()

@@ -27,7 +27,7 @@ def annotated(track: Track) -> Annotated:
     document_samples = list(
         DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
     )
-    gone = given_up(row.document_id for row in document_samples if row.settled_at is None)
+    gone = nonresponse(row.document_id for row in document_samples if row.settled_at is None)
     first, second = ([row for row in document_samples if row.stage == stage] for stage in (1, 2))
     if not second or any(row.settled_at is None and row.document_id not in gone for row in second):
         counted = sorted(_without_gaps(first, gone))
@@ -41,7 +41,7 @@ def annotated(track: Track) -> Annotated:
     return Annotated(documents, stage_one, np.array([chance[document] for document in documents]))
 
 
-def given_up(documents: Iterable[int]) -> set[int]:
+def nonresponse(documents: Iterable[int]) -> set[int]:
     """Those of some documents whose annotation was given up: their label is empty."""
     labels = Label.objects.filter(
         target__document__in=list(documents), target__kind="document", value={}

@@ -169,7 +169,7 @@ class Label(models.Model):
     false. Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}, "people":
     {"fluency": ["3fa…", "91c…"]}}``, each in [0, 1], and the keyed hash of whoever gave it; erasing
     somebody renames them there, else nothing of a value ever changes. A target that was given up
-    has an empty value and method "given_up": known to be missing.
+    has an empty value and method "nonresponse": known to be missing.
     """
 
     class Source(models.TextChoices):
@@ -189,7 +189,7 @@ class Label(models.Model):
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="labels")
     value = models.JSONField()
     source = models.CharField(max_length=8, choices=Source.choices)
-    method = models.CharField(max_length=24, help_text="majority, gold, given_up …")
+    method = models.CharField(max_length=24, help_text="majority, gold, nonresponse …")
     n = models.PositiveSmallIntegerField(help_text="Number of responses behind it")
     disagreement = models.FloatField(
         default=0.0, help_text="Share of responses that differ from the value, worst part"

@@ -185,7 +185,7 @@ class Words:
     strata: str = "groups"
     once: str = ""
     """What is asked about, and counted, once, as a sentence, where it is not a single item"""
-    given_up: str = (
+    unanswered: str = (
         "Those that were answered stand for them: their chances are multiplied by the share that"
         " was answered."
     )

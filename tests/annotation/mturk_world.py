@@ -334,7 +334,7 @@ def check_labels(turk: Turk) -> None:
     ):
         if fields_of(row["answer"]).get("answer") != NONSENSE:
             sent[row["annotation"]].add(row["worker"])
-    for question in Question.objects.filter(status__in=["settled", "given_up"]).prefetch_related(
+    for question in Question.objects.filter(status__in=["settled", "unanswered"]).prefetch_related(
         "hits"
     ):
         people = set().union(*(sent[f"kbpo:{hit.token}"] for hit in question.hits.all()))

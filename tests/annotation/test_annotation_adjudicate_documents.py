@@ -347,6 +347,6 @@ def test_a_dispute_may_be_of_a_name_and_then_all_names_are_marked_anew(
     assert errors_of_names(read.track)[0].of == 0, (
         "what was disputed tells nothing of how often the crowd errs"
     )
-    Question.objects.filter(interface="entities").update(status="given_up")
+    Question.objects.filter(interface="entities").update(status="unanswered")
     with pytest.raises(CannotAsk, match="Nobody was asked about all names"):
         adjudicate.dispute_names(row, root)

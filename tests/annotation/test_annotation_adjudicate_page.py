@@ -30,7 +30,7 @@ def asked(toy: Toy, settings: Any) -> ExpertCheck:
     read_whole(toy, 4, partly)
     Question.objects.exclude(target__document=toy.documents["d1"]).filter(
         interface="entities"
-    ).update(status="given_up")
+    ).update(status="unanswered")
     assert adjudicate.queue_random(toy.track, 1, toy.users["Admin"], NAMES) == 1
     return ExpertCheck.objects.get()
 

@@ -151,7 +151,7 @@ def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(
     take(clients[0])
     batch.stop_batch(published.purpose, admin, "The prices were wrong.")
     settle.tick()
-    labels = Label.objects.filter(target__kind="pair", method="given_up")
+    labels = Label.objects.filter(target__kind="pair", method="nonresponse")
     assert labels.count() == 5
     Question.objects.update(next_try_at=clock.now())
     settle.tick()
@@ -170,7 +170,7 @@ def test_nobody_keeps_a_stopped_batch_waiting_for_ever(
     now = timezone.now()
     Question.objects.update(status_since=now - timedelta(days=2), next_try_at=now)
     settle.tick()
-    assert Label.objects.filter(method="given_up").count() == 6
+    assert Label.objects.filter(method="nonresponse").count() == 6
 
 
 def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
@@ -184,16 +184,17 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
         batch.stop_batch(published.purpose, admin, "")
     assert batch.stop_batch(published.purpose, admin, "The prices were wrong.") == 6
     settle.tick()
-    assert Question.objects.counts() == {"given_up": 5, "settled": 1}
+    assert Question.objects.counts() == {"unanswered": 5, "settled": 1}
     labels = Label.objects.filter(target__kind="pair")
-    assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)]
+    assert sorted(labels.values_list("method", "n")) == [("nonresponse", 0)] * 4 + [("majority", 1)]
     clients[0].post(in_hand, {"a": "0-3", "b": "other", "none": "1"})
     settle.tick()
-    assert Question.objects.counts() == {"given_up": 4, "settled": 2}, (
+    assert Question.objects.counts() == {"unanswered": 4, "settled": 2}, (
         "what is in hand is waited for, and used"
     )
     assert (
-        sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)] * 2
+        sorted(labels.values_list("method", "n"))
+        == [("nonresponse", 0)] * 4 + [("majority", 1)] * 2
     )
     assert Payment.objects.count() == 2, "who was at work is paid"
     assert Assignment.objects.counts() == {"approved": 2}

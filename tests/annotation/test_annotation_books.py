@@ -338,7 +338,7 @@ def test_what_has_no_money_left_is_not_put_back(published: Submission) -> None:
     release(published.track, published.purpose, key="gone", keep=Decimal("0.40"))
     halts.resume(published.track, None, "It is mended")
     assert take_down.tick() == 2
-    assert Question.objects.counts() == {"published": 2, "given_up": 4}
+    assert Question.objects.counts() == {"published": 2, "unanswered": 4}
 
 
 def test_a_lowered_cap_holds_publishing_back_and_gives_nothing_up(submission: Submission) -> None:

@@ -65,7 +65,7 @@ def test_what_was_given_up_after_the_closing_is_public_too(
     close_track(two_published.track, admin, "The year is over.")
     batch.stop_batch(two_published.purpose, admin, "No need.")
     settle.tick()
-    labels = Label.objects.filter(method="given_up")
+    labels = Label.objects.filter(method="nonresponse")
     assert labels.count() == 2 and all(one.public_at == one.created_at for one in labels)
 
 

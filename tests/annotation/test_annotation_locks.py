@@ -173,7 +173,7 @@ def test_a_hit_is_retried_while_its_question_is_given_up(answered: Question) -> 
         other = Beside(lambda: _retried(hit))
         other.wait_until_blocked()
         assert other.is_alive()
-        question.move("given_up", "Stopped.")
+        question.move("unanswered", "Stopped.")
         HIT.objects.filter(pk=hit.pk).update(status_since=timezone.now())
     other.join(60)
     assert isinstance(other.error, command.CannotRetry), other.error

@@ -176,7 +176,7 @@ def test_no_question_is_published_beyond_the_reservation(
     publish.tick()
     assert Question.objects.counts() == {
         "settled": 2,
-        "given_up": 4,
+        "unanswered": 4,
     }  # nothing more can come: nobody waits for ever
     assert balance(purpose=poor.purpose).open == Decimal("0.04")
 
@@ -187,7 +187,7 @@ def test_without_a_reservation_nothing_is_published_and_nobody_waits_for_ever(
     make_submission(track, targets, money="0")
     ask.tick()
     publish.tick()
-    assert Question.objects.counts() == {"given_up": 6}
+    assert Question.objects.counts() == {"unanswered": 6}
     assert {q.reason for q in Question.objects.all()} == {
         "$0.00 of the reservation is left; the next question needs $0.18."
     }
@@ -237,7 +237,7 @@ def test_a_question_nobody_answers_is_given_up_in_words_and_its_label_says_so(
     settle.tick()
     settle.tick()
     labels = Label.objects.filter(target__kind="pair")
-    assert [(one.value, one.method, one.n) for one in labels] == [({}, "given_up", 0)] * 6
+    assert [(one.value, one.method, one.n) for one in labels] == [({}, "nonresponse", 0)] * 6
     assert HIT.objects.counts() == {"expired": 6}
     assert ask.tick() == 0
 

@@ -226,7 +226,7 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
         exclude.exclude(worker(name), BAD)
     settle.tick()
     assert (
-        Question.objects.counts() == {"given_up": 6}
+        Question.objects.counts() == {"unanswered": 6}
         and promises.committed(asked_again.purpose) == 0
     )
     assert Question.objects.filter(reason__startswith="9 people answered it").count() == 6

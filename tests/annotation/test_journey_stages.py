@@ -145,8 +145,8 @@ def test_what_an_admin_stopped_and_what_is_long_past_is_no_failure(
     batch.stop_batch(published.purpose, root, "Wrong prices.")
     assert journey.failures() == []
     first, second = Question.objects.order_by("pk")[:2]
-    first.move("given_up", "Too few people answered it within fourteen days.", ended_by="")
-    second.move("given_up", "Too few people answered it within fourteen days.", ended_by="")
+    first.move("unanswered", "Too few people answered it within fourteen days.", ended_by="")
+    second.move("unanswered", "Too few people answered it within fourteen days.", ended_by="")
     Question.objects.filter(pk=second.pk).update(status_since=ago(days=15))
     assert [(one.kind, one.pk, one.again) for one in journey.failures()] == [
         ("question", first.pk, True)

@@ -134,7 +134,7 @@ def test_a_hit_that_expires_with_one_of_three_is_renewed_once_and_then_scored_wi
     turk.advance(hours=73)
     rounds()
     assert turk.offered("W2") == []
-    assert Question.objects.counts() == {"settled": 1, "given_up": 5}
+    assert Question.objects.counts() == {"settled": 1, "unanswered": 5}
     assert Label.objects.get(target__kind="pair", n=1).source == "crowd"
     assert HIT.objects.counts() == {"disposed": 6}
     check_books(turk)

@@ -184,7 +184,7 @@ def test_an_answer_that_comes_after_its_question_was_given_up_is_used(
     Assignment.objects.all().delete()  # as if our page had never heard of it
     batch.stop_batch(one.payer, admin, "No need.")
     settle.tick()
-    assert [row.method for row in Label.objects.filter(target__kind="pair")] == ["given_up"]
+    assert [row.method for row in Label.objects.filter(target__kind="pair")] == ["nonresponse"]
     turk.send(form)
     rounds()
     one.refresh_from_db()

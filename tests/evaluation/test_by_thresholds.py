@@ -44,7 +44,7 @@ class Tired(Replay):
         todo = list(dict.fromkeys(waiting.values_list("target", flat=True)))[:most]
         which = {pk: at for at, pk in enumerate(self.target)}
         lost = {pk for pk in todo if which[pk] % 5 == 0}
-        record(NewLabel(pk, {}, "crowd", "given_up", 0, "q") for pk in lost)
+        record(NewLabel(pk, {}, "crowd", "nonresponse", 0, "q") for pk in lost)
         said = {pk: [PART] if self.true[which[pk]] else [] for pk in todo if pk not in lost}
         return record(
             NewLabel(pk, {"shown": [PART], "holds": holds}, "crowd", "majority", 3, "q")

@@ -218,10 +218,10 @@ def test_simple_recall_of_correct_is_not_printed_while_a_link_of_a_found_fact_is
         kept = np.setdiff1d(np.arange(N), rows)
         return replace(data, judged=kept, f={name: one[kept] for name, one in data.f.items()})
 
-    given_up = data.f["linking"].copy()
-    given_up[first] = np.nan
+    unanswered = data.f["linking"].copy()
+    unanswered[first] = np.nan
     assert is_known(data) == [True, True]
-    assert is_known(replace(data, f=data.f | {"linking": given_up})) == [False, True]
+    assert is_known(replace(data, f=data.f | {"linking": unanswered})) == [False, True]
     assert is_known(without(np.array([first]))) == [False, True]
     assert is_known(without(np.array([first])), "relation") == [True, True]
     assert is_known(without(elsewhere)) == [True, True], "other facts do not matter"

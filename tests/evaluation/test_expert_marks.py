@@ -96,7 +96,7 @@ def test_what_somebody_was_asked_in_vain_before_it_was_marked_is_not_checked(
     readers: Readers,
 ) -> None:
     lost, *_ = readers.marked()
-    record([NewLabel(lost, {}, "crowd", "given_up", 0, "asked in vain")])
+    record([NewLabel(lost, {}, "crowd", "nonresponse", 0, "asked in vain")])
     assert lost not in frame_of(readers.track, read(readers.track)).target_id
 
 
@@ -126,7 +126,7 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
     asked = [pk for pk in readers.world.target if pk not in set(readers.marked())]
     lost = np.random.default_rng(5).choice(asked, len(asked) // 8, replace=False)
     Label.objects.filter(target__in=lost.tolist()).delete()
-    record(NewLabel(pk, {}, "crowd", "given_up", 0, "q") for pk in lost.tolist())
+    record(NewLabel(pk, {}, "crowd", "nonresponse", 0, "q") for pk in lost.tolist())
     # Those that were answered stand for those that were given up; marks, which nobody was asked
     # about, for themselves.
     stands_for = np.where(

@@ -39,7 +39,7 @@ def give_up(followed_up: FollowedUp, every: int) -> list[int]:
 
 
 def unanswered(targets: Iterable[int]) -> None:
-    record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in targets)
+    record(NewLabel(pk, {}, "crowd", "nonresponse", 0, "question:x/nonresponse") for pk in targets)
 
 
 def test_a_follow_up_of_which_little_was_answered_brings_nothing_in(

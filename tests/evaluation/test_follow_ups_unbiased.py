@@ -47,7 +47,7 @@ class World:
     def __init__(self, toy: Toy, seed: int) -> None:
         TrackKey.objects.create(track=toy.track, secret=f"world {seed}")
         self.random = np.random.default_rng(1000 + seed)
-        self.given_up = (
+        self.nonresponse = (
             0.2 if seed % 2 else 0.0
         )  # share of the follow-up's questions that nobody answers
         self.replay = Replay.of(toy, N, SHARE, documents=DOCUMENTS, seed=seed)
@@ -148,9 +148,9 @@ class World:
             self.replay.toy.track, follow_up.plan_follow_up(self.replay.toy.track).at_most
         )
         asked = list(row.targets.values_list("target_id", flat=True))
-        lost = [pk for pk in asked if self.random.random() < self.given_up]
+        lost = [pk for pk in asked if self.random.random() < self.nonresponse]
         self.answer(set(asked) - set(lost))
-        record(NewLabel(pk, {}, "crowd", "given_up", 0, "lost") for pk in lost)
+        record(NewLabel(pk, {}, "crowd", "nonresponse", 0, "lost") for pk in lost)
         follow_up.tick()
         row.refresh_from_db()
         assert row.settled_at is not None

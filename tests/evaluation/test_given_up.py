@@ -37,7 +37,9 @@ def world(toy: Toy) -> World:
 
 def give_up(targets: Iterable[Target]) -> None:
     """People were asked about these in vain."""
-    record(NewLabel(one.pk, {}, "crowd", "given_up", 0, "question:x/given_up") for one in targets)
+    record(
+        NewLabel(one.pk, {}, "crowd", "nonresponse", 0, "question:x/nonresponse") for one in targets
+    )
 
 
 def without(data: Data, lost: np.ndarray, *, single: bool = False) -> Data:

@@ -89,7 +89,7 @@ class FixedWorld:
     n_documents: int = 14
     half_width: str = "0.080"
     distributions: tuple[str, ...] = ("instance", "relation", "entity", "entity_relation")
-    given_up: float = 0.0
+    nonresponse: float = 0.0
     """Share of what is asked that nobody can answer"""
     relations: list[Relation] = field(default_factory=list)
     tokens: dict[str, str] = field(default_factory=dict)
@@ -282,8 +282,8 @@ class FixedWorld:
 
     def _labels_of(self, pk: int, source: str) -> list[NewLabel]:
         place = next(place for place, number in self.target.items() if number == pk)
-        if source == "crowd" and chance("given up", _place_key(place)) < self.given_up:
-            return [NewLabel(pk, {}, source, "given_up", 3, f"question:{pk}")]
+        if source == "crowd" and chance("given up", _place_key(place)) < self.nonresponse:
+            return [NewLabel(pk, {}, source, "nonresponse", 3, f"question:{pk}")]
         parts = {one.part: one for one in self.relations if one.pair == place}
         holds = []
         for part, one in sorted(parts.items()):

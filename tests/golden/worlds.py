@@ -27,7 +27,7 @@ def by_draws(files: Path) -> FixedWorld:
     """Design iid: three systems, five documents in which what is not marked is false, one sample
     half judged.
     """
-    world = FixedWorld("Draws", files, "iid", half_width="0.090", given_up=0.04)
+    world = FixedWorld("Draws", files, "iid", half_width="0.090", nonresponse=0.04)
     world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
     world.read_in_full([1, 4, 6, 9, 12], closed=True)
@@ -46,7 +46,7 @@ def by_thresholds(files: Path) -> FixedWorld:
     judgments among the crowd's; one system comes after the follow-up, and the sample of another is
     half judged.
     """
-    world = FixedWorld("Thresholds", files, "poisson", given_up=0.12)
+    world = FixedWorld("Thresholds", files, "poisson", nonresponse=0.12)
     world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
     world.judge("patterns", "Patterns")
     world.read_in_full([1, 4, 6, 9, 12], finds=0.7)
@@ -76,7 +76,7 @@ def second_runs(files: Path) -> FixedWorld:
         n_documents=10,
         half_width="0.100",
         distributions=TWO,
-        given_up=0.06,
+        nonresponse=0.06,
     )
     _again(world, closed=True)
     return world
@@ -91,7 +91,7 @@ def second_runs_followed_up(files: Path) -> FixedWorld:
         n_documents=10,
         half_width="0.100",
         distributions=TWO,
-        given_up=0.1,
+        nonresponse=0.1,
     )
     _again(world, closed=False)
     return world
@@ -106,7 +106,7 @@ def second_runs_by_draws(files: Path) -> FixedWorld:
         n_documents=10,
         half_width="0.100",
         distributions=TWO,
-        given_up=0.05,
+        nonresponse=0.05,
     )
     _again(world, closed=False)
     return world

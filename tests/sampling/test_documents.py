@@ -73,7 +73,7 @@ def annotate(track: Track, documents: list[int], source: str = "document") -> No
 
 def give_up(track: Track, document: int) -> None:
     [target] = targets_at(track.corpus, [Place("document", document)]).values()
-    record([NewLabel(target, {}, "document", "given_up", 0, "nobody")])
+    record([NewLabel(target, {}, "document", "nonresponse", 0, "nobody")])
 
 
 def test_a_uniform_order_is_drawn_again_from_its_seed_and_additions_keep_one_probability(

@@ -144,7 +144,9 @@ def test_the_desk_offers_a_retry_only_where_there_is_one(
     )
     n = Payment.objects.filter(status="unknown").count()
     assert n and f", {n} payments</dd>" in page
-    Question.objects.filter(status="settled").update(status="given_up", status_since=timezone.now())
+    Question.objects.filter(status="settled").update(
+        status="unanswered", status_since=timezone.now()
+    )
     page = admin.get(reverse("desk")).content.decode()
     assert "Retry Question" in page and page.count("retry the first") == 1
 

@@ -44,7 +44,7 @@ def half(toy: Toy) -> tuple[Replay, Submission]:
         .order_by("pk")
         .values_list("target_id", flat=True)[:2]
     )
-    Label.objects.filter(target__in=first).update(method="given_up", value={})
+    Label.objects.filter(target__in=first).update(method="nonresponse", value={})
     evaluate(toy.track)
     row.refresh_from_db()
     assert row.status == "judging"
@@ -65,7 +65,7 @@ def test_what_waits_and_what_was_given_up_are_told_apart(half: tuple[Replay, Sub
     drawn = Sample.objects.filter(batch__submission=row).count()
     assert drawn > 22
     gap, page = told(row)
-    assert gap == {"n": drawn - 18, "waiting": drawn - 20, "dropped": 0, "given_up": 2}
+    assert gap == {"n": drawn - 18, "waiting": drawn - 20, "dropped": 0, "unanswered": 2}
     assert f"{drawn - 20} wait for one, 2 found no answer and were given up." in page
 
 
@@ -74,7 +74,7 @@ def test_where_all_is_judged_nothing_is_missing(half: tuple[Replay, Submission])
     world.answer()
     evaluate(world.toy.track)
     gap, page = told(row)
-    assert gap == {"n": 2, "waiting": 0, "dropped": 0, "given_up": 2}
+    assert gap == {"n": 2, "waiting": 0, "dropped": 0, "unanswered": 2}
     assert "have no judgment: 2 found no answer and were given up." in page
 
 
@@ -89,11 +89,11 @@ def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) 
     ).exclude(target__labels__isnull=False)
     n = shared.values("target").distinct().count()
     evaluate(toy.track)
-    assert n and told(mine)[0] == {"n": n, "waiting": n, "dropped": 0, "given_up": 0}
+    assert n and told(mine)[0] == {"n": n, "waiting": n, "dropped": 0, "unanswered": 0}
     withdraw(other, toy.users["Tim"])
     evaluate(toy.track)
     gap, page = told(mine)
-    assert gap == {"n": n, "waiting": 0, "dropped": n, "given_up": 0}
+    assert gap == {"n": n, "waiting": 0, "dropped": n, "unanswered": 0}
     assert "drawn for a run that has ended" in page
 
 

@@ -92,7 +92,7 @@ class Town:
         labels, bills = [], []
         for number, pk in enumerate(targets):
             if number < unanswered:
-                labels.append(NewLabel(pk, {}, "crowd", "given_up", 0, "q"))
+                labels.append(NewLabel(pk, {}, "crowd", "nonresponse", 0, "q"))
                 continue
             value = {"shown": [PART], "holds": [PART] if self.world.true[which[pk]] else []}
             share = 1 / 3 if which[pk] % 4 == 0 else 0.0
@@ -307,7 +307,7 @@ def contradictions(seen: Seen, when: str) -> list[str]:
 def _counts(seen: Seen) -> None:
     told, row = seen.api["judging"], seen.row
     drawn = Sample.objects.filter(batch__submission=row).values("target").distinct().count()
-    assert told["sample"] == drawn == told["judged"] + told["open"] + told["given_up"]
+    assert told["sample"] == drawn == told["judged"] + told["open"] + told["unanswered"]
     assert told["labels"] == (seen.api["scores"][0]["n_labels"] if seen.api["scores"] else 0)
     if seen.row.confirmed_at is None:
         assert drawn == 0
@@ -315,7 +315,7 @@ def _counts(seen: Seen) -> None:
     for name, key in (
         ("Drawn for its own sample", "sample"),
         ("of these judged", "judged"),
-        ("of these without an answer", "given_up"),
+        ("of these without an answer", "unanswered"),
         ("of these waiting for one", "open"),
         ("Judged in all", "labels"),
     ):
@@ -325,7 +325,9 @@ def _counts(seen: Seen) -> None:
     journey = re.search(r"Being judged (.*?) Scored", seen.text)
     no_answer = re.findall(r"(\d+) found no answer", journey[1] if journey else "")
     if seen.row.status != "confirmed":  # then judging has not begun anew
-        assert [int(one) for one in no_answer] == ([told["given_up"]] if told["given_up"] else [])
+        assert [int(one) for one in no_answer] == (
+            [told["unanswered"]] if told["unanswered"] else []
+        )
     assert told["labels"] >= told["judged"] or told["labels"] == 0
     if seen.csv is not None:
         assert int(seen.csv["labels"]) == told["labels"] == seen.json["precision"]["n_labels"]
@@ -502,7 +504,7 @@ def test_all_that_is_told_of_a_submission_agrees_at_every_moment(toy: Toy, desig
     town.answer(row, 20, unanswered=3)
     evaluate(toy.track)
     part = look("partly judged")
-    assert (part.api["judging"]["judged"], part.api["judging"]["given_up"]) == (17, 3)
+    assert (part.api["judging"]["judged"], part.api["judging"]["unanswered"]) == (17, 3)
     town.go_on(row)
     first = look("scored")
     assert first.csv is not None and "all judged" not in text_of(first.board)
@@ -577,7 +579,7 @@ def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: 
         "sample": 24,
         "judged": 24,
         "open": 0,
-        "given_up": 0,
+        "unanswered": 0,
         "labels": 24,
         "half_width": 0.0,
     }

@@ -23,7 +23,7 @@ from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo import clock
 from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.names import entity_types, occurrences
-from kbpo.inclusion.annotated import LEAST, given_up
+from kbpo.inclusion.annotated import LEAST, nonresponse
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.queue import nudge
@@ -195,7 +195,7 @@ def _due(track: Track) -> bool:
     waiting = set(
         document_samples.filter(settled_at__isnull=True).values_list("document_id", flat=True)
     )
-    return document_samples.filter(settled_at__isnull=False).exists() and not waiting - given_up(
+    return document_samples.filter(settled_at__isnull=False).exists() and not waiting - nonresponse(
         waiting
     )
 

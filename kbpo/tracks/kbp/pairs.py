@@ -45,7 +45,7 @@ class Pair:
     shown: set[str] = field(default_factory=set)
     closed: bool = False
     """The document was annotated whole, and what was not marked there is false."""
-    given_up: bool = False
+    unanswered: bool = False
     """Somebody asked without an answer: it is known to be missing."""
     linked: bool = False
     """Both mentions have labels, if only that people are divided about them."""
@@ -62,7 +62,7 @@ class Pair:
         """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody
         asked without an answer.
         """
-        if self.given_up:
+        if self.unanswered:
             return False
         return not self.linked or (part not in self.shown and not self.closed)
 
@@ -125,7 +125,7 @@ def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
                 continue
             if pair.leaves_open(part):
                 found[submission].add(target)
-            elif not pair.given_up:
+            elif not pair.unanswered:
                 elsewhere += [
                     (submission, pair, span, claimed)
                     for span, claimed in links.items()
@@ -158,7 +158,7 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     }
     documents = {pair.document for pair in pairs.values()}
     for target, value, unanswered in values_of(pairs):
-        pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), unanswered
+        pairs[target].shown, pairs[target].unanswered = set(value.get("shown", ())), unanswered
     closed, linked = set[int](), set[tuple[int, Span]]()
     offered: dict[tuple[int, Span], list[Span]] = {}
     for kind, document, span, value in values_inside(documents, "document", "mention"):

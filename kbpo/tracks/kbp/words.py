@@ -23,7 +23,7 @@ WORDS = Words(
         " that finds something new is not punished for it."
     ),
     once="Relations of the same two mentions are asked about, and counted, once.",
-    given_up=(
+    unanswered=(
         "Those of the same relation that were answered stand for them: their chances are multiplied"
         " by the share of that relation that was answered. Relations of which little was asked are"
         " taken together."

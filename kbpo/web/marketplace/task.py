@@ -38,7 +38,7 @@ from kbpo.web.marketplace.frame import Go, framed, go_of, go_of_address
 from kbpo.web.marketplace.ready import door_of, has_learned, is_ready, take_step, what_stands_before
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
-ENDED = ("cancelled", "settled", "given_up")
+ENDED = ("cancelled", "settled", "unanswered")
 CARRIED = ("proof", "answer")
 NEW_NAMES = Limit("task.names", 60, 3600)
 """Workers whom we have never met that one address may name in an hour"""

@@ -162,7 +162,7 @@ def _planned(submission: Submission) -> str:
 
 
 def _no_answer(sample: Extent) -> str:
-    return f"{sample.given_up:,} found no answer" if sample.given_up else ""
+    return f"{sample.unanswered:,} found no answer" if sample.unanswered else ""
 
 
 def _remains(submission: Submission, sample: Extent) -> str:

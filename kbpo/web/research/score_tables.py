@@ -113,7 +113,7 @@ def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
     """
     waiting = min(n, asked)
     dropped = min(n - waiting, unanswered - waiting)
-    return {"n": n, "waiting": waiting, "dropped": dropped, "given_up": n - waiting - dropped}
+    return {"n": n, "waiting": waiting, "dropped": dropped, "unanswered": n - waiting - dropped}
 
 
 def _guaranteed(track: Track) -> Key:
