@@ -71,7 +71,7 @@ PIPELINE: dict[str, str] = {
     # 9d ledger, payments, answers held together
     "books":     "annotation.budget.check_books.tick",
     # 9e what people were divided about, to experts
-    "divided":   "annotation.desk.disputed.tick",
+    "split_votes": "annotation.desk.split_votes.tick",
     # rows beyond their deadline are given up, in words
     "reap":      "kbpo.queue.reap",
 }  # fmt: skip

@@ -209,20 +209,22 @@ def question_of(check: ExpertCheck) -> Question:
 
 
 @transaction.atomic
-def queue_divided(track: Track, n: int, who: User | None, what: str = "", *, why: str = "") -> int:
+def queue_split_votes(
+    track: Track, n: int, who: User | None, what: str = "", *, why: str = ""
+) -> int:
     """How many judgments were queued: those that people were most divided about, and that nobody
     looked at yet. `what` is one of `words_of`, the first unless said. Without `who` it was the
     clock, which notes nothing where there are none.
     """
     what = _checked(track, n, what)
-    one_at_a_time("annotation.queue_divided", track.pk)
+    one_at_a_time("annotation.queue_split_votes", track.pk)
     seen = set(
         ExpertCheck.objects.filter(track=track, kind="disagreement").values_list(
             "target", flat=True
         )
     )
-    rows = [one for one in judged(track, what) if one.divided > 0 and one.target not in seen]
-    chosen = sorted(rows, key=lambda row: (-row.divided, row.target))[:n]
+    rows = [one for one in judged(track, what) if one.disagreement > 0 and one.target not in seen]
+    chosen = sorted(rows, key=lambda row: (-row.disagreement, row.target))[:n]
     if chosen or who is not None:
         _queue(track, chosen, "disagreement", who, what, why)
     return len(chosen)

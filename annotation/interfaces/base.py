@@ -156,7 +156,7 @@ class Interface(ABC):
         few count).
         """
 
-    def divided(self, question: Question, responses: Sequence[Response]) -> bool:
+    def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         """Whether as many of these responses say one thing as say the other, so that one more would
         decide. Of whole documents nobody is asked for that.
         """

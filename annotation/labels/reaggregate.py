@@ -173,7 +173,7 @@ def _too_few(
     """
     if not labels or (question.target.kind == "document" and not labels[0].value):
         return True
-    return not weighed and interface_of(question.interface).divided(question, left)
+    return not weighed and interface_of(question.interface).is_split(question, left)
 
 
 def _without_lost_names(

@@ -41,7 +41,7 @@ class Policy(models.Model):
     revision = models.PositiveIntegerField(
         default=0, help_text="Counts the times that labels were re-aggregated"
     )
-    divided_limit = models.PositiveSmallIntegerField(
+    split_limit = models.PositiveSmallIntegerField(
         default=20,
         help_text=(
             "Judgments that people were divided about which the clock keeps waiting for experts"
@@ -53,7 +53,9 @@ class Policy(models.Model):
             "Judgments of each kind, drawn at random, which the clock keeps waiting for experts"
         ),
     )
-    divided_at = models.DateTimeField(null=True, help_text="When the clock last looked for them")
+    split_looked_at = models.DateTimeField(
+        null=True, help_text="When the clock last looked for them"
+    )
     exclude_for = models.JSONField(
         default=signals_that_exclude,
         help_text="Kinds of signals from this track's answers that exclude a worker by themselves",

@@ -45,7 +45,7 @@ class Judged:
 
     target: int
     question: int | None
-    divided: float
+    disagreement: float
     counts: bool = True
 
 
@@ -130,11 +130,13 @@ def _alone(track: Track) -> Iterator[Judged]:
     """
     questions = Question.objects.filter(settled_of(track))
     latest = dict(questions.values_list("target").annotate(Max("pk")).order_by())
-    divided: dict[int, float] = {}
+    disagreement: dict[int, float] = {}
     for label in standing(Label.objects.filter(target__in=latest, source="crowd")):
         if label.value:
-            divided[label.target_id] = max(divided.get(label.target_id, 0.0), label.disagreement)
-    yield from (Judged(target, latest[target], share) for target, share in divided.items())
+            disagreement[label.target_id] = max(
+                disagreement.get(label.target_id, 0.0), label.disagreement
+            )
+    yield from (Judged(target, latest[target], share) for target, share in disagreement.items())
 
 
 def _marked(track: Track) -> Iterator[Judged]:
@@ -182,5 +184,5 @@ def _names(track: Track) -> Iterator[Judged]:
             else:
                 shares[label.question].append(label.disagreement)
     for number in read:
-        divided = sum(shares[number]) / max(1, len(shares[number]))
-        yield Judged(questions[number].target_id, number, divided)
+        disagreement = sum(shares[number]) / max(1, len(shares[number]))
+        yield Judged(questions[number].target_id, number, disagreement)

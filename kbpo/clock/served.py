@@ -34,7 +34,7 @@ SINCE = (
     "status_since",
     "polled_at",
     "hinted_at",
-    "divided_at",
+    "split_looked_at",
     "fitted_at",
     "finished_at",
     "taken_at",

@@ -250,11 +250,11 @@ def test_what_an_expert_said_before_the_draw_is_asked_again(
 
 
 def test_the_most_divided_come_first_and_once(judged: Submission, root: User) -> None:
-    assert adjudicate.queue_divided(judged.track, 4, root) == 4
-    assert adjudicate.queue_divided(judged.track, 4, root) == 2
+    assert adjudicate.queue_split_votes(judged.track, 4, root) == 4
+    assert adjudicate.queue_split_votes(judged.track, 4, root) == 2
     assert set(ExpertCheck.objects.values_list("round__probability", flat=True)) == {None}
     with pytest.raises(adjudicate.CannotAsk, match="between 1 and 500"):
-        adjudicate.queue_divided(judged.track, 0, root)
+        adjudicate.queue_split_votes(judged.track, 0, root)
 
 
 def test_nobody_answers_what_they_raised_or_judged(

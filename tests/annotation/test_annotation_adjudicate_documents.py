@@ -105,12 +105,12 @@ def test_the_divided_ones_come_first_also_where_too_few_marked_anything(
     read: Toy, root: User
 ) -> None:
     of = {one.target: one for one in judged(read.track, MARKED)}
-    divided = [one for one in of.values() if one.divided > 0]
-    assert sorted((round(one.divided, 3), one.counts) for one in divided) == [
+    divided = [one for one in of.values() if one.disagreement > 0]
+    assert sorted((round(one.disagreement, 3), one.counts) for one in divided) == [
         (0.333, False),
         (0.333, True),
     ]
-    assert adjudicate.queue_divided(read.track, 10, root, MARKED) == 2
+    assert adjudicate.queue_split_votes(read.track, 10, root, MARKED) == 2
     unmarked = ExpertCheck.objects.get(target=next(one.target for one in divided if not one.counts))
     document = unmarked.target.document
     assert document is not None and document.key == "d4"
@@ -171,7 +171,7 @@ def test_what_people_find_together_is_held_against_what_an_expert_marked_after_a
     read: Toy, root: User
 ) -> None:
     assert span_recall(read.track)[1].startswith("spans that most of them marked")
-    adjudicate.queue_divided(read.track, 1, root, NAMES)
+    adjudicate.queue_split_votes(read.track, 1, root, NAMES)
     adjudicate.answer(entry(read, "d4"), raw_of(true_marks(read.documents["d4"])), root)
     assert span_recall(read.track)[1].startswith("spans that most"), (
         "divided ones are harder than the rest"
@@ -201,12 +201,12 @@ def test_a_flag_contradicts_all_names_and_counts_in_no_share(read: Toy, root: Us
 
 
 def test_documents_whose_names_people_were_divided_about_come_first(read: Toy, root: User) -> None:
-    assert adjudicate.queue_divided(read.track, 1, root, NAMES) == 1
+    assert adjudicate.queue_split_votes(read.track, 1, root, NAMES) == 1
     document = ExpertCheck.objects.get().target.document
     assert document is not None and document.key == "d4", (
         "Oslo is named twice there, and once in the third"
     )
-    assert adjudicate.queue_divided(read.track, 9, root, NAMES) == 1, (
+    assert adjudicate.queue_split_votes(read.track, 9, root, NAMES) == 1, (
         "of two documents all were of one mind"
     )
 
@@ -224,13 +224,13 @@ def test_what_is_not_settled_is_not_asked(toy: Toy) -> None:
     order(toy.track, 2)
     for what in (MARKED, NAMES):
         assert adjudicate.queue_random(toy.track, 5, toy.users["Admin"], what) == 0
-        assert adjudicate.queue_divided(toy.track, 5, toy.users["Admin"], what) == 0
+        assert adjudicate.queue_split_votes(toy.track, 5, toy.users["Admin"], what) == 0
 
 
 def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(
     read: Toy, root: User, other: User
 ) -> None:
-    adjudicate.queue_divided(read.track, 1, root, NAMES)
+    adjudicate.queue_split_votes(read.track, 1, root, NAMES)
     row = ExpertCheck.objects.get()
     mine, theirs = Client(), Client()
     mine.force_login(root)
@@ -267,7 +267,7 @@ def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(
 
 
 def test_the_first_of_two_experts_counts(read: Toy, root: User, other: User) -> None:
-    adjudicate.queue_divided(read.track, 1, root, NAMES)
+    adjudicate.queue_split_votes(read.track, 1, root, NAMES)
     row = ExpertCheck.objects.get()
     assert hold(row, root) is Outcome.STORED and hold(row, other) is Outcome.LOST
     adjudicate.answer(row, raw_of(true_marks(read.documents["d4"])), other)
@@ -277,7 +277,7 @@ def test_the_first_of_two_experts_counts(read: Toy, root: User, other: User) -> 
 
 
 def test_a_pair_takes_only_the_relations_of_its_page(read: Toy, root: User) -> None:
-    adjudicate.queue_divided(read.track, 1, root, MARKED)
+    adjudicate.queue_split_votes(read.track, 1, root, MARKED)
     row = ExpertCheck.objects.get()
     client = Client()
     client.force_login(root)

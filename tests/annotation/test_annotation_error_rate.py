@@ -14,7 +14,7 @@ import pytest
 from annotation_world import PARTS, make_submission, make_target, payload_of
 from django.utils import timezone
 
-from annotation.desk import adjudicate, disputed
+from annotation.desk import adjudicate, split_votes
 from annotation.models import Policy, Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import User
@@ -153,7 +153,7 @@ def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
     """Experts answer some between two looks of the clock, and half of the judgments settle late."""
     track, everything = forty.track, ids(forty)
     late, wrong = everything[20:], everything[:2] + everything[20:34]  # 2 of 20, then 14 of 20
-    Policy.objects.create(track=track, divided_limit=0)
+    Policy.objects.create(track=track, split_limit=0)
     told, plain = [], []
     for _ in range(60):
         ExpertCheck.objects.all().delete()
@@ -163,8 +163,8 @@ def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
                 Question.objects.filter(target__in=late).update(
                     status="settled", status_since=timezone.now()
                 )
-            Policy.objects.update(divided_at=None)
-            disputed.tick()
+            Policy.objects.update(split_looked_at=None)
+            split_votes.tick()
             work(track, root, wrong, dice.choice([1, 3, 4]))
         found = errors(track)
         assert found.share is not None

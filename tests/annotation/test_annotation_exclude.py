@@ -474,10 +474,10 @@ def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy:
 def test_how_divided_people_were_and_since_when_is_told_of_what_counts(of_two: Submission) -> None:
     track = of_two.track
     first = min(Label.objects.values_list("created_at", flat=True))
-    assert {one.divided for one in judged_of(track, PAIRS)} == {0.5}
+    assert {one.disagreement for one in judged_of(track, PAIRS)} == {0.5}
     without_money(of_two)  # else more are asked, and nothing can be drawn until they answer
     exclude.exclude(worker("bo"), BAD)
-    assert {one.divided for one in judged_of(track, PAIRS)} == {0.0}
+    assert {one.disagreement for one in judged_of(track, PAIRS)} == {0.0}
     Question.objects.update(
         status_since=timezone.now() + timedelta(days=1)
     )  # as if more had been asked

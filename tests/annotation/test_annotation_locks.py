@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation.budget import promises
 from annotation.budget.give_back import give_back, give_back_pilots
-from annotation.desk import command, disputed
+from annotation.desk import command, split_votes
 from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, revise, settle
 from annotation.labels.accept import accept
@@ -234,7 +234,7 @@ def test_experts_are_queued_while_answers_are_aggregated_by_a_model(answered: Qu
     policy = Policy.objects.create(track=answered.track)
     with transaction.atomic():
         Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
-        Beside(lambda: disputed._fill(answered.track)).ended()
+        Beside(lambda: split_votes._fill(answered.track)).ended()
         policy.save(update_fields=["revision"])
     assert ExpertCheck.objects.get(kind="disagreement").question == answered.pk
 

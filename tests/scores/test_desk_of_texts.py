@@ -54,7 +54,7 @@ def test_no_clock_is_set_where_it_would_queue_nothing(world: World, verb: str) -
     assert refused.status_code == 422
     assert "The clock queues nothing here: people rate" in refused.content.decode()
     after = Policy.objects.get(track=world.track)
-    assert after.divided_limit == before.divided_limit
+    assert after.split_limit == before.split_limit
     assert after.random_limit == before.random_limit
     assert desk.post(page, {"verb": verb, "n": "0", "why": "Off."}).status_code == 302
 

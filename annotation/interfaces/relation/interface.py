@@ -107,7 +107,7 @@ class Relation(Interface):
                 labels.append(_mention_label(side, values))
         return labels
 
-    def divided(self, question: Question, responses: Sequence[Response]) -> bool:
+    def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(one.criterion == "flag" for one in responses)
         said = [
             set(response.value["holds"])

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from annotation.desk import adjudicate, disputed
+from annotation.desk import adjudicate, split_votes
 from annotation.desk.adjudicate import NEAR, CannotAsk
 from annotation.desk.trail import trail_of
 from annotation.quality import describe, error_rate, gold
@@ -28,7 +28,7 @@ from kbpo.web.desk.reason import why_of
 from kbpo.web.research import judged
 from kbpo.web.research.submissions import find, is_own
 
-CLOCK_IDLE = {"divided": "The clock queues nothing.", "random": "The clock draws nothing."}
+CLOCK_IDLE = {"split_votes": "The clock queues nothing.", "random": "The clock draws nothing."}
 
 
 @for_admins
@@ -53,7 +53,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "open": sum(count.get("open", 0) for count in counts.values()),
         "errors": _errors(track),
         "judged": words_of(track),
-        "limit": gold.policy_of(track).divided_limit,
+        "limit": gold.policy_of(track).split_limit,
         "random_limit": gold.policy_of(track).random_limit,
         "disputes": [
             (dispute_, _title(dispute_), has_recall and dispute_.interface != READ)
@@ -97,19 +97,19 @@ def _change(request: HttpRequest, track: Track) -> str:
     """Why nothing was changed, as a sentence; nothing if something was."""
     user, verb, n = cast(User, request.user), request.POST.get("verb"), request.POST.get("n", "")
     try:
-        if verb in ("divided", "random"):
+        if verb in ("split_votes", "random"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many judgments to queue."
             if not (why := why_of(request)):
                 return "Nothing was queued: say what experts are asked for. It stands in the log."
-            add = adjudicate.queue_divided if verb == "divided" else adjudicate.queue_random
+            add = adjudicate.queue_split_votes if verb == "split_votes" else adjudicate.queue_random
             made = add(track, int(n), user, request.POST.get("what", ""), why=why)
             messages.success(request, f"{made} judgments were queued.")
         elif verb in ("limit", "random-limit"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many may wait at once; 0 leaves it to you."
-            of = "divided" if verb == "limit" else "random"
-            disputed.set_limit(track, int(n), user, why_of(request), of)
+            of = "split_votes" if verb == "limit" else "random"
+            split_votes.set_limit(track, int(n), user, why_of(request), of)
             messages.success(
                 request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[of]
             )

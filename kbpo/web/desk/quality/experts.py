@@ -58,7 +58,7 @@ TOOLS = (
         "desk-adding-up",
     ),
     (
-        "Disputes, divided judgments",
+        "Disputes, split votes",
         "Somebody doubts a judgment, or people could not agree.",
         "An answer for whoever asked; no label, no score.",
         "desk-adjudication",

@@ -3,7 +3,7 @@ random among them, as many at once of either as the track's policy says.
 
 An expert's answer makes room for the next. All names of a document, which take an expert a quarter
 of an hour, are left to an admin; so are ratings, where who differs may be right as well
-(`Track.is_taste`), and everything beyond the limits (`adjudicate.queue_divided`,
+(`Track.is_taste`), and everything beyond the limits (`adjudicate.queue_split_votes`,
 `adjudicate.queue_random`).
 
 When and how many are drawn at random depends on how many wait, never on which: each draw is one of
@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from annotation.desk.adjudicate import MOST, CannotAsk, queue_divided, queue_random
+from annotation.desk.adjudicate import MOST, CannotAsk, queue_random, queue_split_votes
 from annotation.models import Policy
 from annotation.quality.judged import NAMES, words_of
 from kbpo import clock
@@ -32,8 +32,8 @@ from kbpo.tracks.registry import kind_of
 log = logging.getLogger(__name__)
 
 LOOK = timedelta(minutes=10)  # between two looks at a track: all its labels are read
-DIVIDED, RANDOM = "divided", "random"
-LIMITS = {DIVIDED: "divided_limit", RANDOM: "random_limit"}
+SPLIT, RANDOM = "split_votes", "random"
+LIMITS = {SPLIT: "split_limit", RANDOM: "random_limit"}
 """What the clock queues -> the field of the policy that says how many of it may wait"""
 
 
@@ -42,7 +42,7 @@ def tick() -> int:
     tracks = Track.objects.filter(
         status__in=["open", "frozen"], questions__status="settled"
     ).distinct()
-    looked_at = Policy.objects.filter(divided_at__gt=clock.now() - LOOK).values("track")
+    looked_at = Policy.objects.filter(split_looked_at__gt=clock.now() - LOOK).values("track")
     queued = 0
     for track in tracks.exclude(pk__in=looked_at).order_by("pk"):
         try:
@@ -68,24 +68,24 @@ def _fill(track: Track) -> int:
         return 0
     # In a transaction of its own: whoever holds questions may come to the policy, and what was
     # queued takes the locks of its questions when it is committed.
-    Policy.objects.filter(track=track).update(divided_at=clock.now())
+    Policy.objects.filter(track=track).update(split_looked_at=clock.now())
     return queued
 
 
 @transaction.atomic
 def _queue(track: Track) -> int | None:
     """How many were queued; None if somebody looked a moment ago."""
-    one_at_a_time("annotation.desk.disputed", track.pk)
+    one_at_a_time("annotation.desk.split_votes", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
-    if policy.divided_at is not None and policy.divided_at > clock.now() - LOOK:
+    if policy.split_looked_at is not None and policy.split_looked_at > clock.now() - LOOK:
         return None
     waiting = ExpertCheck.objects.filter(track=track, kind="disagreement", status="open").count()
-    room = min(MOST, policy.divided_limit - waiting)
-    why = f"The clock keeps up to {policy.divided_limit} waiting for experts"
+    room = min(MOST, policy.split_limit - waiting)
+    why = f"The clock keeps up to {policy.split_limit} waiting for experts"
     queued = 0
     for what in kinds_of(track):
         if room > queued:
-            queued += queue_divided(track, room - queued, None, what, why=why)
+            queued += queue_split_votes(track, room - queued, None, what, why=why)
     return queued + _draw(track, policy.random_limit)
 
 
@@ -105,8 +105,8 @@ def _draw(track: Track, limit: int) -> int:
 
 
 @transaction.atomic
-def set_limit(track: Track, limit: int, who: User, why: str, of: str = DIVIDED) -> None:
-    """Nothing; so many divided judgments, or of each kind so many random ones, wait for experts at
+def set_limit(track: Track, limit: int, who: User, why: str, of: str = SPLIT) -> None:
+    """Nothing; so many split votes, or of each kind so many random ones, wait for experts at
     once by the clock; none: only those that somebody queues. Raises CannotAsk, also without a
     reason, and where the clock queues nothing.
     """
@@ -118,7 +118,7 @@ def set_limit(track: Track, limit: int, who: User, why: str, of: str = DIVIDED) 
         raise CannotAsk("The limit is as it was: say why you change it. It stands in the log.")
     policy, _ = Policy.objects.get_or_create(track=track)
     before = getattr(policy, LIMITS[of])
-    Policy.objects.filter(pk=policy.pk).update(**{LIMITS[of]: limit, "divided_at": None})
+    Policy.objects.filter(pk=policy.pk).update(**{LIMITS[of]: limit, "split_looked_at": None})
     note(
         f"{of} limit",
         f"track:{track.slug}",

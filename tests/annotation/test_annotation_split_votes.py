@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
-from annotation.desk import adjudicate, disputed
+from annotation.desk import adjudicate, split_votes
 from annotation.labels import settle
 from annotation.models import Policy
 from kbpo.accounts.models import Audit, User
@@ -57,11 +57,11 @@ def judged(published: Submission, clients: list[Client], keep: Any) -> Submissio
 
 def later() -> None:
     """The clock may look again."""
-    Policy.objects.update(divided_at=timezone.now() - timedelta(hours=1))
+    Policy.objects.update(split_looked_at=timezone.now() - timedelta(hours=1))
 
 
 def test_the_clock_queues_what_people_were_divided_about_and_says_so(judged: Submission) -> None:
-    assert disputed.tick() == 4
+    assert split_votes.tick() == 4
     rows = ExpertCheck.objects.filter(kind="disagreement", status="open")
     assert rows.count() == 4 and set(rows.values_list("raised_by", flat=True)) == {None}
     entry = Audit.objects.get(what="queue for experts")
@@ -71,7 +71,7 @@ def test_the_clock_queues_what_people_were_divided_about_and_says_so(judged: Sub
         "The clock keeps up to 20 waiting for experts",
     )
     later()
-    assert disputed.tick() == 0 and rows.count() == 4, "each is queued once"
+    assert split_votes.tick() == 0 and rows.count() == 4, "each is queued once"
     assert Audit.objects.filter(what="queue for experts").count() == 1, (
         "and nothing is noted of nothing"
     )
@@ -80,16 +80,16 @@ def test_the_clock_queues_what_people_were_divided_about_and_says_so(judged: Sub
 def test_no_more_wait_than_the_track_says_and_an_answer_makes_room(
     judged: Submission, admin: User
 ) -> None:
-    disputed.set_limit(judged.track, 2, admin, "One expert is away.")
-    assert disputed.tick() == 2
+    split_votes.set_limit(judged.track, 2, admin, "One expert is away.")
+    assert split_votes.tick() == 2
     later()
-    assert disputed.tick() == 0
+    assert split_votes.tick() == 0
     adjudicate.answer(ExpertCheck.objects.filter(status="open")[0], YES, admin)
-    assert disputed.tick() == 0, "it looks every ten minutes"
+    assert split_votes.tick() == 0, "it looks every ten minutes"
     later()
-    assert disputed.tick() == 1
+    assert split_votes.tick() == 1
     assert ExpertCheck.objects.filter(status="open").count() == 2
-    entry = Audit.objects.get(what="divided limit")
+    entry = Audit.objects.get(what="split votes limit")
     assert (entry.who, entry.before, entry.after, entry.why) == (
         admin,
         "20",
@@ -99,24 +99,24 @@ def test_no_more_wait_than_the_track_says_and_an_answer_makes_room(
 
 
 def test_none_leaves_it_to_the_button(judged: Submission, admin: User) -> None:
-    disputed.set_limit(judged.track, 0, admin, "We choose ourselves.")
-    assert disputed.tick() == 0
-    assert adjudicate.queue_divided(judged.track, 3, admin) == 3
-    disputed.set_limit(judged.track, 2, admin, "Again.")
-    assert disputed.tick() == 0, "what somebody queued counts too"
+    split_votes.set_limit(judged.track, 0, admin, "We choose ourselves.")
+    assert split_votes.tick() == 0
+    assert adjudicate.queue_split_votes(judged.track, 3, admin) == 3
+    split_votes.set_limit(judged.track, 2, admin, "Again.")
+    assert split_votes.tick() == 0, "what somebody queued counts too"
 
 
 def test_closed_tracks_are_left_alone_and_a_broken_one_keeps_nobody_waiting(
     judged: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(disputed, "queue_divided", lambda *_, **__: 1 / 0)
-        assert disputed.tick() == 0
-    assert Policy.objects.get().divided_at is None, "what failed is tried again"
+        broken.setattr(split_votes, "queue_split_votes", lambda *_, **__: 1 / 0)
+        assert split_votes.tick() == 0
+    assert Policy.objects.get().split_looked_at is None, "what failed is tried again"
     Track.objects.update(status="closed")
-    assert disputed.tick() == 0
+    assert split_votes.tick() == 0
     Track.objects.update(status="open")
-    assert disputed.tick() == 4
+    assert split_votes.tick() == 4
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_a_limit_takes_a_number_and_a_reason(
     judged: Submission, admin: User, limit: int, why: str, sentence: str
 ) -> None:
     with pytest.raises(adjudicate.CannotAsk, match=sentence):
-        disputed.set_limit(judged.track, limit, admin, why)
-    assert Policy.objects.get().divided_limit == 20
+        split_votes.set_limit(judged.track, limit, admin, why)
+    assert Policy.objects.get().split_limit == 20
 
 
 def at_random_now() -> QuerySet[ExpertCheck]:
@@ -138,7 +138,7 @@ def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(
     judged: Submission, at_random: None
 ) -> None:
     """Five of six pairs, each with its chance; among them also what nobody was divided about."""
-    assert disputed.tick() == 4 + 5
+    assert split_votes.tick() == 4 + 5
     rows = at_random_now()
     assert rows.count() == 5 and set(rows.values_list("round__probability", "raised_by")) == {
         (5 / 6, None)
@@ -149,23 +149,23 @@ def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(
     why = "The clock keeps up to 5 of each kind, drawn at random, waiting for experts"
     assert Audit.objects.get(why=why).after == "5 random, of pairs that were asked alone"
     later()
-    assert disputed.tick() == 0, "they wait"
+    assert split_votes.tick() == 0, "they wait"
 
 
 def test_it_draws_anew_once_half_are_answered_and_each_once(
     judged: Submission, at_random: None, admin: User
 ) -> None:
     track = judged.track
-    disputed.set_limit(track, 0, admin, "Only random ones.")
-    disputed.set_limit(track, 4, admin, "There is little time.", disputed.RANDOM)
+    split_votes.set_limit(track, 0, admin, "Only random ones.")
+    split_votes.set_limit(track, 4, admin, "There is little time.", split_votes.RANDOM)
     assert Audit.objects.get(what="random limit").after == "4"
-    assert disputed.tick() == 4
+    assert split_votes.tick() == 4
     adjudicate.answer(at_random_now().filter(status="open")[0], YES, admin)
     later()
-    assert disputed.tick() == 0, "more than half wait"
+    assert split_votes.tick() == 0, "more than half wait"
     adjudicate.answer(at_random_now().filter(status="open")[0], YES, admin)
     later()
-    assert disputed.tick() == 2, "the two that are left, for sure"
+    assert split_votes.tick() == 2, "the two that are left, for sure"
     assert (
         sorted(at_random_now().values_list("round__probability", flat=True))
         == [4 / 6] * 4 + [1.0] * 2
@@ -174,12 +174,12 @@ def test_it_draws_anew_once_half_are_answered_and_each_once(
     while row := at_random_now().filter(status="open").first():
         adjudicate.answer(row, YES, admin)
     later()
-    assert disputed.tick() == 0, "nothing is left to draw"
+    assert split_votes.tick() == 0, "nothing is left to draw"
 
 
 def test_no_limit_draws_nothing(judged: Submission, at_random: None, admin: User) -> None:
-    disputed.set_limit(judged.track, 0, admin, "We draw ourselves.", disputed.RANDOM)
-    assert disputed.tick() == 4 and not at_random_now().exists()
+    split_votes.set_limit(judged.track, 0, admin, "We draw ourselves.", split_votes.RANDOM)
+    assert split_votes.tick() == 4 and not at_random_now().exists()
 
 
 def test_a_draw_always_finds_as_many_as_it_says(judged: Submission, admin: User) -> None:
