@@ -154,19 +154,19 @@ class _Judged:
         """Return the test against what was drawn of all that an earlier run predicts: its team
         could see that.
         """
-        predicts = self._predicted(column)
-        both = self._count(predicts & self._predicted(-1))
-        mine = self._count(predicts)
+        predicting = self._predicted(column)
+        both = self._count(predicting & self._predicted(-1))
+        mine = self._count(predicting)
         predicts, exposed = (mine > 0) & self.open, self._exposed(column)
         before, pi = self._thresholds(column, exposed)
         # Where nothing had been drawn, u is as likely to lie anywhere above.
         domain = predicts & (before <= self.pool.u)
         chance = (np.maximum(pi, before) - before) / np.where(before < 1, 1 - before, 1.0)
         predicted = both == mine
-        base = self._count(predicts & self._predicted(self._nearest)) > 0
+        base = self._count(predicting & self._predicted(self._nearest)) > 0
         stratum = base.astype(np.int64)
         sample = chance[domain], (self.pool.u < pi)[domain], predicted[domain]
-        level = self._levels(predicts, mine, domain, chance)
+        level = self._levels(predicting, mine, domain, chance)
         batches = self._batches_after(column, exposed)
         draws = _draws(batches, predicts, predicted, np.zeros_like(level))
         of_samples = share_test(
@@ -268,12 +268,12 @@ class _Judged:
         )
         return document, read, before
 
-    def _levels(self, predicts: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
+    def _levels(self, predicting: Bools, mine: Ids, domain: Bools, chance: Floats) -> Ids:
         """(t,) how likely what an earlier run predicts is right, as a level: by how many other runs
         predict it that depend on no judgment.
         """
         held = np.bincount(
-            self.pool.target[predicts], weights=self._others[predicts], minlength=mine.size
+            self.pool.target[predicting], weights=self._others[predicting], minlength=mine.size
         ) / np.maximum(mine, 1)
         weight = chance[domain] if chance[domain].any() else np.ones(int(domain.sum()))
         level = np.zeros(mine.size, dtype=np.int64)

@@ -186,7 +186,7 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     settle.tick()
     assert Question.objects.counts() == {"unanswered": 5, "settled": 1}
     labels = Label.objects.filter(target__kind="pair")
-    assert sorted(labels.values_list("method", "n")) == [("nonresponse", 0)] * 4 + [("majority", 1)]
+    assert sorted(labels.values_list("method", "n")) == [("majority", 1)] + [("nonresponse", 0)] * 4
     clients[0].post(in_hand, {"a": "0-3", "b": "other", "none": "1"})
     settle.tick()
     assert Question.objects.counts() == {"unanswered": 4, "settled": 2}, (
@@ -194,7 +194,7 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     )
     assert (
         sorted(labels.values_list("method", "n"))
-        == [("nonresponse", 0)] * 4 + [("majority", 1)] * 2
+        == [("majority", 1)] * 2 + [("nonresponse", 0)] * 4
     )
     assert Payment.objects.count() == 2, "who was at work is paid"
     assert Assignment.objects.counts() == {"approved": 2}
