@@ -329,7 +329,7 @@ def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As
     }
 
 
-def test_the_log_has_predicts_and_money_with_who_and_why(judged: Submission, as_user: As) -> None:
+def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_user: As) -> None:
     admin = as_user("Admin")
     page = admin.get(reverse("desk-log"), {"about": str(judged.purpose)}).content.decode()
     assert (

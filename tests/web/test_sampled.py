@@ -61,11 +61,11 @@ def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) 
 
 def test_what_was_given_up_is_told(toy: Toy, as_user: As) -> None:
     _, row = Replay.judged(toy, N, 0.5)
-    assert extent_of(row).given_up == 0
+    assert extent_of(row).unanswered == 0
     drawn = list(
         Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True)[:2]
     )
-    Label.objects.filter(target__in=drawn).update(method="given_up", value={})
-    assert extent_of(row).given_up == 2
+    Label.objects.filter(target__in=drawn).update(method="nonresponse", value={})
+    assert extent_of(row).unanswered == 2
     page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
     assert "2 relations of the sample found no answer and were given up" in page
