@@ -40,7 +40,8 @@ from kbpo.sampling.models import SampleBatch
 from tests.test_kills import check_columns, check_judgments
 
 pytestmark = [pytest.mark.kill, pytest.mark.soak]
-KILLS = int(os.environ.get("CHAOS_KILLS", "60"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "12"))
+"""Of every process"""
 RUNS = ("Harbor_1", "Harbor_2", "LindqvistLab_1")
 VICTIMS = ("web", "worker", "beat", "postgres", "redis")
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
@@ -152,7 +153,7 @@ def chaos(django_db_blocker: Any) -> Iterator[Chaos]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_fifty_kills_and_more_lose_and_double_nothing(
+def test_many_kills_of_every_process_lose_and_double_nothing(
     chaos: Chaos, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     seed = request.config.getoption("--seed") or "0"
@@ -161,21 +162,20 @@ def test_fifty_kills_and_more_lose_and_double_nothing(
         chaos.service, tmp_path, "Chaos", seed=5, documents=30, read_in_full=2, half_width="0.030"
     )
     killed: Counter[str] = Counter()
-    under_way = 0
+    under_way: Counter[str] = Counter()
     with ThreadPoolExecutor(1) as pool, travel.judging():
         journey = pool.submit(lambda: [travel.travel(run)["status"] for run in RUNS])
-        while killed.total() < KILLS:
-            time.sleep(dice.uniform(0.5, 6))
-            under_way += not journey.done()
-            for victim in dice.sample(VICTIMS, dice.choice([1, 1, 1, 2])):
-                chaos.kill(victim)
-                time.sleep(dice.uniform(0, 1))
-                killed[victim] += 1
-                chaos.start(victim)
-        print(f"seed {seed}: {dict(killed)}, {under_way} moments while systems travelled")
+        for victim in dice.sample(VICTIMS * KILLS, len(VICTIMS) * KILLS):
+            time.sleep(dice.choice([0, 1, 1, 1]) * dice.uniform(0.2, 3))
+            under_way[victim] += not journey.done()
+            chaos.kill(victim)
+            time.sleep(dice.uniform(0, 0.5))
+            killed[victim] += 1
+            chaos.start(victim)
+        print(f"seed {seed}: {dict(killed)}, while systems travelled: {dict(under_way)}")
         assert journey.result() == ["scored"] * len(RUNS)
         wait_for(lambda: everything_is_paid(travel), "the last payment")
-    assert set(killed) == set(VICTIMS)
+    assert all(under_way[victim] for victim in VICTIMS), "systems travelled while it was killed"
     check(travel)
 
 
