@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -209,7 +210,9 @@ def check_thresholds(batches: list[SampleBatch]) -> None:
 
 
 def check_judgments(travel: Travel) -> None:
-    """Every question settled once, by three different people, with one label of its pair."""
+    """Every question settled once, by three different people, with one label of its pair; asked
+    once more only where a later system offers another name.
+    """
     questions = travel.rows(
         "SELECT q.status, (SELECT count(DISTINCT a.worker_id) FROM annotation_hit_questions m JOIN"
         " annotation_assignment a ON a.hit_id = m.hit_id AND a.status = 'approved' WHERE"
@@ -219,12 +222,21 @@ def check_judgments(travel: Travel) -> None:
         f" q WHERE q.track_id = {OF_TRACK}"
     )
     assert questions and set(map(str, questions)) == {"('settled', 3, 3, [3])"}
-    targets = (
-        "SELECT count(*), count(DISTINCT target_id) FROM annotation_question WHERE track_id ="
-        f" {OF_TRACK}"
-    )
-    [(asked, distinct)] = travel.rows(targets)
-    assert asked == distinct
+    asked: dict[int, list[tuple[int, set[tuple[str, int, int]]]]] = {}
+    for target, number, payload in travel.rows(
+        f"SELECT target_id, round, payload FROM annotation_question WHERE track_id = {OF_TRACK}"
+        " ORDER BY target_id, round, id"
+    ):
+        offered = {
+            (side, *name["span"])
+            for side in ("a", "b")
+            for name in payload.get(side, {}).get("candidates", ())
+        }
+        asked.setdefault(target, []).append((number, offered))
+    for rounds in asked.values():
+        assert [number for number, _ in rounds] == list(range(1, len(rounds) + 1))
+        for (_, before), (_, now) in pairwise(rounds):
+            assert now - before, "a question is asked again where there is no new name to offer"
 
 
 def check_money(travel: Travel) -> None:

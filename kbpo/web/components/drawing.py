@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from kbpo.evaluation.words import ALL_JUDGED
 from kbpo.web.components.figures import coefficient_text, interval_text, number_text
 
 Kind = Literal["final", "live", "moment", "published", "few"]
@@ -314,14 +313,10 @@ def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
 
 
 def figures_of(interval: Interval, *, n: int | None = None, level: int = 80) -> tuple[str, str]:
-    """The estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”); (“30.0”, “all
-    judged”) where it has no width.
-    """
+    """The estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
     low, high = (
         (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)
     )
-    if is_known(interval.low95) and interval.low95 == interval.high95:
-        return number_text(_clip(interval.estimate), n=n), ALL_JUDGED
     return number_text(_clip(interval.estimate), n=n), interval_text(_clip(low), _clip(high), n=n)
 
 

@@ -179,8 +179,12 @@ def tie_lines(lanes: int, parts: Sequence[tuple[int, drawing.Part]]) -> SafeStri
 
 @register.inclusion_tag("components/figures.html")
 def interval_figures(interval: Interval, n: int | None = None, level: int = 80) -> dict[str, str]:
-    """The written figures beside a bar: estimate in bold, interval in the second voice."""
+    """The written figures beside a bar: estimate in bold, interval in the second voice; “all
+    judged” where it has no width.
+    """
     estimate, written = drawing.figures_of(interval, n=n, level=int(level))
+    if interval.low95 is not None and interval.low95 == interval.high95:
+        written = words_of_scores.ALL_JUDGED
     return {"estimate": estimate, "written": written}
 
 
