@@ -24,7 +24,6 @@ from travel import PASSWORD, Travel, make_travel
 from kbpo.accounts.models import User
 
 pytestmark = IN_CHROMIUM
-ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 60_000
 MOST_CLICKS, MOST_SECONDS = 40, 600
 
@@ -210,10 +209,19 @@ def _baseline(stranger: Stranger, travel: Travel, folder: Path) -> Path:
 
 
 def _validate(page: Page, desk: Path, file: Path, home: Path) -> None:
-    """With the client, by the commands of the page: offline once it has downloaded the track."""
+    """With the client as the page has it installed, from the service's own file, and by the
+    commands of the page: offline once it has downloaded the track.
+    """
+    texts = page.locator(".steps-to-take code").all_inner_texts()
+    [install] = [text for text in texts if text.startswith("pip install ")]
+    installed = home / "site"
+    where = ["--no-deps", "--target", str(installed), install.split()[-1]]  # what it needs is here
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", *where]
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
     commands = [
         text.removeprefix("kbpo ").replace("FILE", str(file)).split()
-        for text in page.locator(".steps-to-take code").all_inner_texts()
+        for text in texts
         if text.startswith("kbpo ")
     ]
     assert [words[-2] for words in commands] == ["download", "--track"]
@@ -221,8 +229,7 @@ def _validate(page: Page, desk: Path, file: Path, home: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", "from kbpo_client.commands import main; main()", *words],
             cwd=desk,
-            env=os.environ
-            | {"PYTHONPATH": f"{ROOT / 'client'}{os.pathsep}{ROOT}", "XDG_CONFIG_HOME": str(home)},
+            env=os.environ | {"PYTHONPATH": str(installed), "XDG_CONFIG_HOME": str(home)},
             capture_output=True,
             text=True,
             check=False,
