@@ -17,6 +17,7 @@ from estimators.checks import BoolArray, FloatArray, IntArray
 
 CELLS = 4_000_000  # replicates × pairs held in memory at once
 ROUNDING = 1e-12  # a variance of a difference below this share of the largest variance is none
+DECIMALS = 12  # of a score: what lies beyond is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +272,8 @@ def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:
     Returns
     -------
     list of tuple of int
-        Indices of systems, the best first; groups in the order of their best.
+        Indices of systems, the best first, and in their own order where scores differ by less
+        than rounding does; groups in the order of their best.
 
     Examples
     --------
@@ -281,7 +283,7 @@ def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:
     >>> tie_groups(board)
     [(0, 1), (1, 2)]
     """
-    order = np.argsort(-comparison.values, kind="stable")
+    order = np.argsort(-np.round(comparison.values, DECIMALS), kind="stable")
     order = order[np.isfinite(comparison.values[order])]
     groups: list[tuple[int, ...]] = []
     reached = 0

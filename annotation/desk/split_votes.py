@@ -120,7 +120,7 @@ def set_limit(track: Track, limit: int, who: User, why: str, of: str = SPLIT) ->
     before = getattr(policy, LIMITS[of])
     Policy.objects.filter(pk=policy.pk).update(**{LIMITS[of]: limit, "split_looked_at": None})
     note(
-        f"{of} limit",
+        f"{of.replace('_', ' ')} limit",
         f"track:{track.slug}",
         who=who,
         why=why,

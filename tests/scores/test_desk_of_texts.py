@@ -32,7 +32,7 @@ def test_the_desk_tells_of_inputs_and_offers_nothing_of_documents(world: World) 
     assert "Expert checks" in page
     for name in ("slices", "pooling", "adding-up", "pilots"):
         answer = desk.get(f"/desk/tracks/answers/{name}/")
-        assert answer.status_code == 404 and "state no relations" in answer.content.decode()
+        assert answer.status_code == 404 and "predict no relations" in answer.content.decode()
     asked = {"interface": "entities", "workers": "3", "items": "4"}
     assert desk.get("/desk/tracks/answers/pilots/", asked).status_code == 404
     assert desk.post("/desk/tracks/answers/pilots/", asked).status_code == 404
