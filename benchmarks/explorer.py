@@ -17,6 +17,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,25 @@ def texts(n: int, rng: np.random.Generator) -> Iterator[str]:
         draws = np.searchsorted(edges, rng.random((size, WORDS_A_TEXT))).clip(0, WORDS - 1)
         for row in vocabulary[draws]:
             yield " ".join(row.tolist()) + "."
+
+
+@contextmanager
+def own_database(name: str) -> Iterator[None]:
+    """Django with a database of this name, beside that of the tests; it is gone at the end."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+    import django
+
+    django.setup()
+    from django.db import connection
+    from django.test.utils import setup_databases, setup_test_environment, teardown_databases
+
+    setup_test_environment()
+    connection.settings_dict["TEST"]["NAME"] = name
+    databases = setup_databases(verbosity=0, interactive=False)
+    try:
+        yield
+    finally:
+        teardown_databases(databases, verbosity=0)
 
 
 def build(documents: int, predictions: int, judged: int) -> Any:
@@ -292,17 +312,7 @@ def main() -> None:
     parser.add_argument("--judged", type=int, default=5_000)
     parser.add_argument("--repeats", type=int, default=20)
     args = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-    from django.test.utils import setup_databases, setup_test_environment, teardown_databases
-
-    setup_test_environment()
-    connection.settings_dict["TEST"]["NAME"] = "explorer"  # beside that of the tests
-    databases = setup_databases(verbosity=0, interactive=False)
-    try:
+    with own_database("explorer"):
         start = time.perf_counter()
         row = build(args.documents, args.predictions, args.judged)
         print(
@@ -312,8 +322,6 @@ def main() -> None:
         import kbpo.wsgi  # noqa: F401  # what it loads is kept from the collector, as in the service
 
         measure(row, args.repeats)
-    finally:
-        teardown_databases(databases, verbosity=0)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import resource
 import time
 from typing import Any
 
-from benchmarks.explorer import PLACE, build
+from benchmarks.explorer import PLACE, build, own_database
 
 MENTIONS = """
     INSERT INTO corpus_mention (document_id, begin, "end", type, link)
@@ -59,24 +59,14 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--mentions", type=int, default=6)
     args = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
-    import django
+    with own_database("track_zip"):
+        from django.db import connection
 
-    django.setup()
-    from django.db import connection
-    from django.test.utils import setup_databases, setup_test_environment, teardown_databases
-
-    setup_test_environment()
-    connection.settings_dict["TEST"]["NAME"] = "track_zip"  # beside that of the tests
-    databases = setup_databases(verbosity=0, interactive=False)
-    try:
         track = build(args.documents, args.documents, 100).track
         with connection.cursor() as cursor:
             cursor.execute(MENTIONS, {"place": PLACE, "each": args.mentions})
             cursor.execute("ANALYZE")
         measure(track)
-    finally:
-        teardown_databases(databases, verbosity=0)
 
 
 if __name__ == "__main__":
