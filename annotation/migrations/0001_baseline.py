@@ -18,15 +18,22 @@ class Migration(migrations.Migration):
         ("annotation", "0006_pay_more_for_more_work"),
         ("annotation", "0007_payers_are_columns"),
         ("annotation", "0008_reinstate"),
+        ("annotation", "0002_experts_have_one_queue"),
+        ("annotation", "0003_find_what_a_worker_has_in_hand"),
+        ("annotation", "0004_say_in_a_column_whether_a_judgment_counts"),
+        ("annotation", "0005_find_hits_in_order"),
+        ("annotation", "0006_note_answers_that_break_us"),
+        ("annotation", "0007_call_sweeps_follow_ups"),
+        ("annotation", "0008_call_given_up_questions_unanswered"),
+        ("annotation", "0009_say_split_votes"),
     ]
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('instances', '0001_baseline'),
         ('sampling', '0001_baseline'),
-        ('submissions', '0001_baseline'),
         ('tracks', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -81,6 +88,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Orders to annotate documents whole',
+                'constraints': [models.CheckConstraint(condition=models.Q(('fee_rate__gte', 0), ('per_pair__gt', 0), ('per_token__gt', 0)), name='document_order_costs')],
             },
         ),
         migrations.CreateModel(
@@ -127,6 +135,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Stops of publishing or of all work, by administrators',
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'follow_up', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='halt_payer_is_whole')],
             },
         ),
         migrations.CreateModel(
@@ -151,6 +160,7 @@ class Migration(migrations.Migration):
                 ('renewed_at', models.DateTimeField(help_text='It is offered again once after it expired', null=True)),
                 ('checked_at', models.DateTimeField(help_text='When its answers were last listed', null=True)),
                 ('taken_down_at', models.DateTimeField(help_text='By a stop: it is offered again when that is lifted', null=True)),
+                ('unread', models.CharField(blank=True, help_text='The error by which an answer could not be taken in', max_length=60)),
                 ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hits', to='tracks.track')),
             ],
             options={
@@ -186,6 +196,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Pilot batches: k workers on n items',
+                'constraints': [models.CheckConstraint(condition=models.Q(('items__gte', 1), ('workers__gte', 2)), name='pilot_compares_people')],
             },
         ),
         migrations.CreateModel(
@@ -219,15 +230,16 @@ class Migration(migrations.Migration):
                 ('model', models.JSONField(default=dict, help_text='Interface -> prior and confusion matrices of its last fit, by worker')),
                 ('fitted_at', models.DateTimeField(null=True)),
                 ('revision', models.PositiveIntegerField(default=0, help_text='Counts the times that labels were re-aggregated')),
-                ('divided_limit', models.PositiveSmallIntegerField(default=20, help_text='Judgments that people were divided about which the clock keeps waiting for experts')),
+                ('split_limit', models.PositiveSmallIntegerField(default=20, help_text='Judgments that people were divided about which the clock keeps waiting for experts')),
                 ('random_limit', models.PositiveSmallIntegerField(default=5, help_text='Judgments of each kind, drawn at random, which the clock keeps waiting for experts')),
-                ('divided_at', models.DateTimeField(help_text='When the clock last looked for them', null=True)),
+                ('split_looked_at', models.DateTimeField(help_text='When the clock last looked for them', null=True)),
                 ('exclude_for', models.JSONField(default=annotation.models.evidence.signals_that_exclude, help_text="Kinds of signals from this track's answers that exclude a worker by themselves")),
                 ('timed', models.BooleanField(default=True, help_text='Whether answers that come too fast are noted: programs need no time')),
                 ('track', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='policy', to='tracks.track')),
             ],
             options={
                 'db_table_comment': "How a track's answers are checked and added up",
+                'constraints': [models.CheckConstraint(condition=models.Q(('gold_rate__gte', 0), ('gold_rate__lte', 0.5)), name='gold_rate_at_most_half')],
             },
         ),
         migrations.CreateModel(
@@ -243,7 +255,7 @@ class Migration(migrations.Migration):
                 ('round', models.PositiveSmallIntegerField(default=1, help_text='Asked again for what was not shown before')),
                 ('shown', models.JSONField(default=list, help_text='What is shown: for pairs the directed predicates')),
                 ('payload', models.JSONField(default=dict, help_text='All that the page needs; never who claimed what')),
-                ('payer_kind', models.CharField(choices=[('submission', 'submission'), ('pilot', 'pilot'), ('documents', 'documents'), ('sweep', 'sweep'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts')], help_text='What pays for it …', max_length=12)),
+                ('payer_kind', models.CharField(choices=[('submission', 'submission'), ('pilot', 'pilot'), ('documents', 'documents'), ('follow_up', 'follow_up'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts')], help_text='What pays for it …', max_length=12)),
                 ('payer_number', models.PositiveBigIntegerField(help_text='… and the number of that')),
                 ('order', models.FloatField(help_text='u/π: questions go out in this order, not in order of arrival')),
                 ('answers_wanted', models.PositiveSmallIntegerField(default=3)),
@@ -260,6 +272,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Questions about targets',
+                'indexes': [models.Index(fields=['status', 'order'], name='annotation__status_11541b_idx'), models.Index(fields=['status', 'next_try_at'], name='annotation__status_ca4b14_idx'), models.Index(fields=['payer_kind', 'payer_number', 'status'], name='question_by_payer')],
+                'constraints': [models.UniqueConstraint(fields=('track', 'target', 'interface', 'round'), name='question_once_a_round'), models.CheckConstraint(condition=models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'follow_up', 'gold', 'tutorial', 'bonus', 'experts'))), name='question_payer_is_one')],
             },
         ),
         migrations.AddField(
@@ -284,36 +298,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Adjudication',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('dispute', 'disputed'), ('disagreement', 'people were divided'), ('random', 'drawn at random')], max_length=12)),
-                ('status', models.CharField(choices=[('open', 'Open'), ('answered', 'Answered'), ('dropped', 'Dropped')], default='open', max_length=10)),
-                ('probability', models.FloatField(help_text='With which it was drawn; only for random ones', null=True)),
-                ('seed', models.BigIntegerField(help_text='Of the draw', null=True)),
-                ('order', models.FloatField(help_text='Random place in the queue, so that the order does not tell the kind')),
-                ('note', models.TextField(blank=True, help_text='What the researcher says; the expert reads it afterwards')),
-                ('raised_at', models.DateTimeField(default=kbpo.clock.now)),
-                ('held_until', models.DateTimeField(help_text='Until then nobody but its holder is asked it', null=True)),
-                ('draft', models.JSONField(help_text="Its holder's answer so far", null=True)),
-                ('raw', models.JSONField(help_text="The expert's answer as sent", null=True)),
-                ('answer', models.JSONField(help_text="The expert's answer, parsed and added up: one value a target", null=True)),
-                ('agrees', models.BooleanField(help_text='Whether the expert says what the label said', null=True)),
-                ('remark', models.TextField(blank=True, help_text='What the expert wrote after seeing the votes')),
-                ('answered_at', models.DateTimeField(null=True)),
-                ('expert', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('holder', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('raised_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='submissions.submission')),
-                ('target', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to='instances.target')),
-                ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='adjudications', to='tracks.track')),
-                ('question', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to='annotation.question')),
-            ],
-            options={
-                'db_table_comment': 'Judgments that experts are asked about, blind, with the trail',
-            },
-        ),
-        migrations.CreateModel(
             name='Rejection',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -327,6 +311,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Refusals of pay, with evidence',
+                'constraints': [models.UniqueConstraint(condition=models.Q(('undone_at__isnull', True)), fields=('assignment',), name='rejection_once_at_a_time')],
             },
         ),
         migrations.CreateModel(
@@ -335,7 +320,8 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('criterion', models.CharField(help_text='relation, linking, flag …', max_length=24)),
                 ('value', models.JSONField()),
-                ('excluded_reason', models.TextField(blank=True, help_text='Why it does not count, if it does not')),
+                ('counts', models.BooleanField(db_default=True, default=True, help_text='Whether labels and measures are made of it')),
+                ('excluded_reason', models.TextField(blank=True, help_text='Why it does not count, for people to read')),
                 ('met_before', models.BooleanField(default=False, help_text='Its worker had judged the target before: it never counts')),
                 ('created_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='responses', to='annotation.assignment')),
@@ -344,6 +330,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Parsed judgments of single workers',
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'question', 'target', 'criterion'), name='response_once_a_question'), models.CheckConstraint(condition=models.Q(models.Q(('counts', True), ('excluded_reason', '')), models.Q(('counts', False), models.Q(('excluded_reason', ''), _negated=True)), _connector='OR'), name='response_says_why_it_does_not_count')],
             },
         ),
         migrations.CreateModel(
@@ -390,6 +377,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Warnings before an exclusion by signals',
+                'indexes': [models.Index(fields=['worker', 'kind', 'at'], name='annotation__worker__61aece_idx')],
             },
         ),
         migrations.CreateModel(
@@ -405,6 +393,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Signals of doubtful quality',
+                'indexes': [models.Index(condition=models.Q(('reviewed', False)), fields=['worker'], name='signal_unreviewed')],
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'kind'), name='signal_once')],
             },
         ),
         migrations.CreateModel(
@@ -423,6 +413,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Qualifications of platform workers, wanted and told',
+                'constraints': [models.UniqueConstraint(fields=('worker', 'name'), name='qualification_once')],
             },
         ),
         migrations.CreateModel(
@@ -444,6 +435,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'What annotators are owed and were paid',
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='payment_positive'), models.CheckConstraint(condition=models.Q(('assignment__isnull', False), models.Q(('why', ''), _negated=True), _connector='OR'), name='payment_for_something')],
             },
         ),
         migrations.CreateModel(
@@ -474,12 +466,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Bonuses and compensations on platforms',
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='bonus_positive'), models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'follow_up', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='bonus_payer_is_whole')],
             },
         ),
         migrations.AddField(
             model_name='assignment',
             name='worker',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.worker'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.worker'),
         ),
         migrations.CreateModel(
             name='WorkerIdentity',
@@ -506,105 +499,21 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('assignment', 'kind'), name='comparison_once')],
             },
         ),
-        migrations.AddConstraint(
-            model_name='documentorder',
-            constraint=models.CheckConstraint(condition=models.Q(('fee_rate__gte', 0), ('per_pair__gt', 0), ('per_token__gt', 0)), name='document_order_costs'),
-        ),
-        migrations.AddConstraint(
-            model_name='halt',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'sweep', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='halt_payer_is_whole'),
-        ),
-        migrations.AddConstraint(
-            model_name='pilot',
-            constraint=models.CheckConstraint(condition=models.Q(('items__gte', 1), ('workers__gte', 2)), name='pilot_compares_people'),
-        ),
-        migrations.AddConstraint(
-            model_name='policy',
-            constraint=models.CheckConstraint(condition=models.Q(('gold_rate__gte', 0), ('gold_rate__lte', 0.5)), name='gold_rate_at_most_half'),
-        ),
-        migrations.AddIndex(
-            model_name='question',
-            index=models.Index(fields=['status', 'order'], name='annotation__status_11541b_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='question',
-            index=models.Index(fields=['status', 'next_try_at'], name='annotation__status_ca4b14_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='question',
-            index=models.Index(fields=['payer_kind', 'payer_number', 'status'], name='question_by_payer'),
-        ),
-        migrations.AddConstraint(
-            model_name='question',
-            constraint=models.UniqueConstraint(fields=('track', 'target', 'interface', 'round'), name='question_once_a_round'),
-        ),
-        migrations.AddConstraint(
-            model_name='question',
-            constraint=models.CheckConstraint(condition=models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'sweep', 'gold', 'tutorial', 'bonus', 'experts'))), name='question_payer_is_one'),
-        ),
         migrations.AddIndex(
             model_name='hit',
-            index=models.Index(fields=['platform', 'status', 'order'], name='annotation__platfor_4250a4_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='adjudication',
-            index=models.Index(fields=['status', 'order'], name='annotation__status_c2d08c_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='adjudication',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('track', 'target', 'kind'), name='adjudication_open_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='adjudication',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'random'), ('probability__gt', 0), ('probability__lte', 1)), models.Q(models.Q(('kind', 'random'), _negated=True), ('probability__isnull', True)), _connector='OR'), name='adjudication_random_has_probability'),
-        ),
-        migrations.AddConstraint(
-            model_name='adjudication',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'answered'), _negated=True), models.Q(('answered_at__isnull', False), ('raw__isnull', False)), _connector='OR'), name='adjudication_answered_has_answer'),
-        ),
-        migrations.AddConstraint(
-            model_name='rejection',
-            constraint=models.UniqueConstraint(condition=models.Q(('undone_at__isnull', True)), fields=('assignment',), name='rejection_once_at_a_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='response',
-            constraint=models.UniqueConstraint(fields=('assignment', 'question', 'target', 'criterion'), name='response_once_a_question'),
-        ),
-        migrations.AddIndex(
-            model_name='warned',
-            index=models.Index(fields=['worker', 'kind', 'at'], name='annotation__worker__61aece_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='signal',
-            index=models.Index(condition=models.Q(('reviewed', False)), fields=['worker'], name='signal_unreviewed'),
-        ),
-        migrations.AddConstraint(
-            model_name='signal',
-            constraint=models.UniqueConstraint(fields=('assignment', 'kind'), name='signal_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='qualification',
-            constraint=models.UniqueConstraint(fields=('worker', 'name'), name='qualification_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='payment_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(('assignment__isnull', False), models.Q(('why', ''), _negated=True), _connector='OR'), name='payment_for_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='bonus',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='bonus_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='bonus',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('payer_kind', None), ('payer_number', None)), models.Q(('payer_kind__in', ('submission', 'pilot', 'documents', 'sweep', 'gold', 'tutorial', 'bonus', 'experts')), ('payer_number__isnull', False)), _connector='OR'), name='bonus_payer_is_whole'),
+            index=models.Index(fields=['platform', 'status', 'order', 'id'], name='hit_in_order'),
         ),
         migrations.AddIndex(
             model_name='assignment',
             index=models.Index(fields=['status', 'leased_until'], name='annotation__status_2be70f_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(fields=['worker', 'status', 'status_since'], name='assignment_in_hand'),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(fields=['worker', 'submitted_at'], name='assignment_of_a_day'),
         ),
         migrations.AddConstraint(
             model_name='assignment',

@@ -15,13 +15,15 @@ class Migration(migrations.Migration):
         ("annotators", "0004_write_when_there_is_work"),
         ("annotators", "0005_promises_are_keys"),
         ("annotators", "0006_reinstate"),
+        ("annotators", "0002_agree_for_the_assignment_in_hand"),
+        ("annotators", "0003_note_from_where_volunteers_come"),
     ]
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('annotation', '0001_baseline'),
         ('tracks', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -29,6 +31,7 @@ class Migration(migrations.Migration):
             name='Application',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('network', models.CharField(blank=True, db_default='', default='', help_text='From where it was asked, while it waits', max_length=64)),
                 ('why', models.TextField(blank=True)),
                 ('made_at', models.DateTimeField(default=kbpo.clock.now)),
                 ('admitted', models.BooleanField(null=True)),
@@ -103,6 +106,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Payouts to annotators of the pool',
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('amount__gt', 0), ('undoes', None)), models.Q(('amount__lt', 0), ('undoes__isnull', False)), _connector='OR'), name='payout_signed')],
             },
         ),
         migrations.CreateModel(
@@ -127,6 +131,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Which payments a payout settled',
+                'constraints': [models.UniqueConstraint(condition=models.Q(('undone', False)), fields=('payment',), name='payout_item_once')],
             },
         ),
         migrations.CreateModel(
@@ -161,6 +166,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Attempts at tutorials',
+                'constraints': [models.UniqueConstraint(fields=('worker', 'interface', 'version', 'assignment', 'attempt'), name='tutorial_attempt_once'), models.CheckConstraint(condition=models.Q(('passed', None), ('ended_at__isnull', False), _connector='OR'), name='tutorial_result_at_end'), models.CheckConstraint(condition=models.Q(('promised', 0), ('track__isnull', False), _connector='OR'), name='tutorial_promise_has_payer')],
             },
         ),
         migrations.CreateModel(
@@ -199,12 +205,13 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField()),
+                ('assignment', models.CharField(blank=True, default='', help_text="What was in hand in a marketplace's frame; empty on pages of our own", max_length=120)),
                 ('at', models.DateTimeField(default=kbpo.clock.now)),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='annotation.worker')),
             ],
             options={
                 'db_table_comment': 'Who agreed to which version of the terms',
-                'constraints': [models.UniqueConstraint(fields=('worker', 'version'), name='consent_once')],
+                'constraints': [models.UniqueConstraint(fields=('worker', 'version', 'assignment'), name='consent_once')],
             },
         ),
         migrations.CreateModel(
@@ -222,25 +229,5 @@ class Migration(migrations.Migration):
                 'db_table_comment': 'How the service and its tracks take annotators in',
                 'constraints': [models.UniqueConstraint(fields=('track',), name='intake_one_of_the_service', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('payout_minimum__gte', 0), ('tutorial_reward__gte', 0)), name='intake_amounts'), models.CheckConstraint(condition=models.Q(('payout_day__gte', 1), ('payout_day__lte', 31)), name='intake_payout_day')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='payout',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('amount__gt', 0), ('undoes', None)), models.Q(('amount__lt', 0), ('undoes__isnull', False)), _connector='OR'), name='payout_signed'),
-        ),
-        migrations.AddConstraint(
-            model_name='payoutitem',
-            constraint=models.UniqueConstraint(condition=models.Q(('undone', False)), fields=('payment',), name='payout_item_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='tutorialrun',
-            constraint=models.UniqueConstraint(fields=('worker', 'interface', 'version', 'assignment', 'attempt'), name='tutorial_attempt_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='tutorialrun',
-            constraint=models.CheckConstraint(condition=models.Q(('passed', None), ('ended_at__isnull', False), _connector='OR'), name='tutorial_result_at_end'),
-        ),
-        migrations.AddConstraint(
-            model_name='tutorialrun',
-            constraint=models.CheckConstraint(condition=models.Q(('promised', 0), ('track__isnull', False), _connector='OR'), name='tutorial_promise_has_payer'),
         ),
     ]

@@ -16,6 +16,7 @@ class Migration(migrations.Migration):
         ("corpus", "0003_upload_corpora"),
         ("corpus", "0004_name_uploads"),
         ("corpus", "0005_search_documents"),
+        ("corpus", "0002_upload_inputs_and_mentions"),
     ]
     initial = True
 
@@ -54,12 +55,15 @@ class Migration(migrations.Migration):
                 ('reason', models.TextField(blank=True, default='', help_text='Why it waits or was given up, for its owner')),
                 ('found', models.JSONField(default=dict, help_text='What a trial counted')),
                 ('made_at', models.DateTimeField(default=kbpo.clock.now)),
+                ('what', models.CharField(choices=[('documents', 'documents, in which systems find relations'), ('inputs', 'inputs, for which systems write texts')], default='documents', max_length=9)),
                 ('name', models.CharField(max_length=120)),
                 ('file', models.FileField(max_length=300, upload_to='corpora/%Y/%m/')),
                 ('file_name', models.CharField(help_text='As it was called where it came from', max_length=255)),
                 ('schema', models.CharField(blank=True, help_text='A schema that ships with us', max_length=80)),
                 ('schema_file', models.FileField(blank=True, max_length=300, upload_to='corpora/%Y/%m/')),
                 ('schema_name', models.CharField(blank=True, max_length=255)),
+                ('mentions', models.FileField(blank=True, max_length=300, upload_to='corpora/%Y/%m/')),
+                ('mentions_name', models.CharField(blank=True, max_length=255)),
                 ('corpus', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='corpus.corpus')),
             ],
             options={
@@ -82,6 +86,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Documents with token and sentence offsets',
+                'indexes': [django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.search.SearchVector('title', django.db.models.functions.text.Left('text', 250000), config='simple'), name='document_words')],
+                'constraints': [models.UniqueConstraint(fields=('corpus', 'key'), name='document_once_a_corpus')],
             },
         ),
         migrations.CreateModel(
@@ -98,6 +104,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Mentions that came with the corpus',
+                'constraints': [models.UniqueConstraint(fields=('document', 'begin', 'end'), name='mention_once_a_document')],
             },
         ),
         migrations.CreateModel(
@@ -110,22 +117,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': "Predicates of a corpus's schema",
+                'constraints': [models.UniqueConstraint(fields=('corpus', 'name'), name='predicate_once_a_corpus')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='document',
-            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.search.SearchVector('title', django.db.models.functions.text.Left('text', 250000), config='simple'), name='document_words'),
-        ),
-        migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(fields=('corpus', 'key'), name='document_once_a_corpus'),
-        ),
-        migrations.AddConstraint(
-            model_name='mention',
-            constraint=models.UniqueConstraint(fields=('document', 'begin', 'end'), name='mention_once_a_document'),
-        ),
-        migrations.AddConstraint(
-            model_name='predicate',
-            constraint=models.UniqueConstraint(fields=('corpus', 'name'), name='predicate_once_a_corpus'),
         ),
     ]

@@ -11,14 +11,16 @@ class Migration(migrations.Migration):
         ("evaluation", "0002_flips"),
         ("evaluation", "0003_looks"),
         ("evaluation", "0004_inquiries"),
+        ("evaluation", "0002_printed"),
+        ("evaluation", "0003_targets_of_slices"),
     ]
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('instances', '0001_baseline'),
         ('submissions', '0001_baseline'),
         ('tracks', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -32,10 +34,12 @@ class Migration(migrations.Migration):
                 ('seconds', models.FloatField(default=0.0)),
                 ('comparisons', models.JSONField(default=dict, help_text='Ranks, tie groups and covariances of the board')),
                 ('settings', models.JSONField(default=dict, help_text='Versions, seeds, scope, counts of labels and documents')),
+                ('printed', models.JSONField(help_text='What the board printed of one that a later one of its day replaced: it has no estimates any more', null=True)),
                 ('track', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='evaluations', to='tracks.track')),
             ],
             options={
                 'db_table_comment': 'Scoring runs',
+                'constraints': [models.UniqueConstraint(fields=('track', 'number'), name='evaluation_number_once')],
             },
         ),
         migrations.CreateModel(
@@ -57,7 +61,7 @@ class Migration(migrations.Migration):
                 ('n_missing', models.IntegerField(default=0, help_text='Drawn, but not labelled yet or given up')),
                 ('n_documents', models.IntegerField(default=0, help_text='Annotated documents behind it (recall, F1)')),
                 ('n_checked', models.IntegerField(default=0, help_text='Judgments behind it that an expert has checked')),
-                ('n_predictions', models.IntegerField(help_text='Predictions of the submission that lie in the slice', null=True)),
+                ('n_predictions', models.IntegerField(help_text="Predictions of the submission that lie in the slice, a target's counted once", null=True)),
                 ('kind', models.CharField(default='final', help_text='final, provisional', max_length=12)),
                 ('note', models.CharField(blank=True, max_length=200)),
                 ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='estimates', to='submissions.submission')),
@@ -65,6 +69,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Numbers with their intervals',
+                'constraints': [models.UniqueConstraint(fields=('evaluation', 'submission', 'quantity', 'criterion', 'distribution', 'method', 'slice'), name='estimate_once')],
             },
         ),
         migrations.CreateModel(
@@ -80,6 +85,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Verdicts that turned, as they were told to teams',
+                'indexes': [models.Index(fields=['submission', 'made_at'], name='evaluation__submiss_3f2e44_idx')],
             },
         ),
         migrations.CreateModel(
@@ -101,6 +107,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'What admins asked to be worked out of a track, the last of each sort',
+                'constraints': [models.UniqueConstraint(fields=('track', 'what'), name='inquiry_once_a_track')],
             },
         ),
         migrations.CreateModel(
@@ -124,6 +131,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'evaluation_look',
                 'db_table_comment': 'Live intervals as they were shown, one whenever judgments had come',
+                'constraints': [models.UniqueConstraint(fields=('submission', 'order', 'n'), name='look_once_a_number_of_judgments')],
             },
         ),
         migrations.CreateModel(
@@ -153,30 +161,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Slices that admins defined',
+                'constraints': [models.UniqueConstraint(fields=('track', 'name'), name='slice_once_a_track')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='evaluation',
-            constraint=models.UniqueConstraint(fields=('track', 'number'), name='evaluation_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='estimate',
-            constraint=models.UniqueConstraint(fields=('evaluation', 'submission', 'quantity', 'criterion', 'distribution', 'method', 'slice'), name='estimate_once'),
-        ),
-        migrations.AddIndex(
-            model_name='flip',
-            index=models.Index(fields=['submission', 'made_at'], name='evaluation__submiss_3f2e44_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='inquiry',
-            constraint=models.UniqueConstraint(fields=('track', 'what'), name='inquiry_once_a_track'),
-        ),
-        migrations.AddConstraint(
-            model_name='interiminterval',
-            constraint=models.UniqueConstraint(fields=('submission', 'order', 'n'), name='look_once_a_number_of_judgments'),
-        ),
-        migrations.AddConstraint(
-            model_name='slice',
-            constraint=models.UniqueConstraint(fields=('track', 'name'), name='slice_once_a_track'),
         ),
     ]

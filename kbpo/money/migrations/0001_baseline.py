@@ -12,13 +12,15 @@ class Migration(migrations.Migration):
         ("money", "0002_close_reservations"),
         ("money", "0003_pay_more_for_more_work"),
         ("money", "0004_purposes_are_columns"),
+        ("money", "0002_pay_answers_that_came_too_late"),
+        ("money", "0003_call_sweeps_follow_ups"),
     ]
     initial = True
 
     dependencies = [
         ('accounts', '0001_baseline'),
+        ('accounts', '__first__'),
         ('tracks', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -56,7 +58,7 @@ class Migration(migrations.Migration):
             name='Ledger',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('purpose_kind', models.CharField(choices=[('submission', 'submission'), ('pilot', 'pilot'), ('documents', 'documents'), ('sweep', 'sweep'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts')], help_text='What it is for …', max_length=12)),
+                ('purpose_kind', models.CharField(choices=[('submission', 'submission'), ('pilot', 'pilot'), ('documents', 'documents'), ('follow_up', 'follow_up'), ('gold', 'gold'), ('tutorial', 'tutorial'), ('bonus', 'bonus'), ('experts', 'experts'), ('late', 'late')], help_text='What it is for …', max_length=12)),
                 ('purpose_number', models.PositiveBigIntegerField(help_text='… and the number of that')),
                 ('kind', models.CharField(choices=[('reserve', 'Reserve'), ('release', 'Release'), ('spend', 'Spend')], max_length=8)),
                 ('amount', models.DecimalField(decimal_places=2, max_digits=12)),
@@ -72,7 +74,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table_comment': 'Every movement of money',
                 'indexes': [models.Index(fields=['purpose_kind', 'purpose_number'], name='ledger_by_purpose'), models.Index(fields=['track', 'kind', 'created_at'], name='money_ledge_track_i_6bf099_idx'), models.Index(condition=models.Q(('closed_at', None), ('kind', 'reserve')), fields=['purpose_kind', 'purpose_number'], name='ledger_open_reservations')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='ledger_not_negative'), models.CheckConstraint(condition=models.Q(('purpose_kind__in', ('submission', 'pilot', 'documents', 'sweep', 'gold', 'tutorial', 'bonus', 'experts'))), name='ledger_purpose_is_one')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='ledger_not_negative'), models.CheckConstraint(condition=models.Q(('purpose_kind__in', ('submission', 'pilot', 'documents', 'follow_up', 'gold', 'tutorial', 'bonus', 'experts', 'late'))), name='ledger_purpose_is_one')],
             },
         ),
         migrations.CreateModel(

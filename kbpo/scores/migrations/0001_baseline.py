@@ -8,14 +8,16 @@ class Migration(migrations.Migration):
 
     replaces = [
         ("scores", "0001_initial"),
+        ("scores", "0002_keep_metrics_apart_by_how_texts_are_shown"),
+        ("scores", "0003_keep_what_is_computed_apart_from_what_is_brought"),
     ]
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('corpus', '0001_baseline'),
         ('instances', '0001_baseline'),
         ('submissions', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -44,6 +46,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200)),
                 ('version', models.CharField(blank=True, max_length=200)),
                 ('prompt', models.CharField(blank=True, max_length=200)),
+                ('presentation', models.CharField(blank=True, help_text='How texts are shown to what is computed here; empty: as they are', max_length=100)),
                 ('source', models.CharField(choices=[('computed', 'computed here'), ('brought', 'brought by an admin')], default='brought', max_length=8)),
                 ('is_used', models.BooleanField(default=True, help_text="Whether the model g may learn from it: an admin's switch")),
                 ('made_at', models.DateTimeField(default=kbpo.clock.now)),
@@ -52,6 +55,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Metrics and judges, each in one version and with one prompt',
+                'constraints': [models.UniqueConstraint(fields=('corpus', 'name', 'version', 'prompt', 'presentation', 'source'), name='scorer_once')],
             },
         ),
         migrations.CreateModel(
@@ -65,14 +69,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Scores by metrics and judges, never judgments',
+                'constraints': [models.UniqueConstraint(fields=('scorer', 'instance'), name='score_once_a_scorer')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='scorer',
-            constraint=models.UniqueConstraint(fields=('corpus', 'name', 'version', 'prompt'), name='scorer_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='score',
-            constraint=models.UniqueConstraint(fields=('scorer', 'instance'), name='score_once_a_scorer'),
         ),
     ]

@@ -16,15 +16,16 @@ class Migration(migrations.Migration):
         ("submissions", "0004_name_runs_once_a_team"),
         ("submissions", "0005_who_sees_a_run"),
         ("submissions", "0006_list_predictions"),
+        ("submissions", "0002_look_predictions_up_by_instance"),
     ]
     initial = True
 
     dependencies = [
         ('accounts', '0001_baseline'),
+        ('accounts', '__first__'),
         ('corpus', '0001_baseline'),
         ('instances', '0001_baseline'),
         ('tracks', '0001_baseline'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -71,6 +72,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Submissions and where they are on their journey',
+                'constraints': [models.UniqueConstraint(fields=('user', 'idempotency_key'), name='idempotency_key_once_a_user'), models.UniqueConstraint(models.F('team'), django.db.models.functions.text.Lower('name'), condition=models.Q(('status__in', ['refused', 'expired']), models.Q(('confirmed_at__isnull', True), ('status', 'withdrawn')), _connector='OR', _negated=True), name='name_once_a_team')],
             },
         ),
         migrations.CreateModel(
@@ -99,6 +101,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table_comment': 'Problems noticed while reading an upload (the first 10,000)',
+                'indexes': [models.Index(fields=['submission', 'severity', 'line'], name='submissions_submiss_76b3bf_idx')],
             },
         ),
         migrations.CreateModel(
@@ -121,36 +124,14 @@ class Migration(migrations.Migration):
                 ('same_subject', models.IntegerField(default=1, help_text='|subj(x)|: predictions whose subject is the same entity')),
                 ('subject_facts', models.IntegerField(default=1, help_text='|subj-relns(x)|: distinct (predicate, object entity) of that subject')),
                 ('line', models.IntegerField(default=0)),
-                ('instance', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='predictions', to='instances.instance')),
+                ('instance', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='predictions', to='instances.instance')),
                 ('predicate', models.ForeignKey(db_constraint=False, db_index=False, help_text="The instance's, so that a run can be listed by it", null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='corpus.predicate')),
-                ('submission', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='predictions', to='submissions.submission')),
+                ('submission', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='predictions', to='submissions.submission')),
             ],
             options={
                 'db_table_comment': 'What a submission claims',
+                'indexes': [models.Index(fields=['submission', 'predicate', 'id'], name='prediction_by_predicate'), models.Index(models.F('submission'), django.db.models.functions.comparison.Coalesce('confidence', -1.0), models.F('id'), name='prediction_by_confidence')],
+                'constraints': [models.UniqueConstraint(fields=('instance', 'submission'), name='prediction_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.UniqueConstraint(fields=('user', 'idempotency_key'), name='idempotency_key_once_a_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.UniqueConstraint(models.F('team'), django.db.models.functions.text.Lower('name'), condition=models.Q(('status__in', ['refused', 'expired']), models.Q(('confirmed_at__isnull', True), ('status', 'withdrawn')), _connector='OR', _negated=True), name='name_once_a_team'),
-        ),
-        migrations.AddIndex(
-            model_name='problem',
-            index=models.Index(fields=['submission', 'severity', 'line'], name='submissions_submiss_76b3bf_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='prediction',
-            index=models.Index(fields=['submission', 'predicate', 'id'], name='prediction_by_predicate'),
-        ),
-        migrations.AddIndex(
-            model_name='prediction',
-            index=models.Index(models.F('submission'), django.db.models.functions.comparison.Coalesce('confidence', -1.0), models.F('id'), name='prediction_by_confidence'),
-        ),
-        migrations.AddConstraint(
-            model_name='prediction',
-            constraint=models.UniqueConstraint(fields=('submission', 'instance'), name='prediction_once'),
         ),
     ]

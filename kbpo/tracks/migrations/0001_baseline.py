@@ -12,6 +12,7 @@ class Migration(migrations.Migration):
         ("tracks", "0002_announce_tracks"),
         ("tracks", "0003_guarantees_as_the_kind_says"),
         ("tracks", "0004_ends_when_ranked"),
+        ("tracks", "0002_record_presentations"),
     ]
     initial = True
 
@@ -39,6 +40,7 @@ class Migration(migrations.Migration):
                 ('ends_when_ranked', models.BooleanField(default=False, help_text='A run is judged no further once its rank among all runs is decided')),
                 ('scope', models.CharField(choices=[('sentence', 'Sentence'), ('neighbours', 'Neighbours'), ('document', 'Document')], default='sentence', max_length=12)),
                 ('workers_per_question', models.PositiveSmallIntegerField()),
+                ('presentation', models.JSONField(blank=True, default=dict, help_text='What is done to outputs before anybody or any metric sees them (formats/presentation.py); empty: nothing')),
                 ('platform', models.CharField(default='pool', max_length=16)),
                 ('closes_on', models.DateField(blank=True, help_text='The last day on which runs are taken, as announced', null=True)),
                 ('rules', models.TextField(blank=True, help_text='What runs must keep to, a sentence a line')),

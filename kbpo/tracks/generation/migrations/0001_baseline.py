@@ -8,6 +8,8 @@ class Migration(migrations.Migration):
     replaces = [
         ("generation", "0001_inputs_of_systems_that_write"),
         ("generation", "0002_declare_forms_and_compare_pairs"),
+        ("generation", "0002_inputs_stay_where_they_are"),
+        ("generation", "0003_keep_prompts_and_splits"),
     ]
     initial = True
 
@@ -39,6 +41,8 @@ class Migration(migrations.Migration):
                 ('question', models.TextField(blank=True)),
                 ('passages', models.JSONField(default=list)),
                 ('references', models.JSONField(default=list)),
+                ('prompt', models.TextField(blank=True, help_text='Which instruction the systems were given')),
+                ('split', models.TextField(blank=True, help_text='Which part of a data set it is from')),
                 ('corpus', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='inputs', to='corpus.corpus')),
             ],
             options={

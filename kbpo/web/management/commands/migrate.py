@@ -10,7 +10,7 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-LAST_WITH_ALL = "cb3868f"
+LAST_WITH_ALL = "b0f466a"
 """The commit that has what the baselines stand for, step by step"""
 
 
