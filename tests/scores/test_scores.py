@@ -9,17 +9,13 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.test import Client
 from scores.conftest import World
 
@@ -196,24 +192,6 @@ def test_an_old_version_is_used_where_the_new_one_was_given_up_half_way(world: W
     Computing.objects.update(versions=[["length", "of last year"]])
     tick()
     assert used("length") == [False, True], "of a run that has left nothing is waited for"
-
-
-def test_where_some_track_shows_texts_in_another_way_nobody_keeps_metrics_from_before_it_was_noted(
-    world: World,
-) -> None:
-    tick()
-    migration = "kbpo.scores.migrations.0002_keep_metrics_apart_by_how_texts_are_shown"
-    compute_again = import_module(migration).compute_again
-    before = Score.objects.count()
-    compute_again(apps, SimpleNamespace(connection=connection))
-    assert Score.objects.count() == before > 0, "all tracks show texts as they are"
-    printed = {"kind": "generation", "presentation": PRESENTED.as_record()}
-    Track.objects.create(corpus=world.track.corpus, name="Printed", slug="printed", **printed)
-    take(world.track, JUDGE, [(world.numbers("A")[0], 1.0)], world.admin)
-    compute_again(apps, SimpleNamespace(connection=connection))
-    assert Score.objects.count() == 1, "what was brought stays"
-    tick()
-    assert Score.objects.count() == before + 1
 
 
 def test_metrics_of_texts_that_are_shown_in_another_way_are_metrics_of_their_own(
