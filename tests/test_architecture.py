@@ -45,7 +45,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.accounts": (set(), DJANGO),
     "kbpo.corpus": ({"formats"}, DJANGO | {"numpy"}),
     "kbpo.instances": ({"kbpo.corpus"}, DJANGO),
-    "kbpo.tracks": ({"kbpo.corpus", "scoring"}, DJANGO | {"numpy"}),
+    "kbpo.tracks": ({"kbpo.corpus", "kbpo.instances", "scoring"}, DJANGO | {"numpy"}),
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
     "kbpo.submissions": (_NOUNS | {"kbpo.money"}, DJANGO),
     "kbpo.tracks.content": (

@@ -48,13 +48,14 @@ from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.accounts.notices import tell
 from kbpo.experts import queue
-from kbpo.instances.merge import ELSEWHERE, RATINGS, is_named, merged
+from kbpo.instances.merge import RATINGS, merged
 from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.judge import wording
+from kbpo.tracks.kbp.merge import ELSEWHERE, is_named
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -475,7 +476,7 @@ def agrees(
     if question.interface == READ:
         return names_agree(values[question.target_id])
     for target, value in values.items():
-        now = merged(Label.objects.filter(target=target))
+        now = merged(Label.objects.filter(target=target), kind_of(question.track).merge)
         if any(abs(ours - mine) > NEAR for ours, mine in rated(now, value).values()):
             return False
         if marked and value.get("holds") and not now.get("shown"):

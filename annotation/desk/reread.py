@@ -18,6 +18,7 @@ from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
 from annotation.models import Question
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
+from kbpo.tracks.kbp.merge import together
 
 NOT_MARKED = "not marked"
 
@@ -89,7 +90,7 @@ def settled(question: Question) -> dict[Span, dict[str, Any]]:
         labels__question=question.pk, kind="mention", document=question.target.document_id
     )
     spans = {pk: (begin, end) for pk, begin, end in targets.values_list("pk", "a_begin", "a_end")}
-    return {spans[target]: value for target, value, _ in values_of(spans) if value}
+    return {spans[target]: value for target, value, _ in values_of(spans, together) if value}
 
 
 def _same(span: Span, now: Mapping[Span, Mapping[str, Any]], says: Mapping[Span, Marked]) -> bool:

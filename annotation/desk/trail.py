@@ -22,10 +22,11 @@ from annotation.interfaces.relation.interface import Relation
 from annotation.models import Response
 from annotation.quality.describe import title_of
 from annotation.quality.judged import READ, votes_in
-from kbpo.instances.merge import RATINGS, Value, is_named, merged
+from kbpo.instances.merge import RATINGS, Value, merged
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.base import Criterion
+from kbpo.tracks.kbp.merge import is_named
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
@@ -105,7 +106,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         return None
     question = question_of(found)
     votes, voters = _votes(found)
-    value = merged(Label.objects.filter(target=found.target_id))
+    value = merged(Label.objects.filter(target=found.target_id), kind_of(track).merge)
     now, known = set(value.get("holds", ())), set(value.get("shown", ()))
     expert = (found.value or {}).get(str(found.target_id), {})
     says = set(expert.get("holds", ()))
@@ -193,7 +194,7 @@ def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
     links: list[tuple[str, str, str, bool]] = []
     text = row.target.its_document.text if sides else ""
     for side in sides:
-        value = merged(Label.objects.filter(target=side["target"]))
+        value = merged(Label.objects.filter(target=side["target"]), kind_of(row.track).merge)
         answer = (row.value or {}).get(str(side["target"]), {})
         if is_named(value) and is_named(answer):
             same = same_name(question_of(row), value, answer)

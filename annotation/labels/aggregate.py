@@ -16,11 +16,12 @@ from itertools import chain
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
-from kbpo.instances import merge
-from kbpo.instances.merge import ELSEWHERE, UNDECIDED, Said, standing, standing_said
+from kbpo.instances.merge import Said, standing, standing_said
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel
 from kbpo.pool.visibility import seen_by_everybody
+from kbpo.tracks.kbp import merge
+from kbpo.tracks.kbp.merge import ELSEWHERE, UNDECIDED
 
 TAKEN_BACK = "taken_back"
 MEANING = (

@@ -155,7 +155,9 @@ def _marked(track: Track) -> Iterator[Judged]:
             if one["target"] not in alone
         }
     votes = {target: said for target, said in votes_in(track, list(parts)).items() if any(said)}
-    now = {target for target, value, _ in values_of(votes) if value.get("holds")}
+    now = {
+        target for target, value, _ in values_of(votes, kind_of(track).merge) if value.get("holds")
+    }
     for target, said in votes.items():
         _, _, share = holding(said, parts[target])
         yield Judged(target, None, share, target in now)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from kbpo.corpus.export import corpus_lines
+from kbpo.instances.merge import Said, Value, replaced
 from scoring.data import Noise
 
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
@@ -579,6 +580,14 @@ class Track(ABC):
         no label judges yet, and that nobody has given up: what a sample of them would have to ask
         and pay.
         """
+
+    @staticmethod
+    def merge(said: Sequence[Said]) -> Value:
+        """What labels of one target say together, from the weakest to the one that decides: the
+        rule for `kbpo.instances.merge`, which joins single ratings to it. What most say stands in
+        the place of what was said before, if a kind says nothing else.
+        """
+        return replaced(said)
 
     @abstractmethod
     def judge(

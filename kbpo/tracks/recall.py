@@ -18,6 +18,8 @@ from kbpo.tracks.registry import kind_of
 from scoring.documents import Facts
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from numpy.typing import NDArray
 
     from kbpo.corpus.models import Document
@@ -79,6 +81,12 @@ class TrackWithRecall(Track):
     ) -> list[tuple[Found, set[int]]]:
         """What is true in documents that were read in full, in the order of the texts, each with
         the systems that predict it; by what is public alone if asked.
+        """
+
+    @abstractmethod
+    def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
+        """Name -> code of its entity, of all entities of the world that people had found in these
+        documents by then.
         """
 
     @abstractmethod

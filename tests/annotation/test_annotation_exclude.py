@@ -37,6 +37,7 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.kbp.facts import read_facts
+from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.models import Track
 from kbpo.web.desk.log import NOBODY, entries
 from tests.conftest import Toy
@@ -164,7 +165,7 @@ def test_what_an_expert_said_stays(of_two: Submission) -> None:
         [NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")]
     )
     exclude.exclude(worker("bo"), BAD)
-    assert merged(Label.objects.filter(target=target))["holds"] == [PARTS[1]]
+    assert merged(Label.objects.filter(target=target), together)["holds"] == [PARTS[1]]
     assert holds(of_two.track) == {(PARTS[0],), (PARTS[1],)}
 
 
@@ -184,7 +185,7 @@ def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> N
     )
     exclude.exclude(worker("bo"), BAD)
     assert Label.objects.filter(target=mention, again__isnull=False).exists()
-    assert merged(Label.objects.filter(target=mention))["canonical"] == [9, 12]
+    assert merged(Label.objects.filter(target=mention), together)["canonical"] == [9, 12]
 
 
 def test_where_people_are_divided_then_one_more_decides(
@@ -249,18 +250,20 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
     assert holds(published.track) == {(PARTS[0],)}, "one says so, one could not read it"
     exclude.exclude(worker("cy"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
-    assert [(value, unanswered) for _, value, unanswered in values_of(targets)] == [({}, True)] * 6
+    assert [(value, unanswered) for _, value, unanswered in values_of(targets, together)] == [
+        ({}, True)
+    ] * 6
     mentions = {
         pk
         for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
     }
-    assert all(not value for _, value, _ in values_of(mentions))
+    assert all(not value for _, value, _ in values_of(mentions, together))
     exclude.reinstate(worker("cy"))
     exclude.reinstate(worker("bo"))
-    assert [(value["holds"], unanswered) for _, value, unanswered in values_of(targets)] == [
-        ([PARTS[0]], False)
-    ] * 6
-    again = [value for _, value, _ in values_of(mentions)]
+    assert [
+        (value["holds"], unanswered) for _, value, unanswered in values_of(targets, together)
+    ] == [([PARTS[0]], False)] * 6
+    again = [value for _, value, _ in values_of(mentions, together)]
     assert all(value.get("canonical") or value.get("elsewhere") for value in again)
 
 
@@ -270,11 +273,11 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
     answer = worker("bo").assignments.order_by("pk")[0]
     target = answer.hit.questions.get().target_id
     reject.reject(answer, admin, "The same button, six times in two seconds.")
-    assert merged(Label.objects.filter(target=target))["holds"] == [PARTS[0]]
+    assert merged(Label.objects.filter(target=target), together)["holds"] == [PARTS[0]]
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
     settle.tick()
-    assert merged(Label.objects.filter(target=target))["holds"] == []
+    assert merged(Label.objects.filter(target=target), together)["holds"] == []
 
 
 def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
@@ -282,7 +285,7 @@ def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
     Track.objects.update(status="closed")
     exclude.exclude(worker("bo"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
-    assert {tuple(value["holds"]) for _, value, _ in values_of(targets, public=True)} == {
+    assert {tuple(value["holds"]) for _, value, _ in values_of(targets, together, public=True)} == {
         (PARTS[0],)
     }
     assert Label.objects.filter(
@@ -413,7 +416,7 @@ def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy) ->
     assert (done.changed, done.asked, done.stayed) == (1, 0, 0)
     assert marked(toy) == {"per:employee_or_member_of", "per:parents"}
     pair = Target.objects.get(labels__method="taken_back")
-    assert {unanswered for _, _, unanswered in values_of({pair.pk})} == {False}, (
+    assert {unanswered for _, _, unanswered in values_of({pair.pk}, together)} == {False}, (
         "nobody was asked without an answer"
     )
     exclude.reinstate(cy)
@@ -454,7 +457,7 @@ def test_names_of_a_document_are_reaggregated_but_those_that_were_read_stay(toy:
     def names() -> dict[tuple[int, int], Any]:
         return {
             span: value.get("canonical")
-            for _, _, span, value in values_inside([document.pk], "mention")
+            for _, _, span, value in values_inside([document.pk], together, "mention")
         }
 
     assert names()[lindt] == list(lindt) and place(document, "Halden") not in names()

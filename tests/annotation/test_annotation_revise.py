@@ -25,6 +25,7 @@ from kbpo.instances.models import Label
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
+from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +52,7 @@ def holds(track: Track) -> set[tuple[str, ...]]:
     """What counts of each pair now."""
     targets = Question.objects.filter(track=track).values("target")
     return {
-        tuple(merged(Label.objects.filter(target=one["target"])).get("holds", ()))
+        tuple(merged(Label.objects.filter(target=one["target"]), together).get("holds", ()))
         for one in targets
     }
 

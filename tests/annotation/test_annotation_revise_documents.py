@@ -23,6 +23,7 @@ from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Instance, Label
 from kbpo.money.spend import balance, release, reserve
 from kbpo.sampling.models import DocumentSample
+from kbpo.tracks.kbp.merge import together
 from kbpo.web.desk import inquiries
 from tests.conftest import Toy
 
@@ -92,12 +93,14 @@ def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
     [flip] = revise.switch(read.track, revise.MODEL, admin, "Ada is always right.").flips
     labels = Label.objects.filter(target=flip.label.target_id)
     assert {(one.source, one.method) for one in labels} == {("document", "dawid_skene")}
-    assert merged(labels)["holds"] == [DIED]
+    assert merged(labels, together)["holds"] == [DIED]
     assert Instance.objects.count() == instances + 1, "it is a fact, whoever claims it"
     assert revise.switch(read.track, revise.MODEL, admin, "Again.").flips == []
     assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").flips) == 1
-    assert merged(Label.objects.filter(target=flip.label.target_id)) == {}, "missing, and not false"
-    [(_, value, unanswered)] = values_of([flip.label.target_id])
+    assert merged(Label.objects.filter(target=flip.label.target_id), together) == {}, (
+        "missing, and not false"
+    )
+    [(_, value, unanswered)] = values_of([flip.label.target_id], together)
     assert (value, unanswered) == ({}, False), "and a follow-up may ask about it"
     assert revise.revision(read.track, revise.MAJORITY, 9).flips == []
 

@@ -24,6 +24,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.kbp.merge import together
 
 pytestmark = pytest.mark.django_db
 EVIDENCE = "The same button, six times in two seconds."
@@ -46,7 +47,7 @@ def test_one_answer_settles_what_a_rejection_divided(
     settle.tick()
     assert (
         Question.objects.counts() == {"settled": 6}
-        and merged(question.target.labels.all())["holds"] == []
+        and merged(question.target.labels.all(), together)["holds"] == []
     )
 
 
@@ -177,13 +178,13 @@ def test_a_question_that_was_given_up_meanwhile_uses_what_counts_again(
     stop_batch(published.purpose, admin, "Enough.")
     settle.tick()
     targets = set(Question.objects.values_list("target", flat=True))
-    assert {unanswered for _, _, unanswered in values_of(targets)} == {True}
+    assert {unanswered for _, _, unanswered in values_of(targets, together)} == {True}
     assert exclude.reinstate(worker("ada")).settled == Again(back=6)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
-    assert [(value["holds"], unanswered) for _, value, unanswered in values_of(targets)] == [
-        ([PARTS[0]], False)
-    ] * 6
+    assert [
+        (value["holds"], unanswered) for _, value, unanswered in values_of(targets, together)
+    ] == [([PARTS[0]], False)] * 6
 
 
 def test_what_was_to_be_asked_anew_is_settled_if_its_answers_count_in_time(

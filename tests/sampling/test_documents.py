@@ -26,6 +26,7 @@ from kbpo.sampling.documents.draw import (
 )
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import kind_with_recall
 from tests.conftest import SCHEMA, Toy
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +154,7 @@ def test_the_second_stage_waits_for_the_first_and_prefers_what_it_was_about(trac
     rows = list(batch.samples.order_by("position"))
     assert [(row.document_id, row.probability) for row in rows] == second_stage.second_draw(batch)
     assert batch.size == len(rows) == 16 and not {row.document_id for row in rows} & set(first)
-    names = second_stage.entities_found(track.corpus, first, batch.drawn_at)
+    names = kind_with_recall(track).entities_found(first, batch.drawn_at)
     texts = dict(Document.objects.filter(corpus=track.corpus).values_list("pk", "text"))
     chance = {row.document_id: row.probability for row in rows}
     named = [p for pk, p in chance.items() if any(name in texts[pk] for name in names)]
@@ -179,7 +180,7 @@ def test_what_a_crowd_says_of_predicted_mentions_names_no_entity(track: Track) -
     annotate(track, documents, source="crowd")
     settle_documents(track, documents[:4])
     when = DocumentSample.objects.latest("drawn_at").drawn_at
-    assert second_stage.entities_found(track.corpus, documents, when) == {}
+    assert kind_with_recall(track).entities_found(documents, when) == {}
 
 
 def test_first_and_second_stage_count_with_their_probabilities_once_the_second_is_complete(

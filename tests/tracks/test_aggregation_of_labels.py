@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pytest
 
-from kbpo.instances import merge
-from kbpo.instances.merge import Said, aggregated, mention_value
+from kbpo.instances.merge import Rule, Said, Value, merged, replaced
 from kbpo.instances.models import Label
+from kbpo.tracks.kbp.merge import aggregated, is_open, mention_value, together
 
 SPANS = ("0-4", "10-14", "20-24")
 PART = "per:parents>"
@@ -89,12 +90,12 @@ def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_di
     labels: list[Label] = []
     divided = mention(1, *SPANS)
     labels.append(label("crowd", "question:1", divided.value))
-    assert merge.merged(labels)["undecided"]
+    assert merged(labels, together)["undecided"]
     labels.append(label("document", "question:9", {"canonical": [10, 14], "type": "PER"}))
-    read = merge.merged(labels)
+    read = merged(labels, together)
     assert read["canonical"] == [10, 14] and "undecided" not in read
     labels.append(label("expert", "adjudication:1", {"canonical": [20, 24], "type": "PER"}, 1))
-    assert merge.merged(labels)["canonical"] == [20, 24]
+    assert merged(labels, together)["canonical"] == [20, 24]
 
 
 ALONE = {"canonical": [9, 14], "votes": {"9-14": 3}, "titles": {"Anna": 2}, "offered": [[9, 14]]}
@@ -116,10 +117,10 @@ def test_those_who_saw_one_name_have_no_vote_once_others_saw_more() -> None:
     for labels in ([few, more], [more, few]):
         told = aggregated(labels)
         assert told["canonical"] == [0, 4] and told["votes"] == {"0-4": 2, "9-14": 1}
-        assert told["offered"] == both and not merge.is_open(told)
+        assert told["offered"] == both and not is_open(told)
         assert told["titles"] == {"Anna": 2} and "link" not in told
     six = aggregated([few, Said(ALONE, "crowd", 3, 3)])
-    assert six["canonical"] == [9, 14] and six["votes"] == {"9-14": 6} and merge.is_open(six)
+    assert six["canonical"] == [9, 14] and six["votes"] == {"9-14": 6} and is_open(six)
     assert six["link"] == "Anna", "four of six were asked for that"
 
 
@@ -132,11 +133,11 @@ def test_who_found_no_name_right_has_no_vote_against_one_that_others_saw() -> No
         "offered": three,
     }
     none, more = Said(NONE, "crowd", 3, 1), Said(wider, "crowd", 3, 2)
-    assert merge.is_open(NONE)
+    assert is_open(NONE)
     for labels in ([none, more], [more, none]):
         told = aggregated(labels)
         assert told["canonical"] == [20, 24] and told["votes"] == {"0-4": 1, "20-24": 3}
-        assert told["offered"] == three and not merge.is_open(told)
+        assert told["offered"] == three and not is_open(told)
     again = aggregated([none, Said(NONE, "crowd", 3, 3)])
     assert again["elsewhere"] and "canonical" not in again and again["votes"]["other"] == 4
 
@@ -146,17 +147,49 @@ def test_those_who_saw_too_few_names_hide_nothing_that_others_said() -> None:
     alone = {"type": "PER", **ALONE}
     told = {"type": "PER", "canonical": [0, 4]}
     crowd = Label(pk=2, value=alone, source="crowd", origin="question:1", n=3)
-    assert merge.is_open(merge.merged([crowd]))
+    assert is_open(merged([crowd], together))
     for source in ("document", "expert"):
         other = Label(pk=1, value=told, source=source, origin="question:9", n=3)
-        value = merge.merged([other, crowd])
+        value = merged([other, crowd], together)
         assert value["canonical"] == [0, 4] and "offered" not in value, source
     none = Label(pk=3, value=NONE, source="crowd", origin="question:2", n=3)
     for canonical, left in (([30, 34], True), ([0, 4], False)):
         read = Label(pk=1, value={"canonical": canonical}, source="document", origin="9", n=3)
-        value = merge.merged([read, none])
+        value = merged([read, none], together)
         assert (value.get("canonical") == canonical) is left is not ("elsewhere" in value), (
             canonical
         )
     knows = Label(pk=4, value=told, source="expert", origin="adjudication:1", n=1)
-    assert "elsewhere" not in merge.merged([none, knows])
+    assert "elsewhere" not in merged([none, knows], together)
+
+
+@pytest.mark.parametrize("rule", [replaced, together])
+def test_single_ratings_join_those_that_there_are_whatever_a_kind_says_of_the_rest(
+    rule: Rule,
+) -> None:
+    told = {"ratings": {"fluency": [1.0, 0.5]}, "people": {"fluency": ["ann", "bob"]}}
+    rows = [
+        Label(pk=1, value={"ratings": {"fluency": [0.0]}, "topic": "war"}, source="import"),
+        Label(pk=2, value=told | {"topic": "peace"}, source="crowd", n=2, question=1),
+        Label(pk=3, value={}, source="crowd", n=2, question=2),
+    ]
+    value = merged(rows, rule)
+    assert value["ratings"] == {"fluency": [1.0, 0.5, 0.0]}, "from the weakest source on"
+    assert value["people"] == {"fluency": ["ann", "bob", ""]}
+    assert value["topic"] == "war", "what an import says replaces what the crowd said"
+    anew = {"ratings": {"fluency": [0.5]}, "people": {"fluency": ["bob"]}}
+    rows.append(Label(pk=4, value=anew, source="crowd", n=1, question=1, again=1))
+    assert merged(rows, rule)["ratings"] == {"fluency": [0.5, 0.0]}, "in the place of both"
+
+
+def test_what_else_labels_say_is_for_the_rule_of_their_kind() -> None:
+    """A rule of which the spine knows nothing: how often something was said."""
+
+    def counted(said: Sequence[Said]) -> Value:
+        return {"times": len(said), "last": said[-1].value.get("word")}
+
+    words = [("document", "a"), ("expert", "c"), ("crowd", "b")]
+    rows = [
+        Label(pk=pk, value={"word": word}, source=source) for pk, (source, word) in enumerate(words)
+    ]
+    assert merged(rows, counted) == {"times": 3, "last": "c"}

@@ -17,6 +17,7 @@ from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling import distribution
+from kbpo.tracks.kbp.merge import together
 from kbpo.web import moment
 from kbpo.web.moment import at_one_moment
 from kbpo.web.research import order, runs
@@ -73,9 +74,9 @@ def test_a_page_that_is_read_at_one_moment_cannot_write(monkeypatch: pytest.Monk
 def judged(request: HttpRequest) -> HttpResponse:
     """A page that tells twice what a target was judged to be, between which it is judged anew."""
     target = Target.objects.filter(kind="pair").earliest("pk")
-    first = {pk: value for pk, value, _ in values_of([target.pk])}
+    first = {pk: value for pk, value, _ in values_of([target.pk], together)}
     with CaptureQueriesContext(connection) as asked:
-        again = {pk: value for pk, value, _ in values_of([target.pk])}
+        again = {pk: value for pk, value, _ in values_of([target.pk], together)}
     return JsonResponse({"same": first == again, "asked": len(asked), "value": first})
 
 

@@ -27,7 +27,7 @@ from annotation.interfaces.shared.payload import (
     parts_of,
     sentence_of,
 )
-from kbpo.instances.merge import OTHER, UNDECIDED, mention_value
+from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, mention_value
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response

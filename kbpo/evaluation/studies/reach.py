@@ -21,11 +21,11 @@ from kbpo.corpus.models import Predicate
 from kbpo.corpus.names import entity_types, occurrences
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import UNIFORM_SHARE, first_stage
-from kbpo.sampling.documents.second_stage import entities_found
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.frequency import classes, limits
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Floats, Ids, Matrix
 
@@ -112,11 +112,11 @@ def read_incidence(track: Track) -> Incidence | None:
         [list(PEOPLE), track.corpus_id, sorted(entity_types(track.corpus))],
     )
     source = "corpus"
-    if not rows:
+    kind = recall_of(track)
+    if not rows and kind is not None:
         read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
-        names = entities_found(
-            track.corpus, list(read.values_list("document_id", flat=True)), clock.now()
-        )
+        documents_read = list(read.values_list("document_id", flat=True))
+        names = kind.entities_found(documents_read, clock.now())
         rows, source = (
             [(*occurrence, True) for occurrence in occurrences(track.corpus, names)],
             "people",

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -22,17 +21,15 @@ from django.db import transaction
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo import clock
 from kbpo.corpus.models import Corpus, Document
-from kbpo.corpus.names import entity_types, occurrences
+from kbpo.corpus.names import occurrences
 from kbpo.inclusion.annotated import LEAST, nonresponse
-from kbpo.instances.merge import merged
-from kbpo.instances.models import Label
 from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import TWO_STAGE, UNIFORM_SHARE
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import kind_with_recall
 from scoring.arrays import Floats
 
-FROM_PEOPLE = ("expert", "import", "document")
 log = logging.getLogger(__name__)
 
 
@@ -117,37 +114,6 @@ def second_draw(batch: DocumentBatch) -> list[tuple[int, float]]:
     ]
 
 
-def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
-    """Name -> code of its entity, of all entities of the world that people had found in these
-    documents by then.
-
-    The names are those of canonical mentions; with a link two names are one entity.
-    """
-    rows = Label.objects.filter(
-        target__document__in=documents,
-        target__kind="mention",
-        source__in=FROM_PEOPLE,
-        created_at__lte=when,
-    ).select_related("target")
-    labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
-    for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
-        labels[row.target.lies_in, row.target.a_begin, row.target.a_end].append(row)
-    values = {place: merged(some) for place, some in labels.items()}
-    texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
-    known = entity_types(corpus)
-    codes: dict[str, int] = {}
-    names: dict[str, int] = {}
-    for (document, _, _), value in values.items():
-        if value.get("type") not in known or not value.get("canonical"):
-            continue
-        at = tuple(value["canonical"])
-        name = " ".join(texts[document][slice(*at)].split())
-        link = value.get("link") or values.get((document, *at), {}).get("link") or name.casefold()
-        if name:
-            names.setdefault(name, codes.setdefault(link, len(codes)))
-    return names
-
-
 def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
     """The summed TF-IDF of entities in some documents; frequencies are those of the whole
     corpus.
@@ -173,7 +139,7 @@ def _probabilities(
     """The documents that are left, the probability of each, and what that was made of."""
     left = Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
-    names = entities_found(track.corpus, sorted(before), when)
+    names = kind_with_recall(track).entities_found(sorted(before), when)
     found = weights(track.corpus, names, documents)
     said = {
         "entities": len(set(names.values())),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimators.ratings import judgment_variance
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import PEOPLE, RATINGS, values_of
+from kbpo.instances.merge import PEOPLE, RATINGS, replaced, values_of
 from kbpo.tracks.base import Criterion
 from scoring.data import Noise, SingleRatings
 
@@ -44,7 +44,7 @@ def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]
     """The targets that have a label (a public one), with their ratings."""
     return {
         target: Rated(value.get(RATINGS, {}), value.get(PEOPLE, {}), unanswered)
-        for target, value, unanswered in values_of(targets, public=public)
+        for target, value, unanswered in values_of(targets, replaced, public=public)
     }
 
 

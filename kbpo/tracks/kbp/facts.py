@@ -29,6 +29,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.submissions.fixed import state_of
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
+from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.models import Track
 from scoring.arrays import Ids
 from scoring.documents import Facts
@@ -289,7 +290,7 @@ def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> ND
     cluster to.
     """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
-    for _, document, span, value in values_inside(documents, Target.Kind.MENTION):
+    for _, document, span, value in values_inside(documents, together, Target.Kind.MENTION):
         if value.get("link"):
             votes[document, names.of(document, span)][value["link"]] += 1
     titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}
@@ -455,7 +456,7 @@ def _true_marks(
     marked: dict[int, set[str]] = defaultdict(set)
     for row in rows:
         marked[row[0]].update(json.loads(row[6] or "[]"))
-    for target, value, _ in values_of(marked, public=public):
+    for target, value, _ in values_of(marked, together, public=public):
         document, a, b = places[target]
         if sentences.near(document, a, b):
             for part in marked[target] & set(value.get("holds", ())):

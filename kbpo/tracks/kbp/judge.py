@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.instances.merge import ELSEWHERE, OFFERED, is_open
+from kbpo.tracks.kbp.merge import ELSEWHERE, OFFERED, is_open
 
 Span = tuple[int, int]
 MOST = 8

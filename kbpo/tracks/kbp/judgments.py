@@ -19,6 +19,7 @@ from kbpo.submissions.models import Prediction
 from kbpo.tracks.base import Answers
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
+from kbpo.tracks.kbp.merge import together
 from scoring.arrays import Floats, Ids
 
 
@@ -133,13 +134,13 @@ class _World:
         texts: dict[int, str] | None = None,
         keeps: bool = False,
     ) -> None:
-        pairs = values_of(targets, public=public, until=until)
+        pairs = values_of(targets, together, public=public, until=until)
         self.values = {target: value for target, value, _ in pairs}
         self.closed = set[int]()
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
         kinds = (Target.Kind.DOCUMENT, Target.Kind.MENTION)
         for kind, document, span, value in values_inside(
-            documents, *kinds, public=public, until=until
+            documents, together, *kinds, public=public, until=until
         ):
             if kind == Target.Kind.MENTION:
                 spans[document][span] = value

@@ -9,17 +9,11 @@ from dataclasses import dataclass, field
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.remembered import each
-from kbpo.instances.merge import (
-    OFFERED,
-    UNDECIDED,
-    is_named,
-    is_open,
-    values_inside,
-    values_of,
-)
+from kbpo.instances.merge import values_inside, values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
 from kbpo.tracks.kbp.judgments import texts_of
+from kbpo.tracks.kbp.merge import OFFERED, UNDECIDED, is_named, is_open, together
 
 
 @dataclass(frozen=True)
@@ -157,11 +151,11 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
         for pk, document, ab, ae, bb, be in each("pairs", target_ids, _places).values()
     }
     documents = {pair.document for pair in pairs.values()}
-    for target, value, unanswered in values_of(pairs):
+    for target, value, unanswered in values_of(pairs, together):
         pairs[target].shown, pairs[target].unanswered = set(value.get("shown", ())), unanswered
     closed, linked = set[int](), set[tuple[int, Span]]()
     offered: dict[tuple[int, Span], list[Span]] = {}
-    for kind, document, span, value in values_inside(documents, "document", "mention"):
+    for kind, document, span, value in values_inside(documents, together, "document", "mention"):
         if kind == "document" and value.get("closed"):
             closed.add(document)
         elif kind == "mention" and (is_named(value) or value.get(UNDECIDED)):

@@ -17,6 +17,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
 from kbpo.tracks.kbp.judge import Span, directed, was_not_offered
+from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
 
@@ -236,7 +237,7 @@ def _settled(pairs: list[Pair]) -> Settled:
     documents = {pair.document for pair in pairs}
     return {
         (document, span): {(value["type"], (value["canonical"][0], value["canonical"][1]))}
-        for _, document, span, value in values_inside(documents, "mention")
+        for _, document, span, value in values_inside(documents, together, "mention")
         if value.get("type") and value.get("canonical")
     }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from formats.messages import Report
 from formats.schema import load_schema
 from kbpo.corpus.export import records
 from kbpo.corpus.models import Document
+from kbpo.instances.merge import Said, Value
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import baseline, explore, judgments, pairs, questions, whole
 from kbpo.tracks.kbp.columns import (
@@ -29,8 +31,10 @@ from kbpo.tracks.kbp.columns import (
     QUANTITIES,
     WITH_RECALL,
 )
+from kbpo.tracks.kbp.entities import entities_found
 from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
+from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
@@ -108,6 +112,10 @@ class KbpTrack(TrackWithRecall):
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
+
+    @staticmethod
+    def merge(said: Sequence[Said]) -> Value:
+        return together(said)
 
     def judge(
         self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
@@ -192,6 +200,9 @@ class KbpTrack(TrackWithRecall):
 
     def relations_question(self, document: Document, question: int) -> QuestionDraft | None:
         return whole.relations_draft(self.track, document, question)
+
+    def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
+        return entities_found(self.corpus, documents, when)
 
     def store_facts(self, question: int) -> int:
         return whole.store_facts(self.corpus, question)

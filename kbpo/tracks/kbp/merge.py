@@ -1,0 +1,216 @@
+"""Says what labels of pairs and of mentions tell together.
+
+What the crowd said adds up over all questions about a target (`aggregated`); of other sources the
+newest label decides. A pair's parts are the directed predicates that were shown, each decided by
+the highest source that speaks of it; every other value counts whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kbpo.instances.merge import RANK, Said, Value
+from kbpo.instances.models import Label
+
+UNDECIDED = "undecided"
+"""In a mention's value: people were asked what it refers to, and no more than half agree"""
+ELSEWHERE = "elsewhere"
+"""In a mention's value: more than half say that it refers to none of the names that they saw"""
+OFFERED = "offered"
+"""In a mention's value: the names that people saw"""
+OTHER = "other"
+"""The vote for none of these"""
+AGGREGATED = (
+    *("shown", "holds", "votes", "asked", "canonical", "titles", "link"),
+    *(UNDECIDED, ELSEWHERE, OFFERED),
+)
+"""What of a value follows from all answers about its target"""
+
+
+def together(said: Sequence[Said]) -> Value:
+    """What labels of a pair or a mention say, from the weakest to the one that decides."""
+    if len(said) == 1 and "shown" not in said[0].value:
+        value = dict(said[0].value)
+    else:
+        value = _of_several(said)
+    if value.get("canonical"):
+        value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
+    return value
+
+
+def _of_several(said: Sequence[Said]) -> Value:
+    """What each source says laid over what weaker ones do, and what the crowd says added up."""
+    crowd = [one for one in said if one.source == Label.Source.CROWD and one.value]
+    stronger = [one for one in said if RANK[one.source] < RANK[Label.Source.CROWD]]
+    weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
+    in_order = [one.value for one in weaker] + [aggregated(crowd)] + [one.value for one in stronger]
+    value: Value = {}
+    shown: dict[str, bool] = {}
+    for part_of_it in map(dict, in_order):
+        _name(value, part_of_it)
+        holds = set(part_of_it.get("holds", ()))
+        shown.update({part: part in holds for part in part_of_it.get("shown", ())})
+        value.update(part_of_it)
+    if shown:
+        value |= {
+            "shown": sorted(shown),
+            "holds": sorted(part for part, true in shown.items() if true),
+        }
+    return value
+
+
+def _name(weaker: Value, stronger: Value) -> None:
+    """Nothing; what a weaker source says of a mention and what a stronger one does are left so that
+    they may be joined. Who saw no other name, or found none of them right, contradicts nobody who
+    knows one that they did not see.
+    """
+    before, seen = weaker.get("canonical"), stronger.get(OFFERED, ())
+    picked, elsewhere = "canonical" in stronger, ELSEWHERE in stronger
+    if before and ((picked and len(seen) == 1) or (elsewhere and before not in seen)):
+        for part in ("canonical", "votes", ELSEWHERE, OFFERED):
+            stronger.pop(part, None)
+    elif picked or elsewhere:
+        for part in ("canonical", ELSEWHERE, OFFERED):
+            weaker.pop(part, None)
+
+
+def is_open(value: Mapping[str, Any]) -> bool:
+    """Whether a mention may yet refer to a name that people did not see: they saw its own alone, or
+    say that it is none of them.
+    """
+    return len(value.get(OFFERED, ())) == 1 or (OFFERED in value and ELSEWHERE in value)
+
+
+def is_named(value: Mapping[str, Any]) -> bool:
+    """Whether more than half agree on what a mention refers to, or that it is none of the names."""
+    return bool(value.get("canonical") or value.get(ELSEWHERE))
+
+
+def aggregated(said: Sequence[Said]) -> Value:
+    """The value of a target by all answers to all questions about it: a later question never
+    overrides an earlier one, it joins it.
+
+    A predicate holds, a mention is canonical, a title is the link, if more than half of all who
+    were asked for it say so. Where people are divided about the canonical mention there is none,
+    and the value says that it is `UNDECIDED`; where more than half found none of the names right,
+    `ELSEWHERE`. Of one question counts its newest label.
+    """
+    of_question: dict[tuple[str, int], Said] = {}
+    for place, label in enumerate(said):
+        of_its_own = ("place", place)
+        name = of_its_own if label.question is None else ("question", label.question)
+        of_question[name] = label
+    labels = list(of_question.values())
+    if len(labels) < 2:
+        return dict(labels[0].value) if labels else {}
+    value: Value = {}
+    for one in labels:
+        value |= {key: told for key, told in one.value.items() if key not in AGGREGATED}
+    return value | _predicates(labels) | _mention(labels)
+
+
+def _predicates(labels: Sequence[Said]) -> Value:
+    """What is shown of a pair, what holds, and the votes for each part; nothing of other
+    targets.
+    """
+    votes: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for label in labels:
+        for part in label.value.get("shown", ()):
+            asked[part] += max(1, label.n)
+            votes[part] += _votes_for(part, label)
+    if not asked:
+        return {}
+    return {
+        "shown": sorted(asked),
+        "holds": sorted(part for part in asked if 2 * votes[part] > asked[part]),
+        "votes": {part: n for part, n in sorted(votes.items()) if n},
+        "asked": dict(sorted(asked.items())),
+    }
+
+
+def _votes_for(part: str, label: Said) -> int:
+    """How many of those who were asked in one question say that a predicate holds. All do, or none,
+    where its label says otherwise than most did: a model that knows them weighed them.
+    """
+    n, holds = max(1, label.n), part in label.value["holds"]
+    votes = int(label.value.get("votes", {}).get(part, 0))
+    if (2 * votes > n) == holds and votes <= n:
+        return votes
+    return n if holds else 0
+
+
+def _mention(labels: Sequence[Said]) -> Value:
+    """The canonical mention and the title that most gave, with the votes; nothing of other targets.
+    Who found none of the names right, or saw one alone, has no vote once others saw more names.
+    """
+    of_mention = [label for label in labels if is_named(label.value) or UNDECIDED in label.value]
+    if not of_mention:
+        return {}
+    titles: Counter[str] = Counter()
+    votes: Counter[str] = Counter()
+    offered = {tuple(span) for one in of_mention for span in one.value.get(OFFERED, ())}
+    n = asked = sum(max(1, one.n) for one in of_mention)
+    for one in of_mention:
+        titles.update(_of_titles(one))
+        given = Counter(_of_canonicals(one))
+        if OFFERED in one.value and any(_saw_more(other, one) for other in of_mention):
+            void = set(given) if len(one.value[OFFERED]) == 1 else {OTHER}
+            asked -= sum(given.pop(choice, 0) for choice in void)
+        votes.update(given)
+    return mention_value(votes, titles, asked, sorted(map(list, offered)), n)
+
+
+def _saw_more(one: Said, other: Said) -> bool:
+    """Whether people saw names in one question which in another they did not, and all of its."""
+    seen, less = ({tuple(span) for span in of.value.get(OFFERED, ())} for of in (one, other))
+    return seen > less
+
+
+def mention_value(
+    votes: Counter[str],
+    titles: Counter[str],
+    n: int,
+    offered: Sequence[Sequence[int]] = (),
+    of_title: int | None = None,
+) -> Value:
+    """What n people say of a mention who saw the names `offered`, given the votes by canonical
+    mention (“begin-end”, or `OTHER`) and by title (“” for none), for which more may have been
+    asked: without a canonical one where no more than half agree, or most found none right.
+    """
+    value: Value = {"votes": dict(votes), "titles": dict(titles)}
+    best, most = max(votes.items(), key=lambda one: one[1], default=("", 0))
+    if 2 * most <= n:
+        value[UNDECIDED] = True
+    elif best == OTHER:
+        value[ELSEWHERE] = True
+    else:
+        value["canonical"] = [int(end) for end in best.split("-")]
+    if offered:
+        value[OFFERED] = [list(span) for span in offered]
+    return value | _link_of(titles, n if of_title is None else of_title)
+
+
+def _link_of(titles: Counter[str], n: int) -> Value:
+    """The title that more than half gave, if there is one."""
+    title, most = max(titles.items(), key=lambda one: one[1], default=("", 0))
+    return {"link": title} if 2 * most > n else {}
+
+
+def _of_canonicals(label: Said) -> dict[str, int]:
+    """Votes by canonical mention; those of a label without votes all for what it says."""
+    votes = label.value.get("votes")
+    if votes is None:
+        canonical = label.value.get("canonical")
+        choice = f"{canonical[0]}-{canonical[1]}" if canonical else OTHER
+        return {choice: max(1, label.n)}
+    return dict(votes)
+
+
+def _of_titles(label: Said) -> dict[str, int]:
+    titles = label.value.get("titles")
+    if titles is None:
+        return {label.value["link"]: max(1, label.n)} if "link" in label.value else {}
+    return dict(titles)
