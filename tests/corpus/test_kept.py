@@ -1,15 +1,17 @@
-"""Arrays that follow from what never changes are made once, and made anew where they are lost."""
+"""Arrays and files that follow from what never changes are made once, and anew where lost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kbpo.corpus import kept as module
-from kbpo.corpus.kept import NEWEST, Arrays, kept
+from kbpo.corpus.kept import FILE, NEWEST, Arrays, is_kept, kept, kept_file
 
 
 class Maker:
@@ -98,3 +100,105 @@ def test_a_file_that_is_damaged_is_made_anew(folder: Path) -> None:
     assert maker.times == 2
     assert kept("pool", 1, maker)["number"].sum() == 10
     assert maker.times == 2
+
+
+class Writer:
+    """Makes a file of three blocks, and counts how often it was begun."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> Iterator[bytes]:
+        self.times += 1
+        yield from (b"one ", b"two ", b"three")
+
+
+ALL = b"one two three"
+
+
+def test_a_file_is_made_once_for_a_state_and_only_the_newest_stay(folder: Path) -> None:
+    writer = Writer()
+    assert not is_kept("pool", 0)
+    for _ in range(3):
+        assert b"".join(kept_file("pool", 0, writer)) == ALL
+    assert writer.times == 1 and is_kept("pool", 0)
+    for state in range(1, 4):
+        list(kept_file("pool", state, writer, newest=2))
+    assert writer.times == 4 and len(list(folder.iterdir())) == 2
+    assert not is_kept("pool", 0) and is_kept("pool", 3)
+
+
+def test_of_who_leaves_before_the_end_nothing_is_kept(folder: Path) -> None:
+    writer = Writer()
+    blocks = kept_file("pool", 0, writer)
+    assert next(blocks) == b"one "
+    assert len(list(folder.iterdir())) == 1
+    blocks.close()  # type: ignore[attr-defined]
+    assert not list(folder.iterdir()) and not is_kept("pool", 0)
+    assert b"".join(kept_file("pool", 0, writer)) == ALL
+    assert writer.times == 2
+
+
+def test_two_who_ask_at_once_each_have_all_of_it_and_one_file_is_kept(folder: Path) -> None:
+    writer = Writer()
+    one, other = kept_file("pool", 0, writer), kept_file("pool", 0, writer)
+    sent = [next(one) + next(other), *(a + b for a, b in zip(one, other, strict=True))]
+    assert sent == [b"one one ", b"two two ", b"threethree"]
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == [FILE]
+    assert b"".join(kept_file("pool", 0, writer)) == ALL and writer.times == 2
+
+
+def test_who_reads_a_file_while_it_is_forgotten_has_all_of_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 5)
+    list(kept_file("pool", 0, Writer()))
+    blocks = kept_file("pool", 0, Writer())
+    first = next(blocks)
+    list(kept_file("pool", 1, Writer(), newest=1))
+    assert not is_kept("pool", 0) and first + b"".join(blocks) == ALL
+
+
+@pytest.mark.parametrize("free", [0.05, 0.1])
+def test_no_file_is_kept_where_little_of_the_disk_is_free(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, free: float
+) -> None:
+    disk = SimpleNamespace(total=10_000_000, free=round(10_000_000 * free) + len(b"one "))
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: disk)
+    writer, blocks = Writer(), []
+    for block in kept_file("pool", 0, writer):
+        blocks.append(block)
+        disk.free -= len(block)
+    assert b"".join(blocks) == ALL
+    assert not list(folder.iterdir()) and not is_kept("pool", 0)
+
+
+def test_a_disk_that_takes_half_a_block_costs_nobody_a_byte(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(module.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(data[:2])
+
+    monkeypatch.setattr(module, "FileIO", Full)
+    assert b"".join(kept_file("pool", 0, Writer())) == ALL
+    assert not list(folder.iterdir())
+
+
+def test_where_no_folder_can_be_made_a_file_is_made_and_not_kept(
+    folder: Path, settings: Any
+) -> None:
+    folder.parent.write_text("a file where a folder should be")
+    assert b"".join(kept_file("pool", 0, Writer())) == ALL
+    settings.ARRAYS_ROOT = None
+    assert b"".join(kept_file("pool", 0, Writer())) == ALL and not is_kept("pool", 0)
+
+
+def test_an_error_of_what_makes_it_is_told_and_half_a_file_is_not_kept(folder: Path) -> None:
+    def half() -> Iterator[bytes]:
+        yield b"one "
+        raise ConnectionError("the database went away")
+
+    with pytest.raises(ConnectionError):
+        list(kept_file("pool", 0, half))
+    assert not list(folder.iterdir())

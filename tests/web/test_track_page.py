@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -333,6 +336,32 @@ def test_the_baseline_s_output_is_made_for_one_network_only_so_often(
     refused = client.get(address)
     assert refused.status_code == 429 and refused["Retry-After"] == "3600"
     assert client.get(address, REMOTE_ADDR="203.0.113.9").status_code == 200
+
+
+def test_the_baseline_runs_once_for_all_who_ask_until_a_word_of_the_schema_changes(
+    client: Client, toy: Toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
+) -> None:
+    settings.ARRAYS_ROOT = tmp_path
+    monkeypatch.setattr(track, "OUTPUTS", Limit("baseline", 1, 3600))
+    kind, times = type(kind_of(toy.track)), Counter[str]()
+    output = kind.baseline_output
+
+    def counted(kind: Any) -> Iterator[str]:
+        times["made"] += 1
+        return output(kind)
+
+    monkeypatch.setattr(kind, "baseline_output", counted)
+    address = reverse("baseline-output", args=["toy"])
+    first, again = (client.get(address).getvalue() for _ in range(2))
+    assert first == again and times.total() == 1, "the second is no more made than refused"
+    cache.clear()
+    packed = client.get(reverse("track-zip", args=["toy"])).getvalue()
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        assert archive.read("toy/baseline.jsonl.gz") == first and times.total() == 1
+    toy.corpus.schema["predicates"][0]["template"] = "{subject} zzz {object}"
+    toy.corpus.save()
+    cache.clear()
+    assert client.get(address).getvalue() != first and times.total() == 2
 
 
 def test_a_team_confirms_no_more_runs_than_the_track_allows(

@@ -17,6 +17,7 @@ from rest_framework.renderers import JSONRenderer
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 from kbpo.corpus.export import about_bytes, gzipped, mention_lines
+from kbpo.corpus.kept import is_kept, kept_file
 from kbpo.evaluation.leaderboard import board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
@@ -39,6 +40,8 @@ SIZES_KEPT = 86_400
 """Seconds for which sizes of files are kept"""
 OUTPUTS = Limit("baseline", 20, 3600)
 """Outputs of the baseline that are made for one address in an hour"""
+KEPT, MOST_KEPT = "baselines", 12
+"""Where outputs of baselines are kept, and those of how many tracks"""
 MADE_OFTEN = "Your network had this file made for it often in the last hour. Try again later."
 
 
@@ -266,18 +269,34 @@ def baseline(request: HttpRequest, slug: str) -> FileResponse:
     return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
 
 
+def output_of_baseline(track: Track) -> Iterator[bytes]:
+    """Yields the gzipped output of a track's baseline, made once for a corpus, its schema and the
+    script.
+    """
+    lines = kind_of(track).baseline_output
+    return kept_file(KEPT, _state(track), lambda: gzipped(lines()), newest=MOST_KEPT)
+
+
+def _state(track: Track) -> list[Any]:
+    """What the output of the baseline follows from: the texts of a corpus stay as loaded."""
+    corpus, kind = track.corpus, kind_of(track)
+    script = kind.baseline()
+    loaded = [corpus.pk, corpus.digest, corpus.loaded_at, kind.n_inputs(), corpus.schema]
+    return [*loaded, script and script.read_text(encoding="utf-8")]
+
+
 def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse | HttpResponse:
-    """What the script makes of this track's documents, ready to be uploaded: made anew each time,
-    so for one address only so often.
+    """What the script makes of this track's documents, ready to be uploaded: where it has to be
+    made, for one address only so often.
     """
     track = public_track(slug)
     kind = kind_of(track)
     if kind.baseline() is None or not track.corpus.may_be_downloaded:
         raise Http404("There is no baseline to be downloaded here.")
-    if not OUTPUTS.count(address_of(request)):
+    if not is_kept(KEPT, _state(track)) and not OUTPUTS.count(address_of(request)):
         return made_too_often()
     return StreamingHttpResponse(
-        gzipped(kind.baseline_output()),
+        output_of_baseline(track),
         content_type="application/gzip",
         headers={"Content-Disposition": 'attachment; filename="baseline.jsonl.gz"'},
     )

@@ -1,5 +1,5 @@
 """All that somebody needs to take part in a track, as one file: texts, schema, guidelines, baseline
-and its output, licence. It is made while it is sent.
+and its output, licence. It is made while it is sent, but for the output, which is kept once made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.address import address_of
 from kbpo.web.api.downloads import downloadable
 from kbpo.web.public.guidelines import as_file
-from kbpo.web.public.track import MADE_OFTEN, OUTPUTS, baseline_command, made_too_often
+from kbpo.web.public.track import (
+    MADE_OFTEN,
+    OUTPUTS,
+    baseline_command,
+    made_too_often,
+    output_of_baseline,
+)
 from kbpo.web.zipped import zipped
 
 File = tuple[str, Iterator[bytes]]
@@ -43,7 +49,7 @@ def answer(request: HttpRequest | Request, slug: str) -> HttpResponse | Streamin
     tag = f'"{_digest(track, head)}"'
     if request.headers.get("If-None-Match") == tag:
         return HttpResponseNotModified(headers={"ETag": tag})
-    if not OUTPUTS.count(address_of(request)):  # the baseline runs for it
+    if not OUTPUTS.count(address_of(request)):  # all texts are read for it
         raise TooMany(MADE_OFTEN)
     return StreamingHttpResponse(
         zipped((f"{track.slug}/{name}", blocks) for name, blocks in _files(track, head)),
@@ -88,7 +94,7 @@ def large_files(track: Track) -> Iterator[File]:
     if track.corpus.has_mentions:
         yield MENTIONS, gzipped(mention_lines(track.corpus))
     if kind.baseline() is not None:
-        yield "baseline.jsonl.gz", gzipped(kind.baseline_output())
+        yield "baseline.jsonl.gz", output_of_baseline(track)
 
 
 def texts_name(track: Track) -> str:
