@@ -32,12 +32,12 @@ from django.db.models import Count, Q, QuerySet
 
 from annotation.desk.reread import agrees as names_agree
 from annotation.desk.reread import said as names_said
+from annotation.interfaces.base import NAME
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from annotation.quality.judged import (
     MARKED,
     NAMES,
-    READ,
     Judged,
     asked_alone,
     judged,
@@ -119,7 +119,7 @@ def dispute_names(row: ExpertCheck, who: User) -> ExpertCheck:
     mention: an expert marks them anew. Raises CannotAsk.
     """
     asked = Question.objects.filter(
-        settled_of(row.track, READ), target__document=row.target.document_id
+        settled_of(row.track, NAME), target__document=row.target.document_id
     )
     question = asked.order_by("-pk").first()
     if question is None:
@@ -452,7 +452,7 @@ def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> ExpertCheck:
 
 def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     """What one person's answer says of each target; empty if it is a flag. Raises BadAnswer."""
-    if question.interface == READ:
+    if interface_of(question.interface).reads == NAME:
         return dict(names_said(question, raw))
     interface = interface_of(question.interface)
     said = [
@@ -473,7 +473,7 @@ def agrees(
     """
     if question.target_id not in values:
         return False  # a flag, where people had an answer
-    if question.interface == READ:
+    if interface_of(question.interface).reads == NAME:
         return names_agree(values[question.target_id])
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target), kind_of(question.track).merge)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.interfaces.entities.interface import types_of
 from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
 from annotation.models import Question
@@ -67,7 +66,8 @@ def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
     says = {
         mark.span: mark for mark in (Marked.of(one, value["links"]) for one in value["mentions"])
     }
-    words = {one["name"]: one["word"] for one in types_of(reading)}
+    types = interface_of(question.interface).instructions(question.payload)["types"]
+    words = {one["name"]: one["word"] for one in types}
     lines = []
     for span in sorted(now.keys() | says.keys()):
         ours, theirs = now.get(span), says.get(span)

@@ -18,10 +18,11 @@ from annotation.desk.adjudicate import (
     same_name,
 )
 from annotation.desk.reread import Line, compared
-from annotation.interfaces.relation.interface import Relation
+from annotation.interfaces.base import NAME
+from annotation.interfaces.registry import interface_of
 from annotation.models import Response
 from annotation.quality.describe import title_of
-from annotation.quality.judged import READ, votes_in
+from annotation.quality.judged import votes_in
 from kbpo.instances.merge import RATINGS, Value, merged
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
@@ -87,7 +88,7 @@ class Trail:
     @property
     def of_names(self) -> bool:
         """Whether a document's names were asked about, and no pair."""
-        return self.row.interface == READ
+        return interface_of(self.row.interface).reads == NAME
 
     @property
     def differing(self) -> list[Line]:
@@ -135,9 +136,8 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
     """
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
-    responses = Response.objects.filter(
-        question=row.question, criterion=Relation.criterion, counts=True
-    )
+    criterion = interface_of(row.interface).criterion
+    responses = Response.objects.filter(question=row.question, criterion=criterion, counts=True)
     if said := list(responses.values_list("value", flat=True)):
         return Counter(part for value in said for part in set(value["holds"])), len(said)
     if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
@@ -156,7 +156,8 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
 def _marks(row: ExpertCheck) -> list[Line]:
     """What counts now of a document's names beside what the expert says; nothing of a flag."""
     value = (row.value or {}).get(str(row.target_id))
-    return compared(question_of(row), value) if row.interface == READ and value else []
+    is_of_names = interface_of(row.interface).reads == NAME
+    return compared(question_of(row), value) if is_of_names and value else []
 
 
 def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:

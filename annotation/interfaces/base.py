@@ -13,8 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from annotation.interfaces.shared.payload import AskedPair
+
 if TYPE_CHECKING:
     from annotation.models import Question, Response
+
+NAME, RELATION = "name", "relation"
+"""What an interface may ask for in a whole document (`Interface.reads`)"""
 
 Unit = tuple[str, str]
 """A thing that every worker says something of: what it is about ("relation", "linking" …), and
@@ -111,6 +116,17 @@ class Interface(ABC):
     """What agreement is told of, by what its units are about, in words for admins"""
     suggests_titles: ClassVar[bool] = False
     """Whether its page looks up titles while they are typed."""
+    reads: ClassVar[str] = ""
+    """What it asks for in a whole document: every `NAME`, or every `RELATION` between these; empty:
+    it asks about one target alone"""
+    seconds_each: ClassVar[float] = 0.0
+    """Expected for each of the things that a document is paid by (`size`)"""
+    source: ClassVar[str] = "crowd"
+    """Of its labels"""
+    criterion: ClassVar[str] = ""
+    """Under which its answers say which relations hold of pairs of mentions; empty: they say none.
+    Of pairs that were asked about alone, what most deny does not hold; in whole documents what too
+    few marked is missing and never false: people overlook things"""
 
     @property
     def template(self) -> str:
@@ -155,6 +171,20 @@ class Interface(ABC):
         """Returns the labels that responses of different workers aggregate to (empty list if too
         few count).
         """
+
+    def size(self, payload: Mapping[str, Any]) -> int:
+        """Returns how many things a question is paid for, one by one: of whole documents alone."""
+        return 1
+
+    def pairs(self, question: Question) -> list[AskedPair]:
+        """Returns the pairs of mentions of which a question asks what holds."""
+        return []
+
+    def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        """Returns what holds by a judgment of a target under `criterion`: pair, as text -> directed
+        predicates.
+        """
+        return {}
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         """Whether as many of these responses say one thing as say the other, so that one more would

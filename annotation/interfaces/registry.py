@@ -25,6 +25,19 @@ def names() -> list[str]:
     return [*INTERFACES, *(FORM + name for name in declared.names())]
 
 
+def reading(*what: str) -> list[str]:
+    """The names of the interfaces that ask about whole documents, for any of these things (`NAME`,
+    `RELATION`) if some are named.
+    """
+    reads = {name: interface_of(name).reads for name in INTERFACES}
+    return [name for name, found in reads.items() if found and (not what or found in what)]
+
+
+def asking_of_pairs() -> list[str]:
+    """The names of the interfaces whose answers say which relations hold of pairs."""
+    return [name for name in INTERFACES if interface_of(name).criterion]
+
+
 def interface_of(name: str) -> Interface:
     """The interface of that name. Raises KeyError if there is none."""
     if name.startswith(FORM):

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 
 from annotation.budget.promises import one_publisher, payers_of
 from annotation.hits.ask_again import ask_again, take_back, use_again
-from annotation.interfaces.base import AggregatedLabel
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.base import NAME, RELATION, AggregatedLabel
+from annotation.interfaces.registry import asking_of_pairs, interface_of, reading
 from annotation.labels.aggregate import Aggregates, aggregated, counting, to_record
 from annotation.labels.revise import MODEL, refit
-from annotation.labels.votes import ASKED
 from annotation.models import ANSWERABLE, Policy, Question, Response
 from annotation.quality.signals import compare_with_majority_again
-from annotation.questions.read_documents import MENTIONS, RELATIONS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.record import NewLabel, record
@@ -182,9 +180,10 @@ def _without_lost_names(
     """The labels without those that take names of a document back whose relations were asked:
     people read them.
     """
-    names = [one for one in found if one.interface == MENTIONS]
+    of_names = reading(NAME)
+    names = [one for one in found if one.interface in of_names]
     questions = Question.objects.filter(
-        track__in=[one.track_id for one in names], interface=RELATIONS
+        track__in=[one.track_id for one in names], interface__in=reading(RELATION)
     )
     read = set(
         questions.filter(target__in=[one.target_id for one in names]).values_list("track", "target")
@@ -202,9 +201,9 @@ def _store_facts(
     found: Mapping[Question, Sequence[AggregatedLabel]], labels: Sequence[NewLabel]
 ) -> None:
     """Nothing; what is marked now in documents that were read whole are instances."""
-    written = {label.question for label in labels}
+    written, of_relations = {label.question for label in labels}, reading(RELATION)
     for question in sorted(found, key=lambda question: question.pk):
-        if question.interface == RELATIONS and question.pk in written:
+        if question.interface in of_relations and question.pk in written:
             kind_with_recall(question.track).store_facts(question.pk)
 
 
@@ -212,7 +211,8 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """How many labels changed on tracks that aggregate by a model: all answers there weigh
     differently now.
     """
-    tracks = {question.track_id for question in settled if question.interface in ASKED} & set(
+    asked = asking_of_pairs()
+    tracks = {question.track_id for question in settled if question.interface in asked} & set(
         modelled
     )
     return sum(refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))

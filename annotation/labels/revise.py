@@ -22,8 +22,10 @@ from django.db.models import Avg
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
+from annotation.interfaces.base import RELATION
+from annotation.interfaces.registry import asking_of_pairs, interface_of, reading
 from annotation.interfaces.shared.majority import holding
-from annotation.labels.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
+from annotation.labels.votes import Votes, votes, votes_on
 from annotation.models import Assignment, Policy, Question, Worker
 from annotation.platforms.registry import local_names
 from annotation.questions.limits import MOST_IF_UNSURE
@@ -98,7 +100,7 @@ def revision(track: Track, method: str, number: int) -> Revision:
     flips: list[Flip] = []
     model: dict[str, Any] = {}
     judgments = unsure = 0
-    for interface in ASKED:
+    for interface in asking_of_pairs():
         said, posterior = votes(track, interface), dict[Sentence, float]()
         if method == MODEL:
             model[interface], posterior = _fit(said)
@@ -182,20 +184,20 @@ def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> New
     )
     value: dict[str, Any] = {"shown": list(pair.shown), "holds": list(holds), "votes": counted}
     origin = f"{pair.question.origin}/{method}-{number}"
-    if pair.question.interface == WHOLE:  # of what is not marked nothing is said
+    page = interface_of(pair.question.interface)
+    if page.reads:  # of what is not marked nothing is said
         value = value | {"shown": sorted(holds), "holds": sorted(holds)} if holds else {}
         origin += "/again-0"
-    source = ASKED[pair.question.interface][1]
     return NewLabel(
         target_id=pair.target,
         value=value,
-        source=source,
+        source=page.source,
         method=method,
         n=len(pair.workers),
         origin=origin,
         disagreement=disagreement,
         question=pair.question.pk,
-        again=0 if pair.question.interface == WHOLE else None,
+        again=0 if page.reads else None,
     )
 
 
@@ -230,7 +232,9 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
     public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
     record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
-    for number in {flip.question.pk for flip in made.flips if flip.question.interface == WHOLE}:
+    of_documents = reading(RELATION)
+    questions = {flip.question for flip in made.flips if flip.question.interface in of_documents}
+    for number in {question.pk for question in questions}:
         kind_with_recall(track).store_facts(number)
     return made
 
@@ -328,7 +332,8 @@ def _is_unsure(question: Question, model: dict[str, Any]) -> bool:
     unsure = sum(
         any(_between(chance) for chance in posterior_of(pair, model).values()) for pair in said
     )
-    return unsure > (0 if question.interface == ALONE else UNSURE_PAIRS * len(said))
+    is_whole = bool(interface_of(question.interface).reads)
+    return unsure > (UNSURE_PAIRS * len(said) if is_whole else 0)
 
 
 def posterior_of(pair: Votes, model: dict[str, Any]) -> dict[str, float]:
@@ -356,6 +361,6 @@ def price_of_reader(track: Track) -> Decimal | None:
     """What one more reader of a document's pairs costs on a track, on average; None if none was
     asked yet.
     """
-    questions = Question.objects.filter(track=track, interface=WHOLE, gold=None)
+    questions = Question.objects.filter(track=track, interface__in=reading(RELATION), gold=None)
     found = questions.aggregate(Avg("price"))["price__avg"]
     return None if found is None else round_up(found)

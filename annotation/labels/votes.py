@@ -12,16 +12,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotation.interfaces.relation.interface import Relation
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from annotation.interfaces.registry import interface_of
 from annotation.interfaces.shared.payload import PredicatePayload, parts_of
 from annotation.models import Question, Response
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
-
-ALONE, WHOLE = Relation.name, RelationsExhaustive.name
-ASKED = {ALONE: (Relation.criterion, "crowd"), WHOLE: ("relations", "document")}
-"""Interface -> the criterion of its answers about pairs, and the source of its labels"""
 
 
 @dataclass(frozen=True)
@@ -101,17 +96,17 @@ def votes_on(question: Question) -> list[Votes]:
 
 def _said(
     questions: Mapping[int, Question], interface: str
-) -> dict[int, dict[int, dict[str, list[str]]]]:
+) -> dict[int, dict[int, Mapping[str, Sequence[str]]]]:
     """Question -> worker -> target, as text -> the parts that hold."""
-    criterion, _ = ASKED[interface]
+    page = interface_of(interface)
     responses = Response.objects.filter(
-        question__in=list(questions), criterion=criterion, counts=True
+        question__in=list(questions), criterion=page.criterion, counts=True
     ).order_by("pk")
-    said: dict[int, dict[int, dict[str, list[str]]]] = defaultdict(dict)
+    said: dict[int, dict[int, Mapping[str, Sequence[str]]]] = defaultdict(dict)
     for pk, worker, target, value in responses.values_list(
         "question", "assignment__worker", "target", "value"
     ):
-        said[pk][worker] = value["holds"] if interface == WHOLE else {str(target): value["holds"]}
+        said[pk][worker] = page.held(target, value)
     return dict(said)
 
 
@@ -119,30 +114,16 @@ def pairs_of(
     question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
 ) -> Iterator[Votes]:
     """The pairs of a question with what its workers said of each."""
-    data, workers = question.payload, tuple(sorted(said))
-    if question.interface == ALONE:
-        rows = [(question.target_id, "", data["predicates"], list(question.shown))]
-    else:
-        gloss = [one["gloss"] for one in data["mentions"]]
-        rows = [
-            (
-                one["target"],
-                f"{gloss[one['a']]} and {gloss[one['b']]}",
-                data["options"][one["options"]],
-                [],
-            )
-            for one in data["pairs"]
-        ]
-    for target, names, predicates, shown in rows:
+    workers = tuple(sorted(said))
+    for pair in interface_of(question.interface).pairs(question):
         yes: dict[str, set[int]] = defaultdict(set)
         for worker, holds in said.items():
-            held = set(holds.get(str(target), ()))
-            for predicate in predicates if held else ():
+            held = set(holds.get(str(pair.target), ()))
+            for predicate in pair.predicates if held else ():
                 if predicate["part"] in held:
                     yes[predicate["part"]].add(worker)
-        parts = shown or [part for predicate in predicates for part in parts_of(predicate)]
         frozen = {part: frozenset(who) for part, who in yes.items()}
-        yield Votes(question, target, names, predicates, parts, workers, frozen)
+        yield Votes(question, pair.target, pair.names, pair.predicates, pair.shown, workers, frozen)
 
 
 def _labels(
@@ -152,15 +133,17 @@ def _labels(
     which say nothing, and what was before answers that were re-aggregated to nothing. That of a
     whole document holds nothing itself.
     """
-    _, source = ASKED[interface]
-    if interface == ALONE:
+    page = interface_of(interface)
+    if not page.reads:
         labels = Label.objects.filter(
-            target__in={one.target_id for one in questions.values()}, source=source
+            target__in={one.target_id for one in questions.values()}, source=page.source
         )
     else:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
         labels = Label.objects.filter(
-            target__document__in=documents, target__kind__in=["pair", "document"], source=source
+            target__document__in=documents,
+            target__kind__in=["pair", "document"],
+            source=page.source,
         )
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     labels = labels.filter(question__in=questions).order_by("created_at", "pk")

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from django.db.models import Max, Min, Q
 
-from annotation.interfaces.entities.interface import Entities
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from annotation.interfaces.base import NAME, RELATION
+from annotation.interfaces.registry import interface_of, reading
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import parts_of
 from annotation.models import Question, Response
@@ -31,8 +31,6 @@ WORDS = {
     NAMES: "documents whose names were marked",
 }
 """What experts are asked about where documents are read -> in words"""
-WHOLE, READ = RelationsExhaustive.name, Entities.name
-"""The interfaces through which whole documents were judged; what was asked alone, by any other"""
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,14 @@ def judged(track: Track, what: str) -> list[Judged]:
 
 def asked_alone() -> Q:
     """The questions that asked about a target by itself, and no whole document."""
-    return ~Q(interface__in=[WHOLE, READ])
+    return ~Q(interface__in=reading())
 
 
-def settled_of(track: Track, interface: str = "") -> Q:
-    """The questions of a track that people settled through an interface, or that asked about a
-    target alone; gold has no part in it.
+def settled_of(track: Track, reads: str = "") -> Q:
+    """The questions of a track that people settled which asked for every name, or every relation,
+    of a document; or else about a target alone. Gold has no part in it.
     """
-    asked = Q(interface=interface) if interface else asked_alone()
+    asked = Q(interface__in=reading(reads)) if reads else asked_alone()
     return asked & Q(track=track, status="settled", gold=None)
 
 
@@ -83,7 +81,7 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
     if what == MARKED:
         document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
         questions = Question.objects.filter(
-            settled_of(track, WHOLE), target__document__in=set(document_of.values())
+            settled_of(track, RELATION), target__document__in=set(document_of.values())
         )
         read = dict(
             questions.values_list("target__document").annotate(Min("status_since")).order_by()
@@ -92,7 +90,7 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
             target: read[document] for target, document in document_of.items() if document in read
         }
     questions = Question.objects.filter(
-        settled_of(track, "" if what in ASKED_ALONE else READ), target__in=targets
+        settled_of(track, "" if what in ASKED_ALONE else NAME), target__in=targets
     )
     settled = dict(questions.values_list("target").annotate(Min("status_since")).order_by())
     return settled | _first_settled(settled)
@@ -109,8 +107,8 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
     """target -> what each reader of its document marked of it, by answers that count."""
     document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
     responses = Response.objects.filter(
-        question__in=Question.objects.filter(settled_of(track, WHOLE)),
-        criterion="relations",
+        question__in=Question.objects.filter(settled_of(track, RELATION)),
+        criterion__in=[interface_of(name).criterion for name in reading(RELATION)],
         counts=True,
         target__document__in=set(document_of.values()),
     ).order_by("pk")
@@ -145,7 +143,7 @@ def _marked(track: Track) -> Iterator[Judged]:
     """
     alone = set(Question.objects.filter(settled_of(track)).values_list("target", flat=True))
     parts: dict[int, list[str]] = {}
-    for payload in Question.objects.filter(settled_of(track, WHOLE)).values_list(
+    for payload in Question.objects.filter(settled_of(track, RELATION)).values_list(
         "payload", flat=True
     ):
         options = [[part for one in some for part in parts_of(one)] for some in payload["options"]]
@@ -169,7 +167,7 @@ def _names(track: Track) -> Iterator[Judged]:
     """
     questions = {
         question.pk: question
-        for question in Question.objects.filter(settled_of(track, READ))
+        for question in Question.objects.filter(settled_of(track, NAME))
         .select_related("target")
         .defer("payload")
     }

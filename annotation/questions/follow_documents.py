@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from annotation.interfaces.base import NAME
+from annotation.interfaces.registry import reading
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import missing
-from annotation.questions.read_documents import DEAD, MENTIONS
+from annotation.questions.read_documents import DEAD
 from kbpo.instances.models import Label
 from kbpo.money.spend import NOTHING, ZERO, Balance, balances
 from kbpo.sampling.models import DocumentSample
@@ -110,7 +112,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     open_ones = [question for question in asked if question.status != "settled"]
     return (
         "at the names"
-        if any(open_one.interface == MENTIONS for open_one in open_ones)
+        if any(open_one.interface in reading(NAME) for open_one in open_ones)
         else "at the relations"
     )
 

@@ -12,7 +12,8 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
 
 from annotation.budget.promises import committed
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from annotation.interfaces.base import RELATION
+from annotation.interfaces.registry import reading
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from kbpo import clock
 from kbpo.accounts.audit import COMMAND, note
@@ -269,9 +270,7 @@ def _pairs_a_token(track: Track) -> Decimal:
     """How many pairs a token brings: what was found on this track, a quarter more; a guess before
     that is known.
     """
-    payloads = Question.objects.filter(track=track, interface=RelationsExhaustive.name).order_by(
-        "-pk"
-    )
+    payloads = Question.objects.filter(track=track, interface__in=reading(RELATION)).order_by("-pk")
     found = list(payloads.values_list("target__document", "payload__pairs")[:50])
     if len(found) < SURE:
         return PAIRS_A_TOKEN

@@ -30,7 +30,6 @@ from annotation.quality.fewer import OfSoMany, by_number
 from annotation.quality.judged import NAMES as OF_DOCUMENTS
 from annotation.questions.ask import terms_of
 from annotation.questions.order import PER_TOKEN, fee_of, price_of, reward_of
-from annotation.questions.read_documents import SECONDS
 from estimators.votes import token_majority
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -271,7 +270,7 @@ def _documents(track: Track, items: int, seed: int) -> list[Priced]:
             draft,
             price_of(n, PER_TOKEN, fee),
             reward_of(n, PER_TOKEN),
-            max(10, round(n * SECONDS[NAMES])),
+            max(10, round(n * Entities.seconds_each)),
         )
         for draft, n in zip(drafts, lengths, strict=True)
     ]

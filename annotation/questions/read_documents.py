@@ -14,8 +14,8 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.interfaces.entities.interface import Entities
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from annotation.interfaces.base import NAME, RELATION
+from annotation.interfaces.registry import interface_of, reading
 from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import price_of, reward_of
 from kbpo import clock
@@ -29,9 +29,6 @@ from kbpo.tracks.recall import kind_with_recall
 
 log = logging.getLogger(__name__)
 
-MENTIONS, RELATIONS = Entities.name, RelationsExhaustive.name
-SECONDS = {MENTIONS: 2.25, RELATIONS: 12.0}
-"""Expected for a token, and for a pair"""
 DEAD = ("unanswered", "cancelled")
 
 
@@ -54,7 +51,7 @@ def _due() -> QuerySet[OrderedDocument]:
         track=OuterRef("sample__track"),
         target__document=OuterRef("sample__document"),
         target__kind="document",
-        interface__in=[MENTIONS, RELATIONS],
+        interface__in=reading(),
         status__in=UNSETTLED,
     )
     ordered_documents = OrderedDocument.objects.filter(
@@ -80,23 +77,25 @@ def _move(pk: int) -> int:
     if sample.settled_at is not None:
         return 0
     kind = kind_with_recall(sample.track)
-    mentions = question_of(sample, MENTIONS)
+    mentions = question_of(sample, NAME)
     if mentions is None:
         return _ask(row, kind.mentions_question(sample.document))
     if not was_read(mentions):
         return 0
-    relations = question_of(sample, RELATIONS)
+    relations = question_of(sample, RELATION)
     if relations is None:
         draft = kind.relations_question(sample.document, mentions.pk)
         return _ask(row, draft) if draft is not None else _settle(sample, mentions)
     return _settle(sample, relations) if was_read(relations) else 0
 
 
-def question_of(sample: DocumentSample, interface: str) -> Question | None:
-    """The question about a document that the sample's track asked through an interface."""
+def question_of(sample: DocumentSample, reads: str) -> Question | None:
+    """The question of the sample's track that asked for every name, or every relation, of its
+    document.
+    """
     questions = Question.objects.filter(
         track=sample.track_id,
-        interface=interface,
+        interface__in=reading(reads),
         target__document=sample.document_id,
         target__kind="document",
     )
@@ -121,8 +120,9 @@ def is_dead(question: Question | None) -> bool:
 def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
     if draft is None:
         return 0
-    order, first = row.order, draft.interface == MENTIONS
-    units = len(draft.payload["tokens"] if first else draft.payload["pairs"])
+    interface = interface_of(draft.interface)
+    order, first = row.order, interface.reads == NAME
+    units = interface.size(draft.payload)
     each: Decimal = order.per_token if first else order.per_pair
     size = row.sample.batch.size if row.sample.batch else 1
     place = min(1.0, row.sample.position / max(1, size))  # a batch goes out in its random order
@@ -139,7 +139,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
-        seconds=max(10, round(units * SECONDS[draft.interface])),
+        seconds=max(10, round(units * interface.seconds_each)),
     )
     nudge("publish")
     return 1
@@ -178,4 +178,4 @@ def _close(order: DocumentOrder) -> int:
 
 
 def _has_ended(sample: DocumentSample) -> bool:
-    return any(is_dead(question_of(sample, interface)) for interface in (MENTIONS, RELATIONS))
+    return any(is_dead(question_of(sample, reads)) for reads in (NAME, RELATION))

@@ -10,6 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
+    NAME,
     AggregatedLabel,
     Interface,
     Judgment,
@@ -49,6 +50,9 @@ class Entities(Interface):
     default_reward: ClassVar[str] = "2.60"
     default_seconds: ClassVar[int] = 780
     lease_minutes: ClassVar[int] = 240
+    reads: ClassVar[str] = NAME
+    seconds_each: ClassVar[float] = 2.25  # a token
+    source: ClassVar[str] = SOURCE
     tolerance: ClassVar[float | None] = 0.3
     unit_names: ClassVar[Mapping[str, str]] = {
         "mention": "Names and types",
@@ -134,6 +138,9 @@ class Entities(Interface):
             AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE),
             *labels,
         ]
+
+    def size(self, payload: Mapping[str, Any]) -> int:
+        return len(payload["tokens"])
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every name with its type, which one it is the same as, and its date; then the titles."""

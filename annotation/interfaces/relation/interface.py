@@ -20,6 +20,7 @@ from annotation.interfaces.base import (
 from annotation.interfaces.shared.flag import flag_statement
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
+    AskedPair,
     Pair,
     PredicatePayload,
     Side,
@@ -59,7 +60,6 @@ class Relation(Interface):
 
     name: ClassVar[str] = "relation"
     criterion: ClassVar[str] = "relation"
-    """What its answers say of a pair"""
     version: ClassVar[int] = 1
     title: ClassVar[str] = "What a sentence says about two names"
     offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
@@ -107,6 +107,14 @@ class Relation(Interface):
                 labels.append(_mention_label(side, values))
         return labels
 
+    def pairs(self, question: Question) -> list[AskedPair]:
+        predicates = question.payload["predicates"]
+        shown = list(question.shown) or _parts(predicates)
+        return [AskedPair(question.target_id, "", predicates, shown)]
+
+    def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        return {str(target): value["holds"]}
+
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(one.criterion == "flag" for one in responses)
         said = [
@@ -151,6 +159,10 @@ class Relation(Interface):
         for side in Pair.of(question.payload).sides:
             if response.criterion == "linking" and side.asked and side.target == response.target_id:
                 yield ("linking", str(side.target)), str(response.value["choice"])
+
+
+def _parts(predicates: Sequence[PredicatePayload]) -> list[str]:
+    return [part for predicate in predicates for part in parts_of(predicate)]
 
 
 def _says(side: Side, link: Judgment) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
+    RELATION,
     AggregatedLabel,
     BadAnswer,
     Interface,
@@ -21,6 +22,7 @@ from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement,
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     COMMON,
+    AskedPair,
     PredicatePayload,
     parts_of,
     sentence_of,
@@ -53,6 +55,10 @@ class RelationsExhaustive(Interface):
     default_seconds: ClassVar[int] = 540
     tolerance: ClassVar[float | None] = 0.3
     lease_minutes: ClassVar[int] = 240
+    reads: ClassVar[str] = RELATION
+    seconds_each: ClassVar[float] = 12.0  # a pair
+    source: ClassVar[str] = SOURCE
+    criterion: ClassVar[str] = "relations"
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         data, left = question.payload, answer or {}
@@ -91,7 +97,7 @@ class RelationsExhaustive(Interface):
         if (flag := flag_of(raw)) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
         holds = _holds(question.payload, raw)
-        return [ParsedResponse(question.target_id, "relations", {"holds": holds})]
+        return [ParsedResponse(question.target_id, self.criterion, {"holds": holds})]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         """A label for each pair of which something holds, and one of the document: it was read
@@ -99,10 +105,12 @@ class RelationsExhaustive(Interface):
 
         What nobody marked gets no label: people miss facts, so that it is missing and never false.
         """
-        if (flag := flagged(question, responses, "relations")) is not None:
+        if (flag := flagged(question, responses, self.criterion)) is not None:
             return [flag]
         answers = [
-            response.value["holds"] for response in responses if response.criterion == "relations"
+            response.value["holds"]
+            for response in responses
+            if response.criterion == self.criterion
         ]
         if not answers:
             return []
@@ -130,11 +138,29 @@ class RelationsExhaustive(Interface):
             *labels,
         ]
 
+    def size(self, payload: Mapping[str, Any]) -> int:
+        return len(payload["pairs"])
+
+    def pairs(self, question: Question) -> list[AskedPair]:
+        data = question.payload
+        glosses = [mention["gloss"] for mention in data["mentions"]]
+        asked = []
+        for pair in data["pairs"]:
+            predicates = data["options"][pair["options"]]
+            names = f"{glosses[pair['a']]} and {glosses[pair['b']]}"
+            shown = [part for predicate in predicates for part in parts_of(predicate)]
+            asked.append(AskedPair(pair["target"], names, predicates, shown))
+        return asked
+
+    def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        holds: Mapping[str, Sequence[str]] = value["holds"]
+        return holds
+
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every sentence that holds of a pair; of pairs without one nothing is said."""
         found = [flag_statement(one) for one in answer if one.criterion == "flag"]
         for judgment in answer:
-            if judgment.criterion == "relations":
+            if judgment.criterion == self.criterion:
                 for number in range(len(question.payload["pairs"])):
                     found += _pair_said(question.payload, number, judgment.value["holds"])
         return found
@@ -142,7 +168,7 @@ class RelationsExhaustive(Interface):
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Of each pair, each directed predicate: yes or no."""
         yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
-        if response.criterion != "relations":
+        if response.criterion != self.criterion:
             return
         data, holds = question.payload, response.value["holds"]
         for pair in data["pairs"]:

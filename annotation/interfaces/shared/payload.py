@@ -9,7 +9,7 @@ depends on the schema and the text alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NotRequired, TypedDict
@@ -52,6 +52,19 @@ class PredicatePayload(TypedDict):
     template: str
     also: NotRequired[list[str]]
     rare: NotRequired[bool]
+
+
+@dataclass(frozen=True)
+class AskedPair:
+    """A pair of mentions of which a question asks which relations hold."""
+
+    target: int
+    names: str
+    """The two mentions, where the question is about more than this pair"""
+    predicates: Sequence[PredicatePayload]
+    shown: Sequence[str]
+    """What its answer settles, in the order of the page: one sentence stands for all parts that say
+    the same"""
 
 
 class RelationPayload(TypedDict):

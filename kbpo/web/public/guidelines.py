@@ -15,17 +15,13 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import path, reverse
 
-from annotation.interfaces.entities.interface import Entities
-from annotation.interfaces.registry import interface_of
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from annotation.interfaces.registry import interface_of, reading
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.judging.attempt import example_at
 from kbpo.web.public.relations import relations_of
-
-OF_WHOLE_DOCUMENTS = (Entities.name, RelationsExhaustive.name)
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ def asked_on(track: Track) -> list[Asked]:
     kind = kind_of(track)
     guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
     if recall_of(track) is not None:
-        extra |= dict.fromkeys(OF_WHOLE_DOCUMENTS, Decimal("0.00"))
+        extra |= dict.fromkeys(reading(), Decimal("0.00"))
     found = []
     for name, amount in extra.items():
         interface, example = interface_of(name), example_at(name)

@@ -16,8 +16,10 @@ from django.views.decorators.http import require_POST
 from annotation.desk import adjudicate, split_votes
 from annotation.desk.adjudicate import NEAR, CannotAsk
 from annotation.desk.trail import trail_of
+from annotation.interfaces.base import NAME
+from annotation.interfaces.registry import interface_of
 from annotation.quality import describe, error_rate, gold
-from annotation.quality.judged import MARKED, PAIRS, READ, TEXTS, words_of
+from annotation.quality.judged import MARKED, PAIRS, TEXTS, words_of
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
@@ -56,7 +58,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "limit": gold.policy_of(track).split_limit,
         "random_limit": gold.policy_of(track).random_limit,
         "disputes": [
-            (dispute_, _title(dispute_), has_recall and dispute_.interface != READ)
+            (dispute_, _title(dispute_), has_recall and not _is_of_names(dispute_))
             for dispute_ in adjudicate.disputes(track)
         ],
         "entries": [(entry, _title(entry)) for entry in adjudicate.entries(track)],
@@ -68,7 +70,12 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 def _title(entry: ExpertCheck) -> str:
     """What an entry is about, in a line."""
     title = describe.title_of(adjudicate.question_of(entry))
-    return title + (": every name" if entry.interface == READ else "")
+    return title + (": every name" if _is_of_names(entry) else "")
+
+
+def _is_of_names(entry: ExpertCheck) -> bool:
+    """Whether an entry asks for every name of a document."""
+    return interface_of(entry.interface).reads == NAME
 
 
 def _errors(track: Track) -> list[tuple[str, Any, str]]:

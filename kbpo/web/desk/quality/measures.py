@@ -13,8 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, re_path
 
 from annotation.hits import batch
-from annotation.interfaces.entities.interface import Entities
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
+from annotation.interfaces.registry import interface_of
 from annotation.labels.export import EXPORTS
 from annotation.models import SIGNALS
 from annotation.quality import agreement, describe
@@ -129,10 +128,8 @@ def _named(candidate: Any) -> str:
     """What a candidate is about; of whole documents also what is asked, for each is asked about
     twice.
     """
-    kind = {Entities.name: ": every name", RelationsExhaustive.name: ": every relation"}.get(
-        candidate.interface, ""
-    )
-    return describe.title_of(candidate) + kind
+    reads = interface_of(candidate.interface).reads
+    return describe.title_of(candidate) + (f": every {reads}" if reads else "")
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
