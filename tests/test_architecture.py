@@ -140,7 +140,6 @@ STILL_NAMING: set[str] = {
     "kbpo.submissions.models",
     "kbpo.web.components.viewer",
     "kbpo.web.desk.diagnostics",
-    "kbpo.web.judging.attempt",
     "kbpo.web.public.prose",
     "scoring.data",
     "scoring.published",
@@ -259,6 +258,20 @@ def test_every_module_of_the_crowd_lies_in_a_room() -> None:
         if module.startswith("annotation") and place_in_the_crowd(module) is None
     ]
     assert set(homeless) <= outside
+
+
+def test_an_interface_is_imported_by_its_own_room_alone() -> None:
+    """Everybody else asks the registry: another interface touches no other file."""
+    own = re.compile(r"annotation\.interfaces\.(?!shared\b|base\b|registry\b)\w+\.\w+")
+    named = [
+        f"{module} imports {name}"
+        for module, path in modules()
+        for _, name in imports(path)
+        if own.match(name) and not module.startswith("annotation.interfaces.")
+    ]
+    assert named == []
+    assert own.match("annotation.interfaces.relation.interface.Relation"), "it would be found"
+    assert not own.match("annotation.interfaces.shared.payload.Pair")
 
 
 def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:

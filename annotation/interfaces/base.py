@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAME, RELATION = "name", "relation"
 """What an interface may ask for in a whole document (`Interface.reads`)"""
 
+Lines = dict[tuple[str, tuple[int, int]], str]
+"""What is said, and where it stands -> its words"""
 Unit = tuple[str, str]
 """A thing that every worker says something of: what it is about ("relation", "linking" …), and
 which one."""
@@ -114,6 +116,9 @@ class Interface(ABC):
     LEASE_MINUTES."""
     unit_names: ClassVar[Mapping[str, str]] = {}
     """What agreement is told of, by what its units are about, in words for admins"""
+    published: ClassVar[Mapping[str, tuple[str, float]]] = {}
+    """What agreement the literature reached with three people, by what its units are about: the
+    measure and its value"""
     suggests_titles: ClassVar[bool] = False
     """Whether its page looks up titles while they are typed."""
     reads: ClassVar[str] = ""
@@ -202,6 +207,23 @@ class Interface(ABC):
                 words = f"{what.replace('_', ' ').capitalize()}: {value}"
                 found.append(Statement((what, which, value), words))
         return found
+
+    def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
+        """Returns what a raw answer says, to be held beside another to the same question. By
+        default each unit is a line. Raises BadAnswer.
+        """
+        found: Lines = {}
+        judgments = self.parse(question, raw)
+        units = [unit for one in judgments for unit in self.units(question, one)]
+        for place, ((what, which), value) in enumerate(units):
+            if what != "flag":
+                found[what + value, (place, 0)] = self.line(question, what, which, value)
+        return found
+
+    def line(self, question: Question, what: str, which: str, value: str) -> str:
+        """Returns how a unit with what was said of it reads, in a line."""
+        labels = {field["name"]: field["label"] for field in question.payload.get("fields", ())}
+        return f"{labels[what]}: {value.lower()}"
 
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
         """Whether an answer, parsed, took the work that a question's extra pays for."""

@@ -20,7 +20,6 @@ from django.db import connection, transaction
 from django.db.models import Count, Q
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.interfaces.relation.interface import Relation
 from annotation.models import UNSETTLED, Question
 from annotation.questions.ask import BATCH, holds_lock, new_questions, terms_of
 from annotation.questions.order import CannotOrder
@@ -43,7 +42,6 @@ from kbpo.tracks.registry import kind_of
 
 log = logging.getLogger(__name__)
 
-INTERFACE = Relation.name
 DUE = """
     SELECT s.target_id, s."order" FROM sampling_followuptarget s
     WHERE s.follow_up_id = %(follow_up)s AND s.done_at IS NULL
@@ -116,7 +114,7 @@ def plan_follow_up(track: Track) -> FollowUpPlan:
         and set(submissions) <= set(last.submissions.values_list("pk", flat=True))
     ):
         raise CannotOrder("All that systems predict in the documents that count is judged already.")
-    price = terms_of(track, INTERFACE)
+    price = terms_of(track, kind_of(track).asking[0].interface)
     return FollowUpPlan(
         reads.documents, submissions, targets, predictions, track.workers_per_question, price
     )

@@ -22,10 +22,10 @@ from math import comb
 
 from django.db import transaction
 
-from annotation.interfaces.entities.interface import Entities
-from annotation.interfaces.relation.interface import Relation
+from annotation.interfaces.base import NAME
+from annotation.interfaces.registry import interface_of, reading
 from annotation.models import Pilot, Question, Response
-from annotation.quality.agreement import CHOICE, Measured, choices, measure
+from annotation.quality.agreement import Measured, choices, measure
 from annotation.quality.fewer import OfSoMany, by_number
 from annotation.quality.judged import NAMES as OF_DOCUMENTS
 from annotation.questions.ask import terms_of
@@ -49,18 +49,8 @@ from kbpo.tracks.registry import kind_of
 
 Span = tuple[int, int]
 
-PAIRS, NAMES = Relation.name, Entities.name
-"""The interfaces that can be piloted"""
 WORKERS, ITEMS, DOCUMENTS = 5, 200, 20
 MOST_WORKERS, MOST_ITEMS = 9, 2_000
-PUBLISHED = {
-    (PAIRS, CHOICE): ("κ", 0.61),
-    (NAMES, "mention"): ("κ", 0.83),
-    (NAMES, "canonical"): ("κ", 0.75),
-    (NAMES, "link"): ("κ", 0.75),
-}
-"""What the literature reached with three workers (Chaganty et al. 2017; Chaganty 2018, section
-3.5.3)."""
 PUBLISHED_RECALL = {3: 0.92, 7: 0.96}
 """Of an expert's spans, the share that the union of so many workers found."""
 PUBLISHED_MAJORITY = {3: 0.78}
@@ -130,6 +120,23 @@ class PilotPlan:
         return sum((one.price for one in self.asked), Decimal(0)) * self.workers
 
 
+def pilotable(track: Track) -> list[str]:
+    """The interfaces that can be piloted on a track: the one through which it asks about targets
+    alone, then those of all names of a document.
+    """
+    return [kind_of(track).asking[0].interface, *reading(NAME)]
+
+
+def is_of_documents(interface: str) -> bool:
+    """Whether the items of a pilot are documents, and not what systems predict."""
+    return bool(interface_of(interface).reads)
+
+
+def default_items(interface: str) -> int:
+    """On how many items a pilot is if nobody says."""
+    return DOCUMENTS if is_of_documents(interface) else ITEMS
+
+
 def seed_of(key: str) -> int:
     """The seed that belongs to a form's key: what its price was shown for is what is asked."""
     return int.from_bytes(sha256(f"pilot:{key}".encode()).digest()[:7])
@@ -141,9 +148,8 @@ def plan_pilot(track: Track, *, workers: int, items: int, interface: str, seed: 
     """
     if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
         raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
-    return PilotPlan(
-        interface, workers, {PAIRS: _pairs, NAMES: _documents}[interface](track, items, seed)
-    )
+    draw = _documents if is_of_documents(interface) else _pairs
+    return PilotPlan(interface, workers, draw(track, items, interface, seed))
 
 
 @transaction.atomic
@@ -155,7 +161,7 @@ def launch_pilot(
     items: int | None = None,
     seed: int | None = None,
     key: str = "",
-    interface: str = PAIRS,
+    interface: str = "",
     at_most: Decimal | None = None,
     why: str = "",
 ) -> Pilot:
@@ -163,6 +169,7 @@ def launch_pilot(
 
     `at_most` is the price that was shown for the seed: if it would be more by now, that is refused.
 
+    It is of what the track asks about targets alone unless an interface is named (`pilotable`).
     Whoever launches one says what for. A form's key is good for one of them: sent again, it gives
     the first.
     """
@@ -174,7 +181,8 @@ def launch_pilot(
         and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None
     ):
         return Pilot.objects.get(pk=paid.purpose_number)
-    items = {PAIRS: ITEMS, NAMES: DOCUMENTS}[interface] if items is None else items
+    interface = interface or pilotable(track)[0]
+    items = default_items(interface) if items is None else items
     seed = secrets.randbits(62) if seed is None else seed
     plan = plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed)
     asked, cost = plan.asked, plan.cost
@@ -185,7 +193,8 @@ def launch_pilot(
     pilot = Pilot.objects.create(
         track=track, interface=interface, workers=workers, items=len(asked), seed=seed, made_by=who
     )
-    told = f"{workers} workers on {len(asked)} {'items' if interface == PAIRS else 'documents'}"
+    things = "documents" if is_of_documents(interface) else "items"
+    told = f"{workers} workers on {len(asked)} {things}"
     reserve(
         track,
         None,
@@ -219,7 +228,7 @@ def launch_pilot(
     return pilot
 
 
-def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
+def _pairs(track: Track, items: int, interface: str, seed: int) -> list[Priced]:
     """Questions about pairs that systems predict and nobody was asked about, drawn at random.
     Raises CannotPilot.
     """
@@ -241,13 +250,13 @@ def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
     ]
 
 
-def _documents(track: Track, items: int, seed: int) -> list[Priced]:
+def _documents(track: Track, items: int, interface: str, seed: int) -> list[Priced]:
     """Questions about all names of documents, drawn at random among those that nobody was asked
     about or will be.
 
     Raises CannotPilot.
     """
-    taken = Question.objects.filter(interface=NAMES, target__corpus=track.corpus_id).values(
+    taken = Question.objects.filter(interface=interface, target__corpus=track.corpus_id).values(
         "target__document"
     )
     drawn = DocumentSample.objects.filter(track=track).values("document")
@@ -263,14 +272,14 @@ def _documents(track: Track, items: int, seed: int) -> list[Priced]:
             "There is nothing to read: all documents were drawn or asked about, or none"
             " can be read."
         )
-    fee = fee_of(track)
-    lengths = [len(draft.payload["tokens"]) for draft in drafts]
+    fee, page = fee_of(track), interface_of(interface)
+    lengths = [page.size(draft.payload) for draft in drafts]
     return [
         Priced(
             draft,
             price_of(n, PER_TOKEN, fee),
             reward_of(n, PER_TOKEN),
-            max(10, round(n * Entities.seconds_each)),
+            max(10, round(n * page.seconds_each)),
         )
         for draft, n in zip(drafts, lengths, strict=True)
     ]
@@ -310,12 +319,13 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
     A pilot of pairs marks no names: beside its agreement stands what is found on the whole track.
     """
     found, reference = span_recall(
-        track, pilot.payer if pilot is not None and pilot.interface == NAMES else None
+        track, pilot.payer if pilot is not None and is_of_documents(pilot.interface) else None
     )
+    alone = pilotable(track)[0]
     if pilot is not None:
-        agreed = [*measure(payer=pilot.payer), *choices(PAIRS, payer=pilot.payer)]
+        agreed = [*measure(payer=pilot.payer), *choices(alone, payer=pilot.payer)]
         return PilotReport(agreed, by_number(payer=pilot.payer), found, reference)
-    agreed = [*measure(track=track), *choices(PAIRS, track=track)]
+    agreed = [*measure(track=track), *choices(alone, track=track)]
     return PilotReport(agreed, by_number(track=track), found, reference)
 
 
@@ -327,7 +337,9 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
     looked at: what most workers marked is found by the union of all of them, and would lift the
     mean.
     """
-    read = Question.objects.filter(track=track, interface=NAMES, gold=None, responses__isnull=False)
+    read = Question.objects.filter(
+        track=track, interface__in=reading(NAME), gold=None, responses__isnull=False
+    )
     read = read.filter(**payer.at("payer")) if payer else read
     documents = [
         (question, marked, _expert_spans(question))

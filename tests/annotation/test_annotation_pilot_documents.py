@@ -36,7 +36,7 @@ def launch(toy: Toy, *, workers: int = 3, documents: int = 4) -> Pilot:
         workers=workers,
         items=documents,
         seed=1,
-        interface=pilot.NAMES,
+        interface="entities",
         why="To learn.",
     )
     publish.tick()

@@ -109,6 +109,12 @@ class AnswerCorrectness(Interface):
             for at, passage in enumerate(response.value["passages"]):
                 yield ("passage", str(at)), passage["says"]
 
+    def line(self, question: Question, what: str, which: str, value: str) -> str:
+        if what == "plausible":
+            return f"Plausible: {value}"
+        shows = {says: f"{words}{end}".lower() for says, _, words, end in SAYS}
+        return f"Paragraph {LETTERS[int(which)]}: {shows[value]}"
+
     def is_right(self, question: Question, given: Mapping[str, Any], right: Judgment) -> bool:
         """Of a whole answer: the same of every passage, for words that are among the right ones."""
         if right.criterion != ANY:

@@ -14,6 +14,7 @@ from annotation.interfaces.base import (
     AggregatedLabel,
     Interface,
     Judgment,
+    Lines,
     ParsedResponse,
     Statement,
     Unit,
@@ -59,6 +60,12 @@ class Entities(Interface):
         "canonical": "Names: refers to",
         "link": "Names: title",
     }
+    published: ClassVar[Mapping[str, tuple[str, float]]] = {
+        "mention": ("κ", 0.83),
+        "canonical": ("κ", 0.75),
+        "link": ("κ", 0.75),
+    }
+    """Chaganty 2018, section 3.5.3"""
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         reading, left = Reading(question.payload), answer or {}
@@ -142,6 +149,17 @@ class Entities(Interface):
     def size(self, payload: Mapping[str, Any]) -> int:
         return len(payload["tokens"])
 
+    def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
+        """Every mark with its type, and which one it is the same as, at its place."""
+        if flag_of(raw) is not None:
+            return {}
+        reading = Reading(question.payload)
+        words = {one["name"]: one["word"] for one in types_of(reading)}
+        return {
+            (mark.type, mark.span): _line(reading, words[mark.type], mark)
+            for mark in reading.marked(raw)
+        }
+
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every name with its type, which one it is the same as, and its date; then the titles."""
         reading = Reading(question.payload)
@@ -210,6 +228,12 @@ def _mark_said(reading: Reading, one: Marked, words: Mapping[str, str]) -> State
         says += ", no date can be told" if one.value == NO_VALUE else f", {one.value}"
     key = ("mention", str(one.span), one.type, str(one.canonical), one.value)
     return Statement(key, says, (one.span,))
+
+
+def _line(reading: Reading, word: str, mark: Marked) -> str:
+    is_own = mark.canonical == mark.span
+    same = "" if is_own else f", the same as “{reading.gloss(mark.canonical)}”"
+    return f"“{reading.gloss(mark.span)}”: {word}{same}"
 
 
 def _title_said(reading: Reading, span: str, title: str) -> Statement:

@@ -86,6 +86,11 @@ class LanguageQuality(Form):
         else:
             yield from super().units(question, response)
 
+    def line(self, question: Question, what: str, which: str, value: str) -> str:
+        if what == EDIT:
+            return f"To be mended: {value}"
+        return super().line(question, what, which, value)
+
     def earns_extra(self, judgments: Sequence[Judgment]) -> bool:
         return any(
             judgment.criterion == EDIT and judgment.value["changed"] for judgment in judgments

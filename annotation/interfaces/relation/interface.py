@@ -71,6 +71,8 @@ class Relation(Interface):
         "choice": "Relation, as one choice",
         "linking": "Linking",
     }
+    published: ClassVar[Mapping[str, tuple[str, float]]] = {"choice": ("κ", 0.61)}
+    """Chaganty et al. 2017"""
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return page_of(question.payload, answer or {})

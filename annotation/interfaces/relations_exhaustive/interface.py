@@ -14,6 +14,7 @@ from annotation.interfaces.base import (
     BadAnswer,
     Interface,
     Judgment,
+    Lines,
     ParsedResponse,
     Statement,
     Unit,
@@ -155,6 +156,22 @@ class RelationsExhaustive(Interface):
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         holds: Mapping[str, Sequence[str]] = value["holds"]
         return holds
+
+    def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
+        """Every sentence that holds, at the numbers of its two mentions."""
+        found: Lines = {}
+        payload = question.payload
+        for judgment in self.parse(question, raw):
+            holds = judgment.value.get("holds", {})
+            for pair in payload["pairs"]:
+                a, b = (payload["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
+                for predicate in payload["options"][pair["options"]]:
+                    part = predicate["part"]
+                    if part in holds.get(str(pair["target"]), ()):
+                        subject, object_ = (a, b) if part.endswith(">") else (b, a)
+                        words = predicate["template"].format(subject=subject, object=object_)
+                        found[part, (pair["a"], pair["b"])] = words
+        return found
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every sentence that holds of a pair; of pairs without one nothing is said."""

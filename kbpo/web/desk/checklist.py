@@ -14,9 +14,9 @@ from annotation.quality.gold import money_left, policy_of, standings
 from annotation.questions.order import PER_PAIR, PER_TOKEN, CannotOrder, plan_documents
 from annotation.questions.pilot import (
     DOCUMENTS,
-    NAMES,
     WORKERS,
     CannotPilot,
+    pilotable,
     pilots_of,
     plan_pilot,
 )
@@ -137,15 +137,19 @@ def _gold(track: Track) -> Step:
 def _pilot(track: Track) -> Iterator[Step]:
     if recall_of(track) is None:  # pilots are of names and relations in documents
         return
-    n, price = len(pilots_of(track)), None
+    n, price, of_names = len(pilots_of(track)), None, pilotable(track)[-1]
     says = f"{n:,} launched" if n else "None: it says how hard the questions are"
     if not n:
         try:
-            planned = plan_pilot(track, workers=WORKERS, items=DOCUMENTS, interface=NAMES, seed=0)
+            planned = plan_pilot(
+                track, workers=WORKERS, items=DOCUMENTS, interface=of_names, seed=0
+            )
             price = planned.cost
         except CannotPilot as refusal:
             says += f". {refusal}"
-    address = f"{_at('desk-pilots', track)}?interface={NAMES}&workers={WORKERS}&items={DOCUMENTS}"
+    address = (
+        f"{_at('desk-pilots', track)}?interface={of_names}&workers={WORKERS}&items={DOCUMENTS}"
+    )
     yield Step("Pilot", n > 0, says, address, "See its price", price, needed=False)
 
 

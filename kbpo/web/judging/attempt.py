@@ -11,20 +11,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from annotation.interfaces.answer_correctness.interface import LETTERS, SAYS
-from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities.interface import Entities, types_of
+from annotation.interfaces.base import NAME, BadAnswer
 from annotation.interfaces.registry import interface_of
-from annotation.interfaces.relations_exhaustive.interface import RelationsExhaustive
-from annotation.interfaces.shared.flag import flag_of
-from annotation.interfaces.shared.reading import Marked, Reading
 from annotation.models import Question
 from annotation.quality.gold import f1
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.policy import HEADER
 
-Lines = dict[tuple[str, tuple[int, int]], str]
-"""What is said, and where it stands -> its words"""
 EXAMPLES = Path(__file__).with_name("try_examples.json")
 
 
@@ -118,12 +111,10 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
         }
         for said in (example["right"], raw)
     )
-    lines = LINES.get(asked.interface, _ratings)
-    mine, yours = lines(asked, example["right"]), lines(asked, raw)
+    mine, yours = (interface.lines(asked, said) for said in (example["right"], raw))
     rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
-    marks = (
-        sorted((*place, "other") for _, place in mine) if asked.interface == Entities.name else []
-    )
+    is_marked = interface.reads == NAME
+    marks = sorted((*place, "other") for _, place in mine) if is_marked else []
     return {
         "text": payload["text"] if "document" in payload else interface.whole(asked, "")["text"],
         "marks": marks,
@@ -137,54 +128,3 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
         "share": f1(ours, theirs),
         "why": example["why"],
     }
-
-
-def _names(asked: Question, raw: dict[str, Any]) -> Lines:
-    """(type, place) of every mark -> how it reads."""
-    if flag_of(raw) is not None:
-        return {}
-    reading = Reading(asked.payload)
-    words = {one["name"]: one["word"] for one in types_of(reading)}
-    return {
-        (one.type, one.span): f"“{reading.gloss(one.span)}”: {words[one.type]}{_same(reading, one)}"
-        for one in reading.marked(raw)
-    }
-
-
-def _same(reading: Reading, one: Marked) -> str:
-    return f", the same as “{reading.gloss(one.canonical)}”" if one.canonical != one.span else ""
-
-
-def _facts(asked: Question, raw: dict[str, Any]) -> Lines:
-    """(predicate, numbers of the mentions) of everything that holds -> the sentence."""
-    facts = {}
-    for one in interface_of(asked.interface).parse(asked, raw):
-        holds = one.value.get("holds", {})
-        for pair in asked.payload["pairs"]:
-            for predicate in asked.payload["options"][pair["options"]]:
-                if predicate["part"] in holds.get(str(pair["target"]), ()):
-                    a, b = (asked.payload["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
-                    subject, object_ = (a, b) if predicate["part"].endswith(">") else (b, a)
-                    words = predicate["template"].format(subject=subject, object=object_)
-                    facts[predicate["part"], (pair["a"], pair["b"])] = words
-    return facts
-
-
-def _ratings(asked: Question, raw: dict[str, Any]) -> Lines:
-    """Each answer to a question about a text, and its place -> how it reads."""
-    interface = interface_of(asked.interface)
-    labels = {"edit": "To be mended", "plausible": "Plausible"}
-    labels |= {field["name"]: field["label"] for field in asked.payload.get("fields", ())}
-    shows = {value: f"{words}{end}".lower() for value, _, words, end in SAYS}
-    units = [unit for one in interface.parse(asked, raw) for unit in interface.units(asked, one)]
-    found: Lines = {}
-    for place, ((name, at), value) in enumerate(units):
-        if name == "passage":
-            found[name + value, (place, 0)] = f"Paragraph {LETTERS[int(at)]}: {shows[value]}"
-        elif name != "flag":
-            found[name + value, (place, 0)] = f"{labels[name]}: {value.lower()}"
-    return found
-
-
-LINES = {Entities.name: _names, RelationsExhaustive.name: _facts}
-"""Interface -> what its answers read like, where they are no ratings"""

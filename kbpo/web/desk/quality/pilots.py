@@ -13,20 +13,21 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import path
 
+from annotation.interfaces.registry import interface_of
+from annotation.quality.agreement import Measured
 from annotation.quality.fewer import OfSoMany
 from annotation.questions.pilot import (
-    DOCUMENTS,
     ITEMS,
-    NAMES,
-    PAIRS,
-    PUBLISHED,
     WORKERS,
     CannotPilot,
     PilotPlan,
     cost_of_as_many,
+    default_items,
+    is_of_documents,
     launch_pilot,
     pilot_of,
     pilot_report,
+    pilotable,
     pilots_of,
     plan_pilot,
     seed_of,
@@ -39,10 +40,10 @@ from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of
 
-DEFAULT_ITEMS = {PAIRS: ITEMS, NAMES: DOCUMENTS}
-"""What can be piloted, and on how many items if nobody says"""
-UNITS = {PAIRS: "pair", NAMES: "document"}
-"""What an item of each is called"""
+
+def unit_of(interface: str) -> str:
+    """What an item of a pilot is called."""
+    return "document" if is_of_documents(interface) else "pair"
 
 
 @for_admins
@@ -63,26 +64,31 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     found = pilot_report(track, pilot)
     lines = agreement_lines(found.agreement)
     for line in lines:
-        line["published"] = PUBLISHED.get((line["told"].interface, line["told"].what))
+        line["published"] = _published(line["told"])
     context = {
         "fewer": [_of_so_many(one) for one in found.fewer],
         "track": track,
         "pilot": pilot,
-        "unit": UNITS[pilot.interface] if pilot else "",
-        "pilots": [(one, UNITS[one.interface]) for one in pilots_of(track)],
+        "unit": unit_of(pilot.interface) if pilot else "",
+        "pilots": [(one, unit_of(one.interface)) for one in pilots_of(track)],
         "found": found,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
-        "kinds": [_kind(track, asked, interface) for interface in DEFAULT_ITEMS],
+        "kinds": [_kind(track, asked, interface) for interface in pilotable(track)],
         "left": allowance(track, None, Purpose("pilot")).left,
         "refusal": refusal,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
 
 
+def _published(one: Measured | OfSoMany) -> tuple[str, float] | None:
+    """What the literature reached of that with three people, if it tells."""
+    return interface_of(one.interface).published.get(one.what)
+
+
 def _of_so_many(one: OfSoMany) -> dict[str, Any]:
     """κ of so many people, with the published value where that is of as many."""
-    published = PUBLISHED.get((one.interface, one.what)) if one.workers == 3 else None
+    published = _published(one) if one.workers == 3 else None
     return {"name": name_of(one.interface, one.what), "told": one, "published": published}
 
 
@@ -95,16 +101,16 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     )
     return {
         "interface": interface,
-        "unit": UNITS[interface],
+        "unit": unit_of(interface),
         "key": key,
         "said_workers": asked.get("workers", "") if mine else WORKERS,
         "why": asked.get("why", "") if mine else "",
-        "said_items": asked.get("items", "") if mine else DEFAULT_ITEMS[interface],
+        "said_items": asked.get("items", "") if mine else default_items(interface),
         "plan": plan,
         "refusal": refusal,
-        "default": DEFAULT_ITEMS[interface],
+        "default": default_items(interface),
         "as_many": (WORKERS, ITEMS),
-        "large": cost_of_as_many(track) if interface == NAMES else None,
+        "large": cost_of_as_many(track) if is_of_documents(interface) else None,
     }
 
 
@@ -130,8 +136,9 @@ def _numbers(asked: QueryDict) -> tuple[int, int]:
 
 def _launch(request: HttpRequest, track: Track) -> str:
     """Why no pilot was launched, as a sentence; nothing if one was."""
-    interface, key = request.POST.get("interface", PAIRS), request.POST.get("key", "")[:40]
-    if interface not in DEFAULT_ITEMS:
+    known = pilotable(track)
+    interface, key = request.POST.get("interface", known[0]), request.POST.get("key", "")[:40]
+    if interface not in known:
         return "A pilot is of pairs or of documents."
     try:
         workers, items = _numbers(request.POST)
@@ -148,7 +155,7 @@ def _launch(request: HttpRequest, track: Track) -> str:
         )
     except (CannotPilot, OverBudget) as refusal:
         return str(refusal)
-    told = f"{made.items} {UNITS[made.interface]}s"
+    told = f"{made.items} {unit_of(made.interface)}s"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
     return ""
 

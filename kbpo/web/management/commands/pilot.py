@@ -8,20 +8,20 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.interfaces.registry import interface_of
 from annotation.models import Pilot
 from annotation.quality.agreement import Measured
 from annotation.quality.fewer import OfSoMany
 from annotation.questions.pilot import (
     DOCUMENTS,
     ITEMS,
-    NAMES,
-    PAIRS,
-    PUBLISHED,
     WORKERS,
     CannotPilot,
+    is_of_documents,
     launch_pilot,
     pilot_of,
     pilot_report,
+    pilotable,
 )
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
@@ -54,7 +54,8 @@ class Command(BaseCommand):
         if options["report"]:
             self._report(track, options["report"])
             return
-        interface = NAMES if options["documents"] else PAIRS
+        alone, *of_names = pilotable(track)
+        interface = of_names[0] if options["documents"] else alone
         try:
             pilot = launch_pilot(
                 track, None, workers=options["workers"], items=options["items"], interface=interface
@@ -95,7 +96,7 @@ class Command(BaseCommand):
 
 
 def _words(pilot: Pilot) -> str:
-    return "documents" if pilot.interface == NAMES else "items"
+    return "documents" if is_of_documents(pilot.interface) else "items"
 
 
 def _of_so_many(one: OfSoMany) -> str:
@@ -108,7 +109,7 @@ def _of_so_many(one: OfSoMany) -> str:
 
 
 def _line(one: Measured) -> str:
-    published = PUBLISHED.get((one.interface, one.what))
+    published = interface_of(one.interface).published.get(one.what)
     beside = f"  (published κ {published[1]:.2f} with 3)" if published else ""
     kappa = "–" if one.kappa is None else f"{one.kappa:.3f}"
     alpha = "–" if one.alpha is None else f"{one.alpha:.3f}"
