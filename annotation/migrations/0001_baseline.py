@@ -186,7 +186,7 @@ class Migration(migrations.Migration):
             name='Pilot',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('interface', models.CharField(default='relation', help_text='What its items are asked through', max_length=32)),
+                ('interface', models.CharField(help_text='What its items are asked through', max_length=32)),
                 ('workers', models.PositiveSmallIntegerField(default=5)),
                 ('items', models.PositiveIntegerField(default=200)),
                 ('seed', models.BigIntegerField(help_text='Of the draw of its items')),

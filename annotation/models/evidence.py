@@ -185,9 +185,7 @@ class Pilot(models.Model):
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="pilots")
-    interface = models.CharField(
-        max_length=32, default="relation", help_text="What its items are asked through"
-    )
+    interface = models.CharField(max_length=32, help_text="What its items are asked through")
     workers = models.PositiveSmallIntegerField(default=5)
     items = models.PositiveIntegerField(default=200)
     seed = models.BigIntegerField(help_text="Of the draw of its items")

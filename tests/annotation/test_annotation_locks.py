@@ -285,7 +285,7 @@ def test_a_payers_money_is_promised_or_given_back_by_one_at_a_time(
 
 
 def test_a_pilots_money_is_not_given_back_while_it_is_promised(two_published: Submission) -> None:
-    ended = Pilot.objects.create(track=two_published.track, seed=1)
+    ended = Pilot.objects.create(track=two_published.track, seed=1, interface="relation")
     spend.reserve(ended.track, None, ended.payer, Decimal("1.00"), key="pilot")
     with transaction.atomic():
         promises.one_publisher(ended.payer)

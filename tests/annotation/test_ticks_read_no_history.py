@@ -73,7 +73,7 @@ def test_what_is_reserved_after_the_end_is_looked_at(published: Submission) -> N
 
 
 def test_an_ended_pilot_is_not_looked_at_again(published: Submission) -> None:
-    pilot = Pilot.objects.create(track=published.track, seed=1)
+    pilot = Pilot.objects.create(track=published.track, seed=1, interface="relation")
     spend.reserve(pilot.track, None, pilot.payer, Decimal("1.00"), key="pilot")
     assert (give_back.tick(), give_back.tick()) == (1, 0)
     assert not Ledger.objects.filter(

@@ -18,6 +18,7 @@ from drf_spectacular.generators import SchemaGenerator
 from kbpo.accounts.models import Token
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import KINDS, class_of
 from kbpo.web.components.sketch import Figure
 from kbpo.web.public import illustrate, illustrate_asking, illustrate_intervals
 from kbpo.web.public.client import install_command
@@ -198,7 +199,7 @@ EXAMPLES = {
     "order": "1",
     "good_lines_only": "true",
     "Idempotency-Key": "my-run-1-first-try",
-    "criterion": "relation",
+    "criterion": class_of(next(iter(KINDS))).criteria[0].name,
     "human": "[[4, 5], [2, null], [3, 3]]",
     "system": "[4.2, 2.5, 3.1]",
     "scores": '[{"id": 12, "value": 0.7}]',
