@@ -272,6 +272,7 @@ def test_the_limits_hold_in_every_session_and_can_be_set_in_the_address(db: None
         assert cursor.fetchone()[0] == "1min"
 
 
+@pytest.mark.soak
 def test_they_hold_behind_a_pooler_that_drops_what_is_asked_for_at_the_opening(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

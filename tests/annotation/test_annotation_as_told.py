@@ -49,6 +49,7 @@ def counted(track: Track) -> set[str]:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.soak
 def test_readers_who_do_what_the_pages_say_find_every_type_that_counts(
     newspaper: Knowledge, live_server: Any
 ) -> None:

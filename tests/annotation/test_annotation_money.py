@@ -60,7 +60,12 @@ POINTS = [
 
 
 @pytest.mark.parametrize(
-    ("after", "together"), [(1, 200), pytest.param(1, 1, marks=pytest.mark.soak), (2, 1)]
+    ("after", "together"),
+    [
+        (1, 200),
+        pytest.param(1, 1, marks=pytest.mark.soak),
+        pytest.param(2, 1, marks=pytest.mark.soak),
+    ],
 )
 def test_a_kill_at_any_point_of_settling_loses_and_doubles_nothing(
     two_published: Submission, clients: list[Client], after: int, together: int

@@ -457,6 +457,7 @@ def test_nothing_is_promised_beyond_the_budget(published: Submission, ada: Clien
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.soak
 def test_a_simulated_crowd_reads_the_terms_and_passes_the_tutorial(
     published: Submission, live_server: Any
 ) -> None:

@@ -94,6 +94,7 @@ class Learning:
             self.open()
 
 
+@pytest.mark.soak
 def test_a_newcomer_asks_learns_and_is_let_in_without_an_admin(
     guarded: Submission, turk: Turk
 ) -> None:

@@ -45,6 +45,7 @@ def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, tur
 
 
 @pytest.mark.parametrize("said", ["[" * 100_000, '{"a": ["\\u0000 \\ud800"]}'])
+@pytest.mark.soak
 def test_an_answer_that_nobody_can_read_stands_in_nobodys_way(
     up: Submission, turk: Turk, said: str
 ) -> None:
@@ -62,6 +63,7 @@ def test_an_answer_that_nobody_can_read_stands_in_nobodys_way(
     assert page.status_code < 500
 
 
+@pytest.mark.soak
 def test_an_answer_that_breaks_us_leaves_the_others_of_its_hit(
     up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -95,6 +95,7 @@ def paid(turk: Turk, bonus: Bonus) -> None:
     check_money(turk)
 
 
+@pytest.mark.soak
 def test_a_stop_takes_it_down_gives_its_money_back_and_going_on_offers_it_again(
     offered: Bonus, turk: Turk, admin: User
 ) -> None:

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
     "before",
     [
         pytest.param(True, id="between intent and call", marks=pytest.mark.soak),
-        pytest.param(False, id="between call and record"),
+        pytest.param(False, id="between call and record", marks=pytest.mark.soak),
     ],
 )
 def test_a_kill_while_paying_pays_nobody_twice(up: Submission, turk: Turk, before: bool) -> None:

@@ -43,6 +43,7 @@ pytestmark = pytest.mark.django_db
     "before", [True, False], ids=["between intent and call", "between call and record"]
 )
 @pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.soak
 def test_a_kill_while_publishing_makes_no_hit_twice(
     asked: Submission, turk: Turk, before: bool, at: int
 ) -> None:

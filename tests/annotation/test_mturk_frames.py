@@ -346,6 +346,7 @@ def draft_of(src: str) -> tuple[str, dict[str, str]]:
     return path.partition("?")[0] + "draft/", {"proof": said, "answer": "{}"}
 
 
+@pytest.mark.soak
 def test_a_draft_is_kept_under_its_own_go_alone(up: Submission, turk: Turk) -> None:
     first, second = turk.hits()[:2]
     (_, src1), (_, src2) = turk.accept("W1", first), turk.accept("W2", second)
@@ -376,6 +377,7 @@ def test_nothing_is_kept_with_a_worker_of_a_marketplace_but_drafts(
     assert 'class="price"' in page and "return the HIT on the marketplace" in page
 
 
+@pytest.mark.soak
 def test_a_draft_after_the_answer_changes_nothing_and_says_so(up: Submission, turk: Turk) -> None:
     hit = turk.hits()[0]
     _, src = turk.accept("W1", hit)

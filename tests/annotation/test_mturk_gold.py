@@ -78,6 +78,7 @@ def pages_of(src: str, answer: dict[str, Any]) -> list[str]:
     return found
 
 
+@pytest.mark.soak
 def test_making_gold_puts_nothing_up_by_itself(made: Gold, turk: Turk) -> None:
     rounds()
     assert not made.question.hits.exists()

@@ -73,6 +73,7 @@ def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(
     assert "W1SECRETNAME" not in str(list(Response.objects.values()))
 
 
+@pytest.mark.soak
 def test_questions_on_one_document_share_a_hit_priced_by_their_sum(
     turk: Turk, track: Track, targets: list[Target], settings: object
 ) -> None:
@@ -180,6 +181,7 @@ def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(
     assert "Step 2 is missing" in answer.content.decode()
 
 
+@pytest.mark.soak
 def test_work_that_was_left_half_done_is_still_there(
     turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -197,6 +199,7 @@ def test_work_that_was_left_half_done_is_still_there(
     assert Assignment.objects.get().status == "leased"
 
 
+@pytest.mark.soak
 def test_an_excluded_worker_is_offered_nothing_and_reinstated_again(
     up: Submission, turk: Turk
 ) -> None:
@@ -213,6 +216,7 @@ def test_an_excluded_worker_is_offered_nothing_and_reinstated_again(
     assert len(turk.offered("W1")) == 5
 
 
+@pytest.mark.soak
 def test_only_admitted_workers_may_accept_where_the_tutorial_is_asked_for(
     turk: Turk, track: Track, targets: list[Target], settings: Any
 ) -> None:
@@ -281,6 +285,7 @@ def test_a_rejection_tells_its_reason_and_can_be_taken_back(up: Submission, turk
     assert Payment.objects.counts() == {"paid": 1}
 
 
+@pytest.mark.soak
 def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) -> None:
     turk.do("W1", turk.hits()[0])
     rounds()
@@ -315,6 +320,7 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     assert PlatformBooks.objects.get().differences == []
 
 
+@pytest.mark.soak
 def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
     """Our page failed them before they could send anything in: nothing but a draft tells of
     them.
@@ -363,6 +369,7 @@ def test_whose_id_nobody_knows_is_refused_before_anything_is_set_aside(up: Submi
     assert not Bonus.objects.exists() and Ledger.objects.count() == rows
 
 
+@pytest.mark.soak
 def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
     from kbpo.money.models import Budget
 

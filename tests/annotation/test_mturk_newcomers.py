@@ -81,6 +81,7 @@ class Frame:
         return self
 
 
+@pytest.mark.soak
 def test_terms_then_tutorial_then_the_question(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.accept("W1", turk.hits()[0])[1])
     assert frame.has("consent") and "I agree" in frame.text and "studied at" not in frame.text

@@ -60,6 +60,7 @@ def test_without_a_topic_nothing_is_subscribed(turk: Turk, put_two_up: Callable[
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", ["throttle", "error", "error_after", "refuse", "timeout"])
+@pytest.mark.soak
 def test_hits_go_up_though_the_subscription_fails_and_it_is_tried_again(
     turk: Turk, settings: Any, put_two_up: Callable[[], None], kind: str
 ) -> None:

@@ -78,6 +78,7 @@ def bonus_is_paid_once(turk: Turk, bonus: Bonus) -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.soak
 def test_a_bonus_is_paid_once_whatever_the_platform_answers(
     answer: Assignment, turk: Turk, kind: str
 ) -> None:

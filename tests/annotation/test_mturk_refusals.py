@@ -46,6 +46,7 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.soak
 def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(
     asked: Submission, turk: Turk
 ) -> None:

@@ -68,6 +68,7 @@ def test_an_assignment_that_the_platform_does_not_have_is_never_an_answer(
     assert Assignment.objects.get().status == "leased"
 
 
+@pytest.mark.soak
 def test_invented_names_fill_no_table(up: Submission, turk: Turk) -> None:
     path = path_of(turk.preview("W1", turk.hits()[0])).partition("?")[0]
     for number in range(40):

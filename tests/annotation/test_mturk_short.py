@@ -53,6 +53,7 @@ def one(turk: Turk, track: Track, targets: list[Target]) -> Question:
     return Question.objects.get()
 
 
+@pytest.mark.soak
 def test_who_judges_a_question_twice_is_paid_twice_counts_once_and_another_is_asked(
     one: Question, turk: Turk, admin: User
 ) -> None:

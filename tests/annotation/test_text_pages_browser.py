@@ -229,6 +229,7 @@ def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
     ("form", "content"),
     [(HELPS, {"text": ENORMOUS}), (BETTER, {"texts": [ENORMOUS, f"{ENORMOUS[:-9]} in 1885."]})],
 )
+@pytest.mark.soak
 def test_a_declared_form_about_texts_of_200_000_characters_is_answered(
     browser: Browser, live_server: Any, form: str, content: dict[str, Any]
 ) -> None:

@@ -129,6 +129,7 @@ def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_varia
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("n_d", [30, 120])
+@pytest.mark.soak
 def test_the_correction_repairs_recall_and_knows_its_variance(n_d):
     rng, repeats, D, c, pi = np.random.default_rng(3), 1500, 120, 0.7, 0.4
     place = np.repeat(np.arange(D), 8)

@@ -112,6 +112,7 @@ def test_with_ties_strengths_are_those_of_a_plain_optimiser():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("shared", [0.0, 1.5])
+@pytest.mark.soak
 def test_intervals_hold_also_where_judgments_of_one_input_go_together(shared):
     rng = np.random.default_rng(3)
     inputs_of_truth = drawn(rng, 200_000, nu=0.6, per_input=8, shared=shared)

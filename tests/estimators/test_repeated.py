@@ -87,6 +87,7 @@ def test_from_a_hundred_labels_on_it_is_at_most_half_wider_than_for_one_look(
         *((10_000, size) for size in (1.001, 1.02, 1.2)),
     ],
 )
+@pytest.mark.soak
 def test_that_holds_however_little_the_first_hundred_turn_out_to_say(
     planned: int, size: float
 ) -> None:

@@ -218,6 +218,7 @@ def test_what_weighs_more_and_is_doubted_more_is_checked_more(crowd: Crowd) -> N
     assert chances[unsure] > chances[sure]
 
 
+@pytest.mark.soak
 def test_a_second_round_keeps_what_was_checked_and_asks_for_about_as_many_more(
     crowd: Crowd,
 ) -> None:

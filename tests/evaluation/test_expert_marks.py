@@ -100,6 +100,7 @@ def test_what_somebody_was_asked_in_vain_before_it_was_marked_is_not_checked(
     assert lost not in frame_of(readers.track, read(readers.track)).target_id
 
 
+@pytest.mark.soak
 def test_checking_everything_takes_the_readers_errors_out_too(readers: Readers) -> None:
     false_marks = [
         pk for pk in readers.marked() if not readers.world.true[readers.world.target.index(pk)]

@@ -70,6 +70,7 @@ def truth(crowd: Crowd) -> np.ndarray:
     return np.array([precision, recall, f1])
 
 
+@pytest.mark.soak
 def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) -> None:
     crowd = world(toy)
     crowd.draw(5 * N)

@@ -93,6 +93,7 @@ def test_a_mention_that_is_settled_anew_turns_what_is_said_of_it(toy: Toy) -> No
     assert set(turned) <= same_subject, "of nothing else"
 
 
+@pytest.mark.soak
 def test_the_first_label_of_a_mention_turns_what_is_said_of_another_that_refers_to_it(
     toy: Toy,
 ) -> None:

@@ -138,6 +138,7 @@ def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: Wo
         assert (np.asarray(high) - np.asarray(low) > 0.02).all()
 
 
+@pytest.mark.soak
 def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
     estimates = default_estimates(read(world.track), ("relation",), ("relation",))
     assert CORRECTED in {key[0] for key in estimates}
@@ -152,6 +153,7 @@ def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
         assert (np.asarray(found.anticipated) > 0).all()
 
 
+@pytest.mark.soak
 def test_a_team_that_had_seen_judgments_has_a_floor_of_its_own(world: World) -> None:
     again = world.system("one again", lambda one: one.pk % 2 > 0)
     world.answer(world.sample(again, 0.8))

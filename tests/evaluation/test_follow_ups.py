@@ -171,6 +171,7 @@ def test_the_figures_are_what_the_estimators_give(followed_up: FollowedUp) -> No
     assert list(slice_scores(world.track, data))
 
 
+@pytest.mark.soak
 def test_a_document_that_is_read_later_ends_it_until_the_next_follow_up(
     followed_up: FollowedUp,
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_track_that_is_not_open_asks_nothing(followed_up: FollowedUp, status: 
         follow_up.order_follow_up(followed_up.world.track, MOST)
 
 
+@pytest.mark.soak
 def test_where_documents_have_unequal_chances_a_follow_up_tells_only_what_readers_miss(
     toy: Toy,
 ) -> None:

@@ -75,6 +75,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(followed_up: Foll
         assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
 
 
+@pytest.mark.soak
 def test_what_only_a_team_that_knew_the_documents_predicts_has_no_second_route(
     followed_up: FollowedUp,
 ) -> None:
@@ -92,6 +93,7 @@ def test_what_only_a_team_that_knew_the_documents_predicts_has_no_second_route(
 @pytest.mark.parametrize(
     "knows", [False, True], ids=["another team", "a team that knew the documents"]
 )
+@pytest.mark.soak
 def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
     followed_up: FollowedUp, knows: bool
 ) -> None:
@@ -129,6 +131,7 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
         )
 
 
+@pytest.mark.soak
 def test_a_plan_tells_of_documents_so_who_had_one_knew_them(followed_up: FollowedUp) -> None:
     followed_up.follow_up()
     stranger = followed_up.world.system("one", late, team="Neural")
@@ -198,6 +201,7 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     )
 
 
+@pytest.mark.soak
 def test_what_a_follow_up_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) -> None:
     """Half of a sample is judged; then a follow-up judges documents, whatever was drawn in them."""
     world = World(toy, n_documents=DOCUMENTS)

@@ -85,6 +85,7 @@ def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for
         )
 
 
+@pytest.mark.soak
 def test_a_follow_up_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(
     followed_up: FollowedUp,
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_follow_up_that_was_stopped_brings_nothing_in_until_another_asked_what
     assert 0.7 < min(q) <= max(q) < 1
 
 
+@pytest.mark.soak
 def test_what_is_drawn_after_a_follow_up_is_known_there_as_often_as_that_was_answered(
     followed_up: FollowedUp,
 ) -> None:
@@ -144,6 +146,7 @@ def test_what_is_drawn_after_a_follow_up_is_known_there_as_often_as_that_was_ans
     assert set(lost) & set(data.pool.target_id[data.in_documents.asked].tolist()) == set(lost)
 
 
+@pytest.mark.soak
 def test_what_was_drawn_before_is_told_for_each_follow_up_and_who_was_there_then(
     followed_up: FollowedUp,
 ) -> None:
@@ -179,6 +182,7 @@ def test_what_was_drawn_before_is_told_for_each_follow_up_and_who_was_there_then
     )
 
 
+@pytest.mark.soak
 def test_what_readers_find_is_told_from_marks_and_from_what_stands_for_the_given_up(
     followed_up: FollowedUp,
 ) -> None:
@@ -212,6 +216,7 @@ def test_what_lies_outside_the_scope_is_covered_by_no_follow_up(followed_up: Fol
     np.testing.assert_allclose(Centred(data).pi[outside], PI)
 
 
+@pytest.mark.soak
 def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answer_of_the_rest(
     toy: Toy,
 ) -> None:

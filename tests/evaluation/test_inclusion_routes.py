@@ -144,6 +144,7 @@ WORLDS = {
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.soak
 def test_nothing_that_people_give_up_biases_what_is_printed(name: str) -> None:
     errors, deviations = [], []
     for repeat in range(REPEATS):

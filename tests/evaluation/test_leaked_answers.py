@@ -152,6 +152,7 @@ def read_some(world: Replay, size: int) -> set[int]:
     return {at for at in of if not world.true[at]}
 
 
+@pytest.mark.soak
 def test_who_deletes_what_is_wrong_in_documents_read_whole_is_found(toy: Toy) -> None:
     world, first = Replay.judged(toy, N, SHARE, documents=100)
     wrong = read_some(world, 30)
@@ -246,6 +247,7 @@ def test_what_a_second_run_asked_of_what_its_team_knew_was_drawn_by_chance_too(t
     assert leak.leak_tests.get(earlier=second).seen
 
 
+@pytest.mark.soak
 def test_documents_that_were_drawn_before_a_second_run_say_nothing_of_it(toy: Toy) -> None:
     world, _ = Replay.judged(toy, N, SHARE, documents=100)
     wrong = read_some(world, 30)

@@ -221,6 +221,7 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     assert 0.70 < np.mean([one for some in hits.values() for one in some]) < 0.97
 
 
+@pytest.mark.soak
 def test_a_slice_that_happened_to_be_judged_whole_is_known(world: World) -> None:
     """Nothing of it is left to chance, with whatever probability it was asked: no interval from 0
     to 50 beside one claim of which one is judged.

@@ -101,6 +101,7 @@ def test_a_run_withdrawn_while_it_is_judged_leaves_what_was_answered(toy: Toy, d
     assert told(gone) == {} and same(before, told(first))
 
 
+@pytest.mark.soak
 def test_a_later_run_uses_what_was_judged_for_a_withdrawn_one(toy: Toy) -> None:
     world = Replay.of(toy, 120, 0.6)
     gone = world.judge(world.upload("Neural", range(80)))

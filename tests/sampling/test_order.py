@@ -157,6 +157,7 @@ def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy
     assert asked.count() == int(Decimal("3.00") / each)
 
 
+@pytest.mark.soak
 def test_what_answers_cost_less_than_was_set_aside_for_them_asks_on(toy: Toy) -> None:
     world, row, each = ordered_for("3.00", toy)
     world.costs = each / 2

@@ -101,6 +101,7 @@ def test_a_mean_is_corrected_by_what_the_expert_says_and_no_label_moves(judged: 
     assert told["agree"]["value"] < 0.2, "the expert hardly ever says just the same"
 
 
+@pytest.mark.soak
 def test_all_checked_is_the_mean_that_the_expert_gives_without_a_term_for_people(
     judged: World,
 ) -> None:
@@ -206,6 +207,7 @@ def test_imported_ratings_are_checked_or_the_run_has_no_corrected_number(judged:
     assert abs(error) < 0.1 and fluent.variance > 0
 
 
+@pytest.mark.soak
 def test_a_round_that_could_draw_no_imported_rating_corrects_no_run_that_rests_on_them(
     judged: World,
 ) -> None:
@@ -220,6 +222,7 @@ def test_a_round_that_could_draw_no_imported_rating_corrects_no_run_that_rests_o
     assert settings["not_corrected"][str(judged.runs["C"].pk)]
 
 
+@pytest.mark.soak
 def test_what_is_imported_after_a_round_is_corrected_when_the_next_could_draw_it(
     judged: World,
 ) -> None:

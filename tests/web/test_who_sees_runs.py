@@ -69,7 +69,7 @@ def leaks(client: Client, row: Submission, words: tuple[str, ...]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("who", ["", "Tim"])
+@pytest.mark.parametrize("who", [pytest.param("", marks=pytest.mark.soak), "Tim"])
 def test_a_private_run_is_nowhere_for_others(
     who: str, toy: Toy, as_user: As, secret: Submission
 ) -> None:
@@ -101,7 +101,7 @@ def test_a_private_run_is_nowhere_for_others(
     assert SECRETS[1] in mine and "private" in mine
 
 
-@pytest.mark.parametrize("who", ["", "Tim"])
+@pytest.mark.parametrize("who", [pytest.param("", marks=pytest.mark.soak), "Tim"])
 def test_an_anonymous_run_has_a_number_for_a_name(
     who: str, toy: Toy, as_user: As, secret: Submission
 ) -> None:
