@@ -117,7 +117,7 @@ class Belief:
         """Return what a system's own rows add to the sums of squares, of targets and of rows; both
         infinite where one of them can never be asked.
         """
-        first = np.empty(u.size)
+        taken_first = np.empty(u.size)
         together = apart = 0.0
         for begin in range(0, u.size, BLOCK):
             block = slice(begin, begin + BLOCK)
@@ -130,13 +130,13 @@ class Belief:
             if self._is_never and ((self.pi[row] == 0) & (square > 0) & (moved != 0)).any():
                 return np.inf, np.inf
             term = np.sqrt(square) - less
-            first[block] = term
+            taken_first[block] = term
             together += float((odds * term) @ term)
             if taken:
                 together += 2 * taken * float(term @ self._whole_odds[row])
             apart += float(odds @ (square - less**2))
         chance = self._row_odds[support.row[support.several]]
-        return together + support.shared(first, chance), apart
+        return together + support.shared(taken_first, chance), apart
 
     @cached_property
     def _is_never(self) -> bool:
@@ -169,8 +169,8 @@ class Belief:
 
     @cached_property
     def _whole_odds(self) -> FloatArray:
-        found: FloatArray = (self._odds * self._whole)[self.target]
-        return found
+        odds: FloatArray = (self._odds * self._whole)[self.target]
+        return odds
 
     @cached_property
     def _square(self) -> FloatArray:
@@ -182,8 +182,10 @@ class Belief:
     @cached_property
     def _both(self) -> FloatArray:
         """v g (1 − g°)."""
-        found: FloatArray = self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)
-        return found
+        covered_by_both: FloatArray = (
+            self.pool_weight * np.minimum(self.g, self.pool_g) * (1 - self.pool_g)
+        )
+        return covered_by_both
 
 
 def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:
@@ -216,8 +218,8 @@ def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> Flo
     """
     z = np.asarray(influence, dtype=np.float64)
     alone = np.einsum("t,tm,tm->m", 1 - design.pi[:n_targets], z[:n_targets], z[:n_targets])
-    rest: FloatArray = np.maximum(np.atleast_1d(design.variance(z)) - alone, 0.0)
-    return rest
+    remaining: FloatArray = np.maximum(np.atleast_1d(design.variance(z)) - alone, 0.0)
+    return remaining
 
 
 def f1_weights(precision: Estimate, recall: Estimate) -> tuple[FloatArray, FloatArray]:
@@ -268,9 +270,9 @@ def overconfidence(label: ArrayLike, g: ArrayLike) -> float:
     (4.0, 1.0)
     """
     f, guess = np.broadcast_arrays(checks.labels("label", label), checks.probabilities("g", g))
-    known = ~np.isnan(f)
-    predicted = float((guess * (1 - guess))[known].sum())
-    realised = float(((f - guess)[known] ** 2).sum())
+    labelled = ~np.isnan(f)
+    predicted = float((guess * (1 - guess))[labelled].sum())
+    realised = float(((f - guess)[labelled] ** 2).sum())
     if realised == 0:
         return 1.0
     return max(1.0, realised / predicted) if predicted > 0 else np.inf

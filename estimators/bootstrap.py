@@ -216,8 +216,8 @@ def _read_units(n: int, stratum: ArrayLike | None, cluster: ArrayLike | None) ->
     _whole("n", n, 0)
     strata = np.zeros(n, dtype=np.int64) if stratum is None else checks.codes("stratum", stratum, n)
     clusters = np.arange(n) if cluster is None else checks.codes("cluster", cluster, n)
-    names, first, of_row = np.unique(clusters, return_index=True, return_inverse=True)
-    home = strata[first]
+    names, first_row, of_row = np.unique(clusters, return_index=True, return_inverse=True)
+    home = strata[first_row]
     for row in np.flatnonzero(home[of_row] != strata):
         raise ValueError(f"a cluster must lie in one stratum; got cluster {clusters[row]} in two")
     return _Units(

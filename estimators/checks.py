@@ -85,11 +85,11 @@ def groups(name: str, values: ArrayLike, n: int) -> IntArray:
     """Return 0 … k − 1 for the k codes among ``values``, in their order: memory then grows with k,
     not with a code.
     """
-    found = codes(name, values, n)
-    highest = int(found.max(initial=-1))
-    if highest < 2 * n and np.bincount(found, minlength=highest + 1).all():
-        return found  # they are 0 … k − 1 already, as codes mostly are
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    checked = codes(name, values, n)
+    highest = int(checked.max(initial=-1))
+    if highest < 2 * n and np.bincount(checked, minlength=highest + 1).all():
+        return checked  # they are 0 … k − 1 already, as codes mostly are
+    return np.unique(checked, return_inverse=True)[1].astype(np.int64)
 
 
 def level(confidence_level: float) -> float:

@@ -135,9 +135,9 @@ def variance_components(
     sigma_f2, sigma_a2, gamma = (float(number) for number in value)
     repeated = int((summaries.count > 1).sum())
     judgments = int(summaries.count.sum())
-    told = _component_warnings(sigma_f2, repeated)
+    warnings = _component_warnings(sigma_f2, repeated)
     return VarianceComponents(
-        sigma_f2, sigma_a2, gamma, summaries.count.size, judgments, repeated, told, replicates
+        sigma_f2, sigma_a2, gamma, summaries.count.size, judgments, repeated, warnings, replicates
     )
 
 
@@ -349,11 +349,11 @@ def metric_worth(
         summaries, lambda part, weights: _worth(part, metric[kept], weights), n_resamples, rng
     )
     rho, r, efficiency = (float(number) for number in value)
-    given = np.asarray(values, dtype=np.float64)
+    ratings = np.asarray(values, dtype=np.float64)
     codes = np.asarray(item)
     judged = np.isin(codes, every.code[kept])
     groups = None if group is None else np.asarray(group)[judged]
-    components = variance_components(given[judged], codes[judged], group=groups)
+    components = variance_components(ratings[judged], codes[judged], group=groups)
     return MetricWorth(rho, r, efficiency, components, replicates)
 
 
@@ -528,20 +528,22 @@ class _Summaries:
 
 
 def _summaries(values: ArrayLike, item: ArrayLike, group: ArrayLike | None) -> _Summaries:
-    given = np.asarray(values, dtype=np.float64)
-    if given.ndim != 1 or np.isinf(given).any():
-        raise ValueError(f"values must be finite or NaN, in one dimension; got shape {given.shape}")
-    codes = checks.codes("item", item, given.size)
-    groups = np.zeros_like(codes) if group is None else checks.codes("group", group, given.size)
-    known = ~np.isnan(given)
-    given, codes, groups = given[known], codes[known], groups[known]
+    ratings = np.asarray(values, dtype=np.float64)
+    if ratings.ndim != 1 or np.isinf(ratings).any():
+        raise ValueError(
+            f"values must be finite or NaN, in one dimension; got shape {ratings.shape}"
+        )
+    codes = checks.codes("item", item, ratings.size)
+    groups = np.zeros_like(codes) if group is None else checks.codes("group", group, ratings.size)
+    rated = ~np.isnan(ratings)
+    ratings, codes, groups = ratings[rated], codes[rated], groups[rated]
     names, start, place = np.unique(codes, return_index=True, return_inverse=True)
     home = groups[start]
     for row in np.flatnonzero(home[place] != groups):
         raise ValueError(f"an item must lie in one group; got item {codes[row]} in two")
     count = np.bincount(place, minlength=names.size).astype(np.float64)
-    mean = by_code(given, place, names.size) / np.maximum(count, 1.0)
-    squares = by_code((given - mean[place]) ** 2, place, names.size)
+    mean = by_code(ratings, place, names.size) / np.maximum(count, 1.0)
+    squares = by_code((ratings - mean[place]) ** 2, place, names.size)
     group_code = np.unique(home, return_inverse=True)[1].astype(np.int64)
     return _Summaries(names, count, mean, squares, group_code)
 

@@ -232,12 +232,12 @@ class _Scale(NamedTuple):
 
     @classmethod
     def of(cls, whole: FloatArray) -> _Scale:
-        known = ~np.isnan(whole)
-        count = np.maximum(known.sum(axis=0), 1)
-        filled = np.where(known, whole, 0.0)
+        scored = ~np.isnan(whole)
+        count = np.maximum(scored.sum(axis=0), 1)
+        filled = np.where(scored, whole, 0.0)
         centre = filled.sum(axis=0) / count
         square = (filled**2).sum(axis=0) / count
-        variance = np.where(known, (whole - centre) ** 2, 0.0).sum(axis=0) / count
+        variance = np.where(scored, (whole - centre) ** 2, 0.0).sum(axis=0) / count
         return cls(centre, np.sqrt(np.where(variance > FLAT * square, variance, np.inf)))
 
     def __call__(self, metrics: FloatArray) -> FloatArray:

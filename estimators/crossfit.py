@@ -119,7 +119,7 @@ def predict(
     True
     """
     f = checks.labels("label", label)
-    known = np.flatnonzero(~np.isnan(f))
+    labelled = np.flatnonzero(~np.isnan(f))
     learn, everything = (
         _matrix("features_labelled", features_labelled),
         _matrix("features_all", features_all),
@@ -128,14 +128,14 @@ def predict(
         raise ValueError(
             f"features_labelled must be {(f.size, everything.shape[1])}; got {learn.shape}"
         )
-    fold_known = checks.codes("fold_labelled", fold_labelled, f.size)[known]
+    fold_known = checks.codes("fold_labelled", fold_labelled, f.size)[labelled]
     fold_wanted = checks.codes("fold_all", fold_all, everything.shape[0])
     w = np.ones(f.size) if weight is None else checks.non_negative("weight", weight)
     if not ridge > 0:
         raise ValueError(f"ridge must be positive; got {ridge!r}")
     if not 0 < clip < 0.5:
         raise ValueError(f"clip must lie strictly between 0 and 0.5; got {clip!r}")
-    learn, f, w = learn[known], f[known], w[known]
+    learn, f, w = learn[labelled], f[labelled], w[labelled]
     g = np.full(everything.shape[0], 0.5)
     start = _Model(0.0, np.zeros(everything.shape[1]))
     for fold in np.unique(fold_wanted):
@@ -158,8 +158,8 @@ def _fit(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, start:
     x = x[:, used]
     f, w = np.concatenate([f, [0.0, 1.0]]), np.concatenate([w, [0.5, 0.5]])
     x = sparse.vstack([x, sparse.csr_array((2, used.size))], format="csr")
-    first = np.concatenate([[start.intercept], start.coefficients[used]])
-    fitted = (_newton if used.size <= SMALL else _quasi_newton)(x, f, w, ridge, first)
+    begin = np.concatenate([[start.intercept], start.coefficients[used]])
+    fitted = (_newton if used.size <= SMALL else _quasi_newton)(x, f, w, ridge, begin)
     coefficients = np.zeros(start.coefficients.size)
     coefficients[used] = fitted[1:]
     return _Model(float(fitted[0]), coefficients)

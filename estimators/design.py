@@ -164,13 +164,13 @@ class Design:
         code = self.cluster[inside]
         open_document = 1 - self.beta
         chance = open_document[code]
-        given = self.answered[inside]
+        answered = self.answered[inside]
         with np.errstate(
             divide="ignore", invalid="ignore"
         ):  # 1 - alpha / q; without any given up 1 - pi_1
-            alone_not = np.where(chance > 0, (given - self.pi[inside]) / (given * chance), 0.0)[
-                :, None
-            ]
+            alone_not = np.where(
+                chance > 0, (answered - self.pi[inside]) / (answered * chance), 0.0
+            )[:, None]
         left, right = a[inside] * alone_not, b[inside] * alone_not
         product = "tm,tm->m" if diagonal else "tm,tk->mk"
         within = np.einsum(product, left * chance[:, None], right)

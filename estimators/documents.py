@@ -97,22 +97,22 @@ def unseen(
     >>> estimate.value, round(estimate.variance, 6), estimate.degrees_of_freedom
     (30.0, 80.0, 1.0)
     """
-    found = checks.non_negative("counts", counts)
-    if found.ndim != 1 or found.size > n_documents:
+    missed = checks.non_negative("counts", counts)
+    if missed.ndim != 1 or missed.size > n_documents:
         raise ValueError(
-            f"counts must be one number a document, at most {n_documents}; got shape {found.shape}"
+            f"counts must be one number a document, at most {n_documents}; got shape {missed.shape}"
         )
-    if found.size == 0:
+    if missed.size == 0:
         return Estimate(np.nan, np.nan, 0, np.zeros(0), degrees_of_freedom=0.0)
-    beta = document_probabilities(found.size, n_documents, inclusion)
-    terms, value, used = found / beta, float(np.sum(found / beta)), 0
+    beta = document_probabilities(missed.size, n_documents, inclusion)
+    terms, value, used = missed / beta, float(np.sum(missed / beta)), 0
     if features is not None:
-        terms, value, used = _regression(found, beta, n_documents, features, feature_totals)
-    variance = Design(beta, cluster=np.arange(found.size), beta=beta).variance(terms)
+        terms, value, used = _regression(missed, beta, n_documents, features, feature_totals)
+    variance = Design(beta, cluster=np.arange(missed.size), beta=beta).variance(terms)
     return Estimate(
         value,
         variance,
-        int(found.size),
+        int(missed.size),
         terms,
         degrees_of_freedom=_degrees_of_freedom(beta, used),
         anticipated=half_a_fact(beta)[1],
@@ -192,7 +192,7 @@ def _degrees_of_freedom(beta: FloatArray, used: int) -> float:
 
 
 def _regression(
-    found: FloatArray,
+    missed: FloatArray,
     beta: FloatArray,
     n_documents: int,
     features: ArrayLike,
@@ -205,19 +205,19 @@ def _regression(
             "feature_totals, the features' sums over all documents, go with features; got none"
         )
     sums = checks.finite("feature_totals", feature_totals)
-    if x.ndim != 2 or x.shape[0] != found.size or sums.shape != x.shape[1:]:
+    if x.ndim != 2 or x.shape[0] != missed.size or sums.shape != x.shape[1:]:
         raise ValueError(
-            f"features must be ({found.size}, k) with (k,) totals; got {x.shape} and {sums.shape}"
+            f"features must be ({missed.size}, k) with (k,) totals; got {x.shape} and {sums.shape}"
         )
-    if found.size <= x.shape[1] + 1:
+    if missed.size <= x.shape[1] + 1:
         raise ValueError(
-            f"{x.shape[1]} features need more than {x.shape[1] + 1} documents; got {found.size}"
+            f"{x.shape[1]} features need more than {x.shape[1] + 1} documents; got {missed.size}"
         )
-    x = np.column_stack([np.ones(found.size), x])
+    x = np.column_stack([np.ones(missed.size), x])
     inverse = np.linalg.pinv(x.T @ (x / beta[:, None]))
-    coefficients = inverse @ (x.T @ (found / beta))
-    residual = found - x @ coefficients
+    coefficients = inverse @ (x.T @ (missed / beta))
+    residual = missed - x @ coefficients
     value = float(np.concatenate([[n_documents], sums]) @ coefficients + np.sum(residual / beta))
     leverage = np.einsum("dk,kl,dl->d", x, inverse, x) / beta
-    fitted_away = np.sqrt((1 - 1 / found.size) / np.maximum(1 - leverage, 1e-9))
+    fitted_away = np.sqrt((1 - 1 / missed.size) / np.maximum(1 - leverage, 1e-9))
     return residual * fitted_away / beta, value, x.shape[1] - 1

@@ -128,10 +128,10 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
         return estimate
     shape = np.shape(estimate.value)
     names = ("value", "variance", "n", "anticipated", "total_g", "half_step")
-    found = {name: np.array(np.broadcast_to(getattr(estimate, name), shape)) for name in names}
+    columns = {name: np.array(np.broadcast_to(getattr(estimate, name), shape)) for name in names}
     influence = np.array(estimate.influence)
-    for column, one in own.items():
-        influence[:, column] = one.influence
+    for column, replacement in own.items():
+        influence[:, column] = replacement.influence
         for name in names:
-            found[name][column] = getattr(one, name)
-    return replace(estimate, influence=influence, **found)
+            columns[name][column] = getattr(replacement, name)
+    return replace(estimate, influence=influence, **columns)

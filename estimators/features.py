@@ -200,7 +200,7 @@ def features(
         penalty=np.concatenate(
             [np.full(part.matrix.shape[1], RIDGE[part.family]) for part in parts]
         ),
-        names=tuple(part.family + one for part in parts for one in part.codes),
+        names=tuple(part.family + code for part in parts for code in part.codes),
     )
 
 
@@ -248,13 +248,15 @@ def _crowd(
         " share of target": np.log(votes / on_target),
     }
     if predicate is not None:
-        what = checks.codes("predicate", predicate, n)
-        rows = np.bincount(what)[what]
+        relation = checks.codes("predicate", predicate, n)
+        rows = np.bincount(relation)[relation]
         columns[" rows of predicate"] = np.log(rows)
-        columns[" votes a row of predicate"] = np.log(np.bincount(what, weights=votes)[what] / rows)
+        columns[" votes a row of predicate"] = np.log(
+            np.bincount(relation, weights=votes)[relation] / rows
+        )
         for name, entity in (("subject", subject), ("object", object)):
             if entity is not None:
-                slot = checks.codes(name, entity, n) * (int(what.max(initial=0)) + 1) + what
+                slot = checks.codes(name, entity, n) * (int(relation.max(initial=0)) + 1) + relation
                 slot = np.unique(slot, return_inverse=True)[1]
                 columns[f" votes on {name} and predicate"] = np.log(
                     np.bincount(slot, weights=votes)[slot]
@@ -285,31 +287,31 @@ def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
         by_system.indices.astype(np.int64),
         np.repeat(np.arange(m), np.diff(by_system.indptr)),
     )
-    given = (
+    entries = (
         sparse.csc_array(confidence, dtype=np.float64)
         if sparse.issparse(confidence)
         else np.asarray(confidence)
     )
-    if given.shape != by_system.shape:
+    if entries.shape != by_system.shape:
         raise ValueError(
-            f"confidence must have the shape of membership, {by_system.shape}; got {given.shape}"
+            f"confidence must have the shape of membership, {by_system.shape}; got {entries.shape}"
         )
-    if isinstance(given, np.ndarray):
-        return np.asarray(given[row, system], dtype=np.float64)
-    given.sort_indices()
-    stored = given.indices + n * np.repeat(np.arange(m), np.diff(given.indptr))
+    if isinstance(entries, np.ndarray):
+        return np.asarray(entries[row, system], dtype=np.float64)
+    entries.sort_indices()
+    stored = entries.indices + n * np.repeat(np.arange(m), np.diff(entries.indptr))
     wanted = row + n * system
     place = np.minimum(np.searchsorted(stored, wanted), max(stored.size - 1, 0))
     if not stored.size:
         return np.full(wanted.size, np.nan)
-    return np.where(stored[place] == wanted, given.data[place], np.nan)
+    return np.where(stored[place] == wanted, entries.data[place], np.nan)
 
 
 def _middle_ranks(values: FloatArray) -> FloatArray:
     """Return ranks scaled to (−1, 1), equal values sharing the middle of theirs; 0 for NaN."""
-    out, known = np.zeros(values.size), ~np.isnan(values)
-    _, place, count = np.unique(values[known], return_inverse=True, return_counts=True)
-    out[known] = (2 * (np.cumsum(count) - count / 2) / max(int(known.sum()), 1) - 1)[place]
+    out, defined = np.zeros(values.size), ~np.isnan(values)
+    _, place, count = np.unique(values[defined], return_inverse=True, return_counts=True)
+    out[defined] = (2 * (np.cumsum(count) - count / 2) / max(int(defined.sum()), 1) - 1)[place]
     return out
 
 
@@ -321,7 +323,7 @@ def _indicators(family: str, code: IntArray) -> _Columns:
     rows = np.flatnonzero(column[code] >= 0)
     shape = (code.size, frequent.size)
     matrix = sparse.csr_array((np.ones(rows.size), (rows, column[code[rows]])), shape=shape)
-    return _Columns(family, [f" {one}" for one in frequent], matrix)
+    return _Columns(family, [f" {code}" for code in frequent], matrix)
 
 
 def _scores(values: FloatArray, n: int) -> _Columns:
@@ -330,10 +332,10 @@ def _scores(values: FloatArray, n: int) -> _Columns:
         raise ValueError(f"scores must be ({n}, k), finite or NaN; got shape {values.shape}")
     columns, names = [np.zeros((n, 0))], []
     for place, column in enumerate(values.T):
-        known = ~np.isnan(column)
+        scored = ~np.isnan(column)
         scaled = np.zeros(n)
-        scaled[known] = _standard(column[known])
-        columns += [scaled[:, None], _standard(known.astype(np.float64))[:, None]]
+        scaled[scored] = _standard(column[scored])
+        columns += [scaled[:, None], _standard(scored.astype(np.float64))[:, None]]
         names += [f" {place}", f" {place} is known"]
     return _Columns("judge", names, sparse.csr_array(np.hstack(columns)))
 

@@ -259,11 +259,11 @@ def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
     seen = _ratio((a * (rows.residual - mean) ** 2).sum(axis=0), weight, empty=0.0)
     spread = np.where(n > 0, seen + 1 / np.maximum(n, 1.0), WIDEST)
     chance = rows.design.pi[rows.target][:, None]
-    others = _ratio((a**2 * chance).sum(axis=0), weight**2, empty=1.0)
+    weight_of_others = _ratio((a**2 * chance).sum(axis=0), weight**2, empty=1.0)
     alone = np.where(weight > 0, squares, 0.0)
-    more = _ratio(alone + total**2 * others, squares, empty=0.0)
-    rest = np.sqrt(np.where(chance < 1, 1 - chance, np.inf))
-    return np.asarray(p * np.sqrt(spread * more) / rest)
+    more = _ratio(alone + total**2 * weight_of_others, squares, empty=0.0)
+    spread_of_chance = np.sqrt(np.where(chance < 1, 1 - chance, np.inf))
+    return np.asarray(p * np.sqrt(spread * more) / spread_of_chance)
 
 
 def _stretch(inexact: FloatArray, missing: FloatArray) -> FloatArray:

@@ -160,8 +160,10 @@ def score_interval(
     lowest = np.maximum(half_label, np.minimum(0.5 * model, MODEL_LABELS / np.maximum(count, 1)))
     lowest = np.minimum(lowest, 1 - half_label)
     centre = np.clip(np.nan_to_num(estimate), lowest, 1 - half_label)
-    known = (total > 0) & np.isfinite(total)
-    effective = np.where(known, centre * (1 - centre) / np.where(known, total, 1.0), np.inf)
+    has_variance = (total > 0) & np.isfinite(total)
+    effective = np.where(
+        has_variance, centre * (1 - centre) / np.where(has_variance, total, 1.0), np.inf
+    )
     low, high = wilson(centre, effective, confidence_level)
     outwards = step + continuity / effective
     low, high = np.maximum(low - outwards, 0.0), np.minimum(high + outwards, 1.0)
@@ -197,10 +199,12 @@ def few_left(p: ArrayLike, judged: ArrayLike) -> bool:
     >>> few_left(np.full(10, 0.1), np.full(9, 0.1)), few_left(np.full(100, 0.01), np.full(50, 0.01))
     (True, False)
     """
-    weight, known = checks.non_negative("p", p), checks.non_negative("judged", judged)
-    left = np.count_nonzero(weight) - np.count_nonzero(known)
+    weight, judged_weight = checks.non_negative("p", p), checks.non_negative("judged", judged)
+    left = np.count_nonzero(weight) - np.count_nonzero(judged_weight)
     total = float(weight.sum())
-    return bool(left <= HANDFUL or total - float(known.sum()) <= (1 - NEARLY_ALL + 1e-6) * total)
+    return bool(
+        left <= HANDFUL or total - float(judged_weight.sum()) <= (1 - NEARLY_ALL + 1e-6) * total
+    )
 
 
 def half_step(p: ArrayLike, judged: ArrayLike) -> float:
@@ -238,10 +242,10 @@ def half_step(p: ArrayLike, judged: ArrayLike) -> float:
     0.0
     """
     weight = checks.non_negative("p", p)
-    known = np.asarray(judged, dtype=np.bool_)
-    if weight.shape != known.shape:
-        raise ValueError(f"p and judged must agree; got {weight.shape} and {known.shape}")
-    left = weight[~known & (weight > 0)]
+    is_judged = np.asarray(judged, dtype=np.bool_)
+    if weight.shape != is_judged.shape:
+        raise ValueError(f"p and judged must agree; got {weight.shape} and {is_judged.shape}")
+    left = weight[~is_judged & (weight > 0)]
     total = float(left.sum())
     few = left.size <= HANDFUL or total <= (1 - NEARLY_ALL + 1e-9) * float(weight.sum())
     return 0.5 * float(left @ left) / total if left.size and few else 0.0

@@ -57,7 +57,7 @@ def gather(
                 f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}"
             )
     code = np.arange(n) if target is None else checks.codes("target", target, n)
-    known = ~np.isnan(f) & (weight > 0)
+    labelled = ~np.isnan(f) & (weight > 0)
     certain = (
         np.zeros(n, dtype=np.bool_) if certainty is None else np.asarray(certainty, dtype=np.bool_)
     )
@@ -65,11 +65,13 @@ def gather(
         raise ValueError(f"certainty must have shape ({n},); got {certain.shape}")
     if design is None:
         design = Design(target_probabilities(chance, code, n_targets=n_targets))
-    a = np.where(known, weight / chance[:, None], 0.0)
-    residual = np.where(known, f - guess, 0.0)
-    absent = np.where(certain[:, None] & ~known, weight, 0.0)
-    counted = np.where(known, weight, 0.0)
-    return Rows(a, residual, known, certain[:, None] & known, counted, absent, code, design, single)
+    a = np.where(labelled, weight / chance[:, None], 0.0)
+    residual = np.where(labelled, f - guess, 0.0)
+    absent = np.where(certain[:, None] & ~labelled, weight, 0.0)
+    counted = np.where(labelled, weight, 0.0)
+    return Rows(
+        a, residual, labelled, certain[:, None] & labelled, counted, absent, code, design, single
+    )
 
 
 def columns(*arrays: FloatArray) -> list[FloatArray]:

@@ -120,11 +120,13 @@ def share_test(
         raise ValueError(f"stratum must have {pi.size} entries; got shape {code.shape}")
     p_draw, hit, _ = _checked(draw_probability, draw_predicted, draw_predicted)
     size, n_predicted, expected, p_values = 0, 0, 0.0, list[float]()
-    for one in np.unique(code):
-        at = (code == one) & (pi > 0) & (pi < 1)
-        law = _given_size(pi[at & is_predicted], pi[at & ~is_predicted], int(is_drawn[at].sum()))
-        observed = int((is_drawn & is_predicted)[at].sum())
-        size += int(is_drawn[at].sum())
+    for stratum_code in np.unique(code):
+        inside = (code == stratum_code) & (pi > 0) & (pi < 1)
+        law = _given_size(
+            pi[inside & is_predicted], pi[inside & ~is_predicted], int(is_drawn[inside].sum())
+        )
+        observed = int((is_drawn & is_predicted)[inside].sum())
+        size += int(is_drawn[inside].sum())
         n_predicted, expected = n_predicted + observed, expected + _mean(law)
         p_values += _two_sided(law, observed)
     if p_draw.size:
@@ -236,13 +238,13 @@ def contrast_test(
     law, observed = np.ones(1), 0
     size, n_predicted, expected = 0, 0, 0.0
     for name, weight in zip(names, range(1 - names.size, names.size, 2), strict=True):
-        at, here = can & (of_target == name), of_draw == name
+        inside, here = can & (of_target == name), of_draw == name
         of_targets = _given_size(
-            pi[at & is_predicted], pi[at & ~is_predicted], int(is_drawn[at].sum())
+            pi[inside & is_predicted], pi[inside & ~is_predicted], int(is_drawn[inside].sum())
         )
         own_law = np.convolve(of_targets, number_law(p_draw[here], int(here.sum())))
         count, most = (
-            int((is_drawn & is_predicted)[at].sum() + is_hit[here].sum()),
+            int((is_drawn & is_predicted)[inside].sum() + is_hit[here].sum()),
             own_law.size - 1,
         )
         law = np.convolve(law, _times(weight, own_law))
@@ -305,16 +307,16 @@ def document_test(
     if not names.shape == is_drawn.shape == is_predicted.shape == code.shape:
         raise ValueError("document, drawn, predicted and stratum must have as many entries")
     size, n_predicted, expected, p_values = 0, 0, 0.0, list[float]()
-    for one in np.unique(code):
-        at = code == one
-        row = np.unique(names[at], return_inverse=True)[1]
+    for stratum_code in np.unique(code):
+        inside = code == stratum_code
+        row = np.unique(names[inside], return_inverse=True)[1]
         targets = np.bincount(row)
-        read = np.bincount(row, weights=is_drawn[at])
+        read = np.bincount(row, weights=is_drawn[inside])
         if np.any((read > 0) & (read < targets)):
             raise ValueError("a document is drawn for all of its targets or for none")
         chosen = read > 0
-        held = np.bincount(row, weights=is_predicted[at]).astype(np.int64)
-        fewer = min(held, targets - held, key=lambda some: int(some.sum()))
+        held = np.bincount(row, weights=is_predicted[inside]).astype(np.int64)
+        fewer = min(held, targets - held, key=lambda counts: int(counts.sum()))
         n = int(chosen.sum())
         size, n_predicted = size + int(targets[chosen].sum()), n_predicted + int(held[chosen].sum())
         expected += n / targets.size * float(held.sum())
@@ -342,9 +344,9 @@ def either(*tests: ShareTest) -> ShareTest:
     >>> either(ShareTest(9, 1, 5.0, 0.01), ShareTest(7, 4, 4.0, 0.9)).p_value
     0.02
     """
-    known = sum(test.size > 0 for test in tests)
-    clearest = min(tests, key=lambda one: (one.size == 0, one.p_value))
-    return replace(clearest, p_value=min(1.0, max(known, 1) * clearest.p_value))
+    informative = sum(test.size > 0 for test in tests)
+    clearest = min(tests, key=lambda test: (test.size == 0, test.p_value))
+    return replace(clearest, p_value=min(1.0, max(informative, 1) * clearest.p_value))
 
 
 def number_law(probability: ArrayLike, most: int) -> FloatArray:
@@ -375,9 +377,9 @@ def number_law(probability: ArrayLike, most: int) -> FloatArray:
     rounds = np.pad(p, (0, -p.size % width)).reshape(-1, width, 1)
     laws = np.zeros((width, most + 1))
     laws[:, 0] = 1.0
-    for one in rounds:  # a thing of each part at once
-        laws[:, 1:] = laws[:, 1:] * (1 - one) + laws[:, :-1] * one
-        laws[:, :1] *= 1 - one
+    for chance in rounds:  # a thing of each part at once
+        laws[:, 1:] = laws[:, 1:] * (1 - chance) + laws[:, :-1] * chance
+        laws[:, :1] *= 1 - chance
     law = laws[0]
     for part in laws[1:]:
         law = np.convolve(law, part)[: most + 1]
@@ -416,13 +418,16 @@ def _checked(
     probability: ArrayLike, drawn: ArrayLike, predicted: ArrayLike
 ) -> tuple[FloatArray, checks.BoolArray, checks.BoolArray]:
     pi = checks.probabilities("probability", probability)
-    one, other = np.asarray(drawn, dtype=np.bool_), np.asarray(predicted, dtype=np.bool_)
-    if not one.shape == other.shape == pi.shape:
+    is_drawn, is_predicted = (
+        np.asarray(drawn, dtype=np.bool_),
+        np.asarray(predicted, dtype=np.bool_),
+    )
+    if not is_drawn.shape == is_predicted.shape == pi.shape:
         raise ValueError(
             "probability, drawn and predicted must have as many entries; got"
-            f" {pi.shape}, {one.shape}, {other.shape}"
+            f" {pi.shape}, {is_drawn.shape}, {is_predicted.shape}"
         )
-    return pi, one, other
+    return pi, is_drawn, is_predicted
 
 
 def _given_size(predicted: FloatArray, other: FloatArray, size: int) -> FloatArray:
@@ -447,10 +452,10 @@ def _sum_law(number: checks.IntArray, n: int) -> FloatArray:
     most = int(np.sort(number)[::-1][:n].sum())
     law = np.zeros((n + 1, most + 1))  # by how many are drawn, and what they add up to
     law[0, 0] = 1.0
-    for one, times in zip(*np.unique(number, return_counts=True), strict=True):
+    for value, times in zip(*np.unique(number, return_counts=True), strict=True):
         before, law = law, np.zeros_like(law)
         for k in range(min(int(times), n) + 1):
-            added, chance = int(one) * k, float(binom.pmf(k, times, share))
+            added, chance = int(value) * k, float(binom.pmf(k, times, share))
             if added <= most and chance > NOTHING:
                 law[k:, added:] += chance * before[: n + 1 - k, : most + 1 - added]
     return np.asarray(law[n] / law[n].sum())

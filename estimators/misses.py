@@ -93,9 +93,9 @@ def found_share(
             f" row must be 1; got {chance[~certain][0]!r}"
         )
     counts = (inside >= 0) & (f == 1)
-    of = np.maximum(inside, 0)
+    document_of = np.maximum(inside, 0)
     term = np.where(counts, checks.non_negative("weight", weight) / chance, 0.0)
-    scaled = term / (beta[of] if beta.size else 1.0)
+    scaled = term / (beta[document_of] if beta.size else 1.0)
     mark = np.asarray(marked, dtype=np.bool_)
     total = float(scaled.sum())
     influence = np.zeros(design.pi.size)
@@ -104,7 +104,7 @@ def found_share(
     value = float(scaled @ mark) / total
     z = scaled * (mark - value) / total
     drawn_alone = counts & ~certain
-    np.add.at(influence, code[drawn_alone], (z * np.sqrt(beta[of]))[drawn_alone])
+    np.add.at(influence, code[drawn_alone], (z * np.sqrt(beta[document_of]))[drawn_alone])
     np.add.at(influence, design.pi.size - beta.size + inside[counts], z[counts])
     drawn = int((beta < 1).sum())
     df = float(max(drawn - 1, 0)) if drawn else np.inf

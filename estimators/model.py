@@ -111,10 +111,10 @@ def guess(
     """
     code = np.asarray(target)
     folds = checks.codes("fold", fold, code.size)
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
-    for odd in code[folds[first][group] != folds]:
+    _, first_row, group = np.unique(code, return_index=True, return_inverse=True)
+    for odd in code[folds[first_row][group] != folds]:
         raise ValueError(f"fold must be one a target; target {odd} lies in several")
-    found = features(
+    columns = features(
         membership,
         target=target,
         team=team,
@@ -126,7 +126,7 @@ def guess(
         numbers=numbers,
         scores=scores,
     )
-    return fit(found, label, folds, start=start)
+    return fit(columns, label, folds, start=start)
 
 
 def fit(
@@ -170,14 +170,14 @@ def fit(
         raise ValueError(f"label must have shape ({n},), one a row of the features; got {f.shape}")
     folds = checks.codes("fold", fold, n)
     n_folds = int(folds.max(initial=-1)) + 1
-    known = np.flatnonzero(~np.isnan(f))
-    rows = features.matrix[known]
+    labelled = np.flatnonzero(~np.isnan(f))
+    rows = features.matrix[labelled]
     used = np.union1d(np.unique(rows.indices), [0]).astype(np.int64)
     coefficients = _carried(start, features.names, n_folds)
     unused = np.ones(len(features.names), dtype=np.bool_)
     unused[used] = False
     coefficients[:, unused] = 0.0
-    problem = _problem(rows[:, used], f[known], folds[known], n_folds, features.penalty[used])
+    problem = _problem(rows[:, used], f[labelled], folds[labelled], n_folds, features.penalty[used])
     coefficients[:, used] = _minimise(problem, coefficients[:, used].T).T
     g = np.empty(n)
     for begin in range(0, n, BLOCK):
@@ -239,13 +239,13 @@ def correlation(
             f"label, g and membership must agree; got {f.shape}, {guess.shape}"
             f" and {predicted.shape}"
         )
-    known = np.flatnonzero(~np.isnan(f))
-    cells = predicted[known].tocoo()
+    labelled = np.flatnonzero(~np.isnan(f))
+    cells = predicted[labelled].tocoo()
     row, system = cells.coords
-    pair = np.unique(code[known][row] * predicted.shape[1] + system, return_inverse=True)[1]
-    spread = np.sqrt(guess * (1 - guess))[known][row]
+    pair = np.unique(code[labelled][row] * predicted.shape[1] + system, return_inverse=True)[1]
+    spread = np.sqrt(guess * (1 - guess))[labelled][row]
     shared = _products(spread, pair)
-    agreeing = _products((f - guess)[known][row], pair)
+    agreeing = _products((f - guess)[labelled][row], pair)
     # A pair of predictions that g knows nothing of weighs ¼ + ¼.
     above, below = agreeing + 0.5 * prior[0] * prior[1], shared + 0.5 * prior[1]
     return float(np.clip(above / below, 0, 1)) if below > 0 else prior[0]
@@ -398,6 +398,6 @@ def _carried(start: Model | None, names: tuple[str, ...], n_folds: int) -> Float
     if start is not None and len(start.coefficients) == n_folds:
         place = {name: j for j, name in enumerate(start.names)}
         pairs = [(j, place[name]) for j, name in enumerate(names) if name in place]
-        here, there = np.array(pairs, dtype=np.int64).T
-        coefficients[:, here] = start.coefficients[:, there]
+        here, before = np.array(pairs, dtype=np.int64).T
+        coefficients[:, here] = start.coefficients[:, before]
     return coefficients

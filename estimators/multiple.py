@@ -175,10 +175,10 @@ def _step_down(
 ) -> tuple[float, BoolArray]:
     """Return the single-step critical value and which pairs fall, in one step or later."""
     apart = np.zeros(difference.shape, dtype=np.bool_)
-    first, left = 0.0, pairs
+    single_step, left = 0.0, pairs
     while len(left):
         critical = float(np.quantile(_largest(draws, left, error), level))
-        first = first or critical
+        single_step = single_step or critical
         falls = (
             np.abs(difference[left[:, 0], left[:, 1]]) > critical * error[left[:, 0], left[:, 1]]
         )
@@ -186,17 +186,20 @@ def _step_down(
             break
         apart[left[falls, 0], left[falls, 1]] = True
         left = left[~falls]
-    return first, apart | apart.T
+    return single_step, apart | apart.T
 
 
 def _largest(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArray:
     """Return the largest |t| over the pairs in each replicate."""
-    one, other = pairs[:, 0], pairs[:, 1]
-    scale = error[one, other]
+    left_system, right_system = pairs[:, 0], pairs[:, 1]
+    scale = error[left_system, right_system]
     step = max(1, CELLS // len(pairs))
     blocks = (draws[start : start + step] for start in range(0, len(draws), step))
     return np.concatenate(
-        [(np.abs(block[:, one] - block[:, other]) / scale).max(axis=1) for block in blocks]
+        [
+            (np.abs(block[:, left_system] - block[:, right_system]) / scale).max(axis=1)
+            for block in blocks
+        ]
     )
 
 
@@ -253,8 +256,8 @@ def rank_intervals(comparison: Comparison, *, ranked: ArrayLike | None = None) -
     if counted.shape != (m,):
         raise ValueError(f"ranked must have shape ({m},); got {counted.shape}")
     best = 1 + better[:, counted].sum(axis=1)
-    others = counted.sum() - counted  # besides the system itself
-    return RankIntervals(best, 1 + others - worse[:, counted].sum(axis=1))
+    n_others = counted.sum() - counted  # besides the system itself
+    return RankIntervals(best, 1 + n_others - worse[:, counted].sum(axis=1))
 
 
 def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:

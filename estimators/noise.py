@@ -234,9 +234,9 @@ def expert_design(
     if labelled.cluster is None or labelled.beta is None:
         return Design(both)
     cluster = np.concatenate([labelled.cluster, np.full(checked.size, -1, dtype=np.int64)])
-    given = np.concatenate([labelled.answered, np.ones(checked.size)])
+    answered = np.concatenate([labelled.answered, np.ones(checked.size)])
     return Design(
-        both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters, answered=given
+        both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters, answered=answered
     )
 
 
@@ -290,10 +290,10 @@ def corrected_recall(
     e = checks.positive_probabilities("expert_probability", expert_probability)
     if e.shape != (n,):
         raise ValueError(f"expert_probability must have shape ({n},); got {e.shape}")
-    for name, one in (("systems", systems), ("pool", pool)):
-        if one.influence.shape[0] != 2 * n:
+    for name, estimate in (("systems", systems), ("pool", pool)):
+        if estimate.influence.shape[0] != 2 * n:
             raise ValueError(
-                f"{name} must have {2 * n} rows of influence; got {one.influence.shape[0]}"
+                f"{name} must have {2 * n} rows of influence; got {estimate.influence.shape[0]}"
             )
     return from_totals(Totals(systems, pool), found.unseen, _with_checks(found.design, n, e))
 
@@ -304,9 +304,9 @@ def _with_checks(design: Design, n: int, e: FloatArray) -> Design:
     if design.cluster is None or design.beta is None:
         return Design(pi)
     cluster = np.insert(design.cluster, n, np.full(n, -1))
-    given = np.insert(design.answered, n, np.ones(n))
+    answered = np.insert(design.answered, n, np.ones(n))
     return Design(
-        pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=given
+        pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=answered
     )
 
 
@@ -364,10 +364,10 @@ def _share_out(size: FloatArray, budget: float) -> FloatArray:
     if budget >= chance.sum():
         return chance
     order = np.argsort(-size, kind="stable")
-    rest = np.cumsum(size[order][::-1])[::-1]
-    first = int(
-        np.argmax(size[order] * (budget - np.arange(size.size)) <= rest)
+    remaining = np.cumsum(size[order][::-1])[::-1]
+    n_certain = int(
+        np.argmax(size[order] * (budget - np.arange(size.size)) <= remaining)
     )  # so many are certain
-    chance = np.minimum(1.0, (budget - first) / rest[first] * size)
-    chance[order[:first]] = 1.0
+    chance = np.minimum(1.0, (budget - n_certain) / remaining[n_certain] * size)
+    chance[order[:n_certain]] = 1.0
     return chance

@@ -311,15 +311,15 @@ def multipliers_together(
     [8.0, 8.0]
     """
     wanted, size = checks.non_negative("goals", goals), checks.non_negative("sizes", sizes)
-    first = checks.non_negative("alone", alone)
-    found = first
+    by_itself = checks.non_negative("alone", alone)
+    multipliers = by_itself
     for _ in range(TOGETHER_ROUNDS):
-        now = variances(found)
+        now = variances(multipliers)
         off = now / wanted - 1
-        if not np.any((off > CLOSE) | ((off < -CLOSE) & (found > LEFT_OVER * first))):
+        if not np.any((off > CLOSE) | ((off < -CLOSE) & (multipliers > LEFT_OVER * by_itself))):
             break
-        found = np.where(found > 0, found * (now + size) / (wanted + size), 0.0)
-    return found
+        multipliers = np.where(multipliers > 0, multipliers * (now + size) / (wanted + size), 0.0)
+    return multipliers
 
 
 def _planned(size: FloatArray, pi: FloatArray) -> float:

@@ -79,18 +79,18 @@ def pool_recall(
     >>> result.value, round(result.variance, 4)
     (0.75, 0.0625)
     """
-    found = _booleans("predicted_by_any", predicted_by_any, 1).astype(np.float64)
-    mass = _weight(weight, found.size)
+    predicted = _booleans("predicted_by_any", predicted_by_any, 1).astype(np.float64)
+    mass = _weight(weight, predicted.size)
     total = mass.sum()
-    share = mass / total if total > 0 else np.full(found.size, np.nan)
-    theta = (share * found).sum() if total > 0 else np.nan
-    terms = share * (found - theta)
+    share = mass / total if total > 0 else np.full(predicted.size, np.nan)
+    theta = (share * predicted).sum() if total > 0 else np.nan
+    terms = share * (predicted - theta)
     is_sample = True
     if document is not None:
         n_read = np.unique(document).size if n_annotated is None else n_annotated
         is_sample = n_documents is None or n_read < n_documents
         terms = _by_document(
-            terms, checks.codes("document", document, found.size), n_annotated, n_documents
+            terms, checks.codes("document", document, predicted.size), n_annotated, n_documents
         )
     elif n_annotated is not None or n_documents is not None:
         raise ValueError("n_annotated and n_documents need document; got None")

@@ -136,8 +136,8 @@ def pooling_bias(
     teams, people = checks.codes("team", team, m), _booleans("human", human, (n,))
     everything = _scores(member, truth == 1, relations, metric)
     unpooled = Scores(np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan))
-    for one in np.unique(teams):
-        own = teams == one
+    for team_code in np.unique(teams):
+        own = teams == team_code
         pooled = people | member[:, ~own].any(axis=1)
         without = _scores(
             member[:, own], (truth == 1) & (pooled | ~member[:, own].any(axis=1)), relations, metric
@@ -182,19 +182,19 @@ def largest_gap(scores: ArrayLike) -> float:
     return float(np.diff(ranked).max()) if ranked.size > 1 else float("nan")
 
 
-def _scores(member: BoolArray, known: BoolArray, relation: IntArray, metric: str) -> Scores:
+def _scores(member: BoolArray, true: BoolArray, relation: IntArray, metric: str) -> Scores:
     """Return the scores of the columns of `member` where `known` instances are true and all else is
     wrong.
     """
     n_relations = int(relation.max(initial=-1)) + 1
-    predicted = np.bincount(relation[known], minlength=n_relations) > 0
-    right = member & (known if metric == "official" else predicted[relation])[:, None]
-    found = np.array(
+    predicted = np.bincount(relation[true], minlength=n_relations) > 0
+    right = member & (true if metric == "official" else predicted[relation])[:, None]
+    n_right = np.array(
         [np.count_nonzero(np.bincount(relation[column])) for column in right.T], dtype=np.float64
     )
     size, total = member.sum(axis=0), float(predicted.sum())
     precision = np.divide(right.sum(axis=0), size, out=np.full(size.size, np.nan), where=size > 0)
-    recall = found / total if total else np.full(size.size, np.nan)
+    recall = n_right / total if total else np.full(size.size, np.nan)
     both = precision + recall
     f1 = np.divide(
         2 * precision * recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0

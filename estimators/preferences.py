@@ -132,20 +132,22 @@ def _read(
     wrong = ~np.isin(result, (0.0, 0.5, 1.0)) & ~np.isnan(result)
     if result.ndim != 1 or wrong.any():
         raise ValueError(f"outcome must hold 1, 0.5, 0 or NaN; got {result[wrong][:1]}")
-    first = checks.codes("left", left, result.size)
-    second = checks.codes("right", right, result.size)
+    left_system = checks.codes("left", left, result.size)
+    right_system = checks.codes("right", right, result.size)
     groups = (
         np.arange(result.size) if cluster is None else checks.codes("cluster", cluster, result.size)
     )
-    for row in np.flatnonzero(first == second):
-        raise ValueError(f"left and right must differ; row {row} has system {first[row]} twice")
-    least = int(max(first.max(initial=-1), second.max(initial=-1))) + 1
+    for row in np.flatnonzero(left_system == right_system):
+        raise ValueError(
+            f"left and right must differ; row {row} has system {left_system[row]} twice"
+        )
+    least = int(max(left_system.max(initial=-1), right_system.max(initial=-1))) + 1
     m = least if n_systems is None else n_systems
     if m < least:
         raise ValueError(f"n_systems must be at least {least}, the highest code + 1; got {m!r}")
-    known = ~np.isnan(result)
-    code = np.unique(groups[known], return_inverse=True)[1].astype(np.int64)
-    return _Judgments(first[known], second[known], result[known], code, m)
+    judged = ~np.isnan(result)
+    code = np.unique(groups[judged], return_inverse=True)[1].astype(np.int64)
+    return _Judgments(left_system[judged], right_system[judged], result[judged], code, m)
 
 
 def win_rates(
@@ -194,12 +196,12 @@ def win_rates(
     judged = _read(left, right, outcome, cluster, n_systems)
     m, n = judged.m, judged.outcome.size
     met, won = np.zeros((m, m)), np.zeros((m, m))
-    for one, other, points in (
+    for system, other, points in (
         (judged.left, judged.right, judged.outcome),
         (judged.right, judged.left, 1 - judged.outcome),
     ):
-        np.add.at(met, (one, other), 1.0)
-        np.add.at(won, (one, other), points)
+        np.add.at(met, (system, other), 1.0)
+        np.add.at(won, (system, other), points)
     opponents = (met > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(met > 0, won / met, 0.0)
@@ -207,11 +209,11 @@ def win_rates(
         share = np.where(met > 0, 1 / met, 0.0) / opponents[:, None]
     terms = np.zeros((n, m))
     rows = np.arange(n)
-    for one, other, points in (
+    for system, other, points in (
         (judged.left, judged.right, judged.outcome),
         (judged.right, judged.left, 1 - judged.outcome),
     ):
-        terms[rows, one] = share[one, other] * (points - mean[one, other])
+        terms[rows, system] = share[system, other] * (points - mean[system, other])
     ties = float((judged.outcome == 0.5).mean()) if n else float("nan")
     covariance = _clustered(terms, judged)
     return Preferences(value, covariance, judged.counts(), judged.n_clusters, ties, True)
@@ -307,11 +309,11 @@ def _refuse_what_does_not_exist(judged: _Judgments) -> None:
     """
     lost = np.zeros((judged.m, judged.m), dtype=np.bool_)
     wins, ties = judged.outcome == 1, judged.outcome == 0.5
-    for rows, one, other in (
+    for rows, loser, other in (
         (wins | ties, judged.right, judged.left),
         (~wins, judged.left, judged.right),
     ):
-        lost[one[rows], other[rows]] = True
+        lost[loser[rows], other[rows]] = True
     parts, group = connected_components(lost, directed=True, connection="strong")
     if parts <= 1:
         return
@@ -353,9 +355,9 @@ def _derivatives(
     mean = chances @ lead
     spread = chances @ lead**2 - mean**2
     pairs = (judged.left, judged.right)
-    for i, one in enumerate(pairs):
+    for i, side in enumerate(pairs):
         for j, other in enumerate(pairs):
-            np.add.at(information, (one, other), spread if i == j else -spread)
+            np.add.at(information, (side, other), spread if i == j else -spread)
     if has_ties:
         score[:, -1] = happened[:, 1] - chances[:, 1]
         both = -mean * chances[:, 1]

@@ -160,12 +160,12 @@ class _Sums:
 
     @classmethod
     def of(cls, ratings: FloatArray, score: FloatArray) -> _Sums:
-        known = ~np.isnan(ratings)
-        rated = known.any(axis=1)
-        known, ratings = known[rated], ratings[rated]
-        count = known.sum(axis=1).astype(np.float64)
-        mean = np.where(known, ratings, 0.0).sum(axis=1) / count
-        squares = (np.where(known, ratings - mean[:, None], 0.0) ** 2).sum(axis=1)
+        has_rating = ~np.isnan(ratings)
+        rated = has_rating.any(axis=1)
+        has_rating, ratings = has_rating[rated], ratings[rated]
+        count = has_rating.sum(axis=1).astype(np.float64)
+        mean = np.where(has_rating, ratings, 0.0).sum(axis=1) / count
+        squares = (np.where(has_rating, ratings - mean[:, None], 0.0) ** 2).sum(axis=1)
         return cls(count, mean, squares, score[rated])
 
     def solve(
@@ -227,12 +227,12 @@ def _about_the_subset(ratings: FloatArray, n_multiple: int, random_subset: bool)
 
 def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
     """Return what raters differ in, and whether they rated different responses."""
-    known = ~np.isnan(ratings)
-    many = np.flatnonzero(known.sum(axis=0) >= FEWEST)
+    has_rating = ~np.isnan(ratings)
+    many = np.flatnonzero(has_rating.sum(axis=0) >= FEWEST)
     if many.size < 2:
         return []
     warnings = []
-    own = [ratings[known[:, j], j] for j in many]
+    own = [ratings[has_rating[:, j], j] for j in many]
     mean = np.array([part.mean() for part in own])
     error = np.array([part.std(ddof=1) / math.sqrt(part.size) for part in own])
     if _apart(mean, error):
@@ -248,7 +248,7 @@ def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
         if _apart(np.arctanh(bounded), errors):
             warnings.append("Raters differ in how far they agree with the machine.")
     pairs = itertools.combinations(many, 2)
-    if not any((known[:, i] & known[:, j]).any() for i, j in pairs):
+    if not any((has_rating[:, i] & has_rating[:, j]).any() for i, j in pairs):
         warnings.append("Each rater rated another set of responses: they cannot be compared.")
     return warnings
 
@@ -338,9 +338,9 @@ def agreement_with(
         raise ValueError(f"low must be below high; got {low!r} and {high!r}")
     if reference not in ("first", "mean"):
         raise ValueError(f'reference must be "first" or "mean"; got {reference!r}')
-    known = ~np.isnan(ratings)
-    rated = known.any(axis=1)
-    held = _reference(ratings[rated], known[rated], reference)
+    has_rating = ~np.isnan(ratings)
+    rated = has_rating.any(axis=1)
+    held = _reference(ratings[rated], has_rating[rated], reference)
     machine = score[rated]
     cut = np.clip(_rounded(machine), low, high)
     people = rater_correlation(ratings)
@@ -445,11 +445,11 @@ def rater_correlation(human: ArrayLike) -> float:
     return total / weight if weight else math.nan
 
 
-def _reference(ratings: FloatArray, known: BoolArray, kind: str) -> FloatArray:
+def _reference(ratings: FloatArray, has_rating: BoolArray, kind: str) -> FloatArray:
     if kind == "mean":
         mean: FloatArray = np.nanmean(ratings, axis=1)
         return mean
-    earliest: FloatArray = ratings[np.arange(len(ratings)), known.argmax(axis=1)]
+    earliest: FloatArray = ratings[np.arange(len(ratings)), has_rating.argmax(axis=1)]
     return earliest
 
 

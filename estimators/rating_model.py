@@ -149,8 +149,10 @@ def fit_ratings(
         raise ValueError(f"features must be ({n}, k), finite or NaN; got shape {metrics.shape}")
     folds = checks.codes("fold", fold, n)
     owner, source = checks.groups("system", system, n), checks.groups("input", input, n)
-    told = np.hstack([_standardised(one, owner) for one in (metrics, _ranks(metrics, owner))])
-    outputs = _Outputs.of(told, owner, source, _unit_rows(text, n))
+    scores = np.hstack(
+        [_standardised(metric, owner) for metric in (metrics, _ranks(metrics, owner))]
+    )
+    outputs = _Outputs.of(scores, owner, source, _unit_rows(text, n))
     n_folds, m = int(folds.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
     places = [_places(start, k, n_folds) for k in range(n_folds)]
     trust = np.zeros((n_folds, m))
@@ -262,8 +264,8 @@ class _Outputs(NamedTuple):
         if self.text is None:
             return np.zeros((b, s, s))
         left, right = np.triu_indices(s)
-        first, other = groups[:, left].ravel(), groups[:, right].ravel()
-        product = np.asarray(self.text[first].multiply(self.text[other]).sum(axis=1))
+        left_row, right_row = groups[:, left].ravel(), groups[:, right].ravel()
+        product = np.asarray(self.text[left_row].multiply(self.text[right_row]).sum(axis=1))
         likeness = np.empty((b, s, s))
         likeness[:, left, right] = likeness[:, right, left] = product.reshape(b, left.size)
         return likeness
@@ -285,12 +287,12 @@ def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
     """
     m = int(system.max(initial=-1)) + 1
     raw = checks.within_reach(raw)
-    known = ~np.isnan(raw)
-    filled = np.where(known, raw, 0.0)
-    count = np.maximum(by_code(known.astype(np.float64), system, m), 1.0)
+    scored = ~np.isnan(raw)
+    filled = np.where(scored, raw, 0.0)
+    count = np.maximum(by_code(scored.astype(np.float64), system, m), 1.0)
     mean = by_code(filled, system, m) / count
     square = by_code(filled**2, system, m) / count
-    deviation = np.where(known, raw - mean[system], 0.0)
+    deviation = np.where(scored, raw - mean[system], 0.0)
     variance = by_code(deviation**2, system, m) / count
     size = np.sqrt(np.where(variance > FLAT * square, variance, np.inf))
     standard: FloatArray = deviation / size[system]
@@ -430,12 +432,12 @@ def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatA
 
 def _search(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
     """Return the best scales that single steps along one of them lead to."""
-    known: dict[tuple[int, ...], float] = {}
+    loss_of: dict[tuple[int, ...], float] = {}
 
     def loss(places: tuple[int, ...]) -> float:
-        if places not in known:
-            known[places] = problem.loss(places)
-        return known[places]
+        if places not in loss_of:
+            loss_of[places] = problem.loss(places)
+        return loss_of[places]
 
     best = begin if problem.has_text else (*begin[:3], 0)
     for _ in range(len(SCALES)):

@@ -77,9 +77,9 @@ def rating_design(
     if design.cluster is None or design.beta is None:
         return Design(both)
     cluster = np.concatenate([design.cluster, np.full(noise.size, -1, dtype=np.int64)])
-    given = np.concatenate([design.answered, np.ones(noise.size)])
+    answered = np.concatenate([design.answered, np.ones(noise.size)])
     return Design(
-        both, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=given
+        both, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=answered
     )
 
 
@@ -165,8 +165,8 @@ def with_rating_noise(
     asked = np.where(certain, 1.0, chance) * judged
     spread = np.divide(noise, asked, out=np.zeros(n), where=asked > 0)
     terms = by_code(weight.reshape(n, m) * np.sqrt(spread)[:, None], code, n_targets)
-    first = np.reshape(estimate.influence, (n_targets, m))
-    influence = np.concatenate([first, terms / np.sqrt(1 - HALF)])
+    of_targets = np.reshape(estimate.influence, (n_targets, m))
+    influence = np.concatenate([of_targets, terms / np.sqrt(1 - HALF)])
     degrees = np.maximum(np.asarray(estimate.n) - 1, 0)
     noise_left = (terms**2).sum(axis=0)
     variance = np.asarray(estimate.variance) + noise_left
@@ -236,17 +236,17 @@ def judgment_variance(rating: ArrayLike, item: ArrayLike) -> float:
     >>> round(judgment_variance([0.5, 0.5, *[1.0, 0.5] * 4], [0, *range(9)]), 4)  # two agree
     0.068
     """
-    said = checks.labels("rating", rating)
-    code = checks.codes("item", item, said.size)
-    known = ~np.isnan(said)
-    said, code = said[known], np.unique(code[known], return_inverse=True)[1]
-    if not said.size:
+    ratings = checks.labels("rating", rating)
+    code = checks.codes("item", item, ratings.size)
+    rated = ~np.isnan(ratings)
+    ratings, code = ratings[rated], np.unique(code[rated], return_inverse=True)[1]
+    if not ratings.size:
         return WIDEST
     count = np.bincount(code)
-    centre = by_code(said, code, count.size) / count
-    within = float(((said - centre[code]) ** 2).sum())
-    whole = min((float(((said - said.mean()) ** 2).sum()) + WIDEST) / said.size, WIDEST)
-    freedom = said.size - count.size
+    centre = by_code(ratings, code, count.size) / count
+    within = float(((ratings - centre[code]) ** 2).sum())
+    whole = min((float(((ratings - ratings.mean()) ** 2).sum()) + WIDEST) / ratings.size, WIDEST)
+    freedom = ratings.size - count.size
     return min((within + SUPPOSED * whole) / (freedom + SUPPOSED), WIDEST)
 
 
@@ -283,16 +283,16 @@ def rating_error(
     >>> rating_error([1.0, 0.0], [0.5, 0.5], [0, 0], 2).tolist()  # the second has no rating
     [0.25, 0.25]
     """
-    said, guess = checks.labels("rating", rating), checks.probabilities("g", g)
-    if said.ndim != 1 or guess.shape != said.shape:
-        raise ValueError(f"rating and g must be (n,); got {said.shape} and {guess.shape}")
-    owner = checks.codes("system", system, said.size)
+    ratings, guess = checks.labels("rating", rating), checks.probabilities("g", g)
+    if ratings.ndim != 1 or guess.shape != ratings.shape:
+        raise ValueError(f"rating and g must be (n,); got {ratings.shape} and {guess.shape}")
+    owner = checks.codes("system", system, ratings.size)
     m = int(owner.max(initial=-1)) + 1 if n_systems is None else n_systems
-    known = np.flatnonzero(~np.isnan(said))
-    squares = (said[known] - guess[known]) ** 2
-    together = (float(squares.sum()) + WIDEST) / (known.size + 1)
-    count = np.bincount(owner[known], minlength=m)
-    error: FloatArray = (by_code(squares, owner[known], m) + LENT * together) / (count + LENT)
+    rated = np.flatnonzero(~np.isnan(ratings))
+    squares = (ratings[rated] - guess[rated]) ** 2
+    together = (float(squares.sum()) + WIDEST) / (rated.size + 1)
+    count = np.bincount(owner[rated], minlength=m)
+    error: FloatArray = (by_code(squares, owner[rated], m) + LENT * together) / (count + LENT)
     return error
 
 
@@ -408,10 +408,10 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     r = np.asarray(residual, dtype=np.float64)
     if r.ndim != 1 or np.isinf(r).any():
         raise ValueError(f"residual must be finite or NaN, in one dimension; got shape {r.shape}")
-    known = ~np.isnan(r)
-    person = np.unique(checks.codes("judge", judge, r.size)[known], return_inverse=True)[1]
-    output = np.unique(checks.codes("item", item, r.size)[known], return_inverse=True)[1]
-    r = r[known]
+    defined = ~np.isnan(r)
+    person = np.unique(checks.codes("judge", judge, r.size)[defined], return_inverse=True)[1]
+    output = np.unique(checks.codes("item", item, r.size)[defined], return_inverse=True)[1]
+    r = r[defined]
     n_judges, n_items = int(person.max(initial=-1)) + 1, int(output.max(initial=-1)) + 1
     both = np.unique(person * max(n_items, 1) + output, return_inverse=True)[1]
     products, pairs = zip(*(_squares(r, code) for code in (person, output, both)), strict=True)
@@ -419,10 +419,10 @@ def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> Judg
     same, n_same = products[0] - products[2], pairs[0] - pairs[2]
     other = whole - products[0] - products[1] + products[2]
     n_other = all_pairs - pairs[0] - pairs[1] + pairs[2]
-    told = n_same > 0 and n_other > 0
-    value = same / n_same - other / n_other if told else float("nan")
-    rest = max(float(r.var()) - max(value, 0.0), 0.0) if told else 0.0
-    noise = rest * float((1 / np.bincount(person)).mean()) if told else 0.0
+    estimable = n_same > 0 and n_other > 0
+    value = same / n_same - other / n_other if estimable else float("nan")
+    remaining = max(float(r.var()) - max(value, 0.0), 0.0) if estimable else 0.0
+    noise = remaining * float((1 / np.bincount(person)).mean()) if estimable else 0.0
     return JudgeEffect(value, n_judges, int(r.size), round(n_same / 2), noise)
 
 

@@ -300,11 +300,13 @@ def _design(
             raise ValueError(
                 f"document must be one a target; target {code[inside[code] != rows][0]} has several"
             )
-    given = np.ones(n_targets + n_drawn)
+    answer_chance = np.ones(n_targets + n_drawn)
     if answered is not None:
-        given[code] = checks.positive_probabilities("answered", answered)
+        answer_chance[code] = checks.positive_probabilities("answered", answered)
     cluster = np.concatenate([inside, np.arange(n_drawn)])
-    return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta, answered=given)
+    return Design(
+        np.concatenate([chance, beta]), cluster=cluster, beta=beta, answered=answer_chance
+    )
 
 
 def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
@@ -420,8 +422,8 @@ def with_anticipated(
     n_targets = found.totals.pool.influence.size
     floor = belief.variance(members / truth, np.asarray(found.totals.systems.value) / truth**2)
     floor = floor + beyond_targets(found.recall.influence, found.design, n_targets)
-    told = replace(found.recall, anticipated=floor)
-    return replace(found, recall=with_missed_floor(told, found))
+    floored = replace(found.recall, anticipated=floor)
+    return replace(found, recall=with_missed_floor(floored, found))
 
 
 def with_missed_floor(estimate: Estimate, found: Recall, by_recall: ArrayLike = 1.0) -> Estimate:

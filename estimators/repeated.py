@@ -257,10 +257,10 @@ def critical_value(
     """
     alpha = 1 - checks.level(confidence_level)
     growth = growth_of(early) if growth is None else growth
-    times = [float(one) for one in np.atleast_1d(np.asarray(information, dtype=np.float64))]
-    known = [float(one) for one in np.atleast_1d(np.asarray(critical, dtype=np.float64))]
-    if len(times) != len(known):
-        raise ValueError(f"{len(times)} intervals have {len(known)} critical values")
+    times = [float(number) for number in np.atleast_1d(np.asarray(information, dtype=np.float64))]
+    quantiles = [float(number) for number in np.atleast_1d(np.asarray(critical, dtype=np.float64))]
+    if len(times) != len(quantiles):
+        raise ValueError(f"{len(times)} intervals have {len(quantiles)} critical values")
     before = 0.0
     for time in [*times, now]:
         if not before * LEAST_GROWTH < time <= 1:
@@ -268,19 +268,19 @@ def critical_value(
         before = time
     if growth <= 1:
         raise ValueError(f"growth must be more than 1; got {growth!r}")
-    spent, density, at = 0.0, None, 0.0
-    for time, quantile in zip(times, known, strict=True):
-        density = _moved(density, at, time)
+    spent, density, reached = 0.0, None, 0.0
+    for time, quantile in zip(times, quantiles, strict=True):
+        density = _moved(density, reached, time)
         outside = _outside(quantile)
         spent += float(density @ outside) * STEP
-        density, at = density * (1 - outside), time
-    density = _moved(density, at, now)
+        density, reached = density * (1 - outside), time
+    density = _moved(density, reached, now)
     if now < early:
         return _solve(density, [], EARLY * alpha * now / early - spent)
     steps = _to_come(now, growth)
     alone = not times and not steps
-    first = bool(steps) and not any(time >= early for time in times)
-    share = FIRST if first else 1.0
+    is_first = bool(steps) and not any(time >= early for time in times)
+    share = FIRST if is_first else 1.0
     return share * _solve(density, steps, (1.0 if alone else SPENT) * alpha - spent, share)
 
 

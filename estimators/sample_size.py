@@ -279,15 +279,15 @@ class _Plan:
         return np.concatenate([np.zeros(0), *parts])
 
     def _variance(self, sizes: IntArray) -> FloatArray:
-        some = np.maximum(sizes, 1)
-        share = some * self.own_pull / (some * self.own_pull + self.old_pull)
+        own_size = np.maximum(sizes, 1)
+        share = own_size * self.own_pull / (own_size * self.own_pull + self.old_pull)
         h = 1 / (share[:, None] + (1 - share)[:, None] * self.ratio)
         own = (
             (self.mass * h**2).sum(axis=1)
             if self.own_term == "second_moment"
             else _largest_variance(h, self.mass)
         )
-        planned = share**2 / some * own + self._old_variance(share)
+        planned = share**2 / own_size * own + self._old_variance(share)
         unreached = self.old_pull == 0 or bool((self.ratio == 0).any())
         none: FloatArray = np.full(1, np.inf) if unreached else self._old_variance(np.zeros(1))
         return np.where(sizes == 0, none, planned)
@@ -358,10 +358,10 @@ def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
     Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some
     h, 0 below it, and a fraction at it: including more pays while h > 2 E[h f].
     """
-    first = np.cumsum(mass * h, axis=1) - mass * h
-    second = np.cumsum(mass * h**2, axis=1) - mass * h**2
-    part = np.clip(0.5 - first / h, 0, mass)
-    largest: FloatArray = (second + h**2 * part - (first + h * part) ** 2).max(axis=1)
+    first_moment = np.cumsum(mass * h, axis=1) - mass * h
+    second_moment = np.cumsum(mass * h**2, axis=1) - mass * h**2
+    part = np.clip(0.5 - first_moment / h, 0, mass)
+    largest: FloatArray = (second_moment + h**2 * part - (first_moment + h * part) ** 2).max(axis=1)
     return largest
 
 

@@ -162,6 +162,6 @@ def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
     if left > 0:
         ends = np.cumsum(chance[order])
         ends *= left / ends[-1]  # rounding must not cost a unit
-        at = np.searchsorted(ends, rng.random() + np.arange(left), side="right")
-        drawn = order[np.minimum(at, order.size - 1)]
+        drawn_places = np.searchsorted(ends, rng.random() + np.arange(left), side="right")
+        drawn = order[np.minimum(drawn_places, order.size - 1)]
     return rng.permutation(np.concatenate([certain, drawn]).astype(np.int64))

@@ -50,14 +50,14 @@ def present(code: IntArray, n_codes: int) -> tuple[IntArray, IntArray]:
     ([1, 4], [1, 0, 1])
     """
     if code.size * SPARSE < n_codes:
-        found, place = np.unique(code, return_inverse=True)
-        return found.astype(np.int64), place.astype(np.int64)
+        codes, place = np.unique(code, return_inverse=True)
+        return codes.astype(np.int64), place.astype(np.int64)
     has = np.zeros(n_codes, dtype=np.bool_)
     has[code] = True
-    found = np.flatnonzero(has)
+    codes = np.flatnonzero(has)
     place_of = np.empty(n_codes, dtype=np.int64)
-    place_of[found] = np.arange(found.size)
-    return found, place_of[code]
+    place_of[codes] = np.arange(codes.size)
+    return codes, place_of[code]
 
 
 def code_pairs(first: IntArray, second: IntArray) -> IntArray:
@@ -111,8 +111,8 @@ class Support:
         code = target[row]
         several = np.flatnonzero(np.bincount(code)[code] > 1) if row.size else np.zeros(0, np.int64)
         several = several[np.argsort(code[several], kind="stable")]
-        first = np.diff(code[several], prepend=-1) != 0
-        return cls(np.asarray(row, dtype=np.int64), several, np.flatnonzero(first))
+        begins = np.diff(code[several], prepend=-1) != 0
+        return cls(np.asarray(row, dtype=np.int64), several, np.flatnonzero(begins))
 
     @property
     def n_targets(self) -> int:

@@ -31,23 +31,25 @@ class Votes:
 
 def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) -> Votes:
     """Return the answers that are not NaN; raise ValueError if somebody answers a unit twice."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.ndim != 1 or np.isinf(given).any():
-        raise ValueError(f"values must be finite or NaN, in one dimension; got shape {given.shape}")
-    units = checks.codes("unit", unit, given.size)
+    answers = np.asarray(values, dtype=np.float64)
+    if answers.ndim != 1 or np.isinf(answers).any():
+        raise ValueError(
+            f"values must be finite or NaN, in one dimension; got shape {answers.shape}"
+        )
+    units = checks.codes("unit", unit, answers.size)
     people = (
-        np.arange(given.size)
+        np.arange(answers.size)
         if annotator is None
-        else checks.codes("annotator", annotator, given.size)
+        else checks.codes("annotator", annotator, answers.size)
     )
-    kept = ~np.isnan(given)
-    votes = Votes(given[kept], units[kept], people[kept])
+    kept = ~np.isnan(answers)
+    votes = Votes(answers[kept], units[kept], people[kept])
     pairs, times = np.unique(
         np.column_stack([votes.unit, votes.annotator]), axis=0, return_counts=True
     )
-    for twice, who in pairs[times > 1]:
+    for twice, person in pairs[times > 1]:
         raise ValueError(
-            f"an annotator must answer a unit once; got annotator {who} on unit {twice} again"
+            f"an annotator must answer a unit once; got annotator {person} on unit {twice} again"
         )
     return votes
 
@@ -115,10 +117,10 @@ def majority(
     if not units.size:
         return Majority(units, np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
     most = counts.max(axis=1)
-    first, last = counts.argmax(axis=1), counts.shape[1] - 1 - counts[:, ::-1].argmax(axis=1)
-    value = categories[last if ties == "highest" else first]
+    lowest, highest = counts.argmax(axis=1), counts.shape[1] - 1 - counts[:, ::-1].argmax(axis=1)
+    value = categories[highest if ties == "highest" else lowest]
     if ties == "missing":
-        value = np.where(first == last, value, np.nan)
+        value = np.where(lowest == highest, value, np.nan)
     total = counts.sum(axis=1)
     return Majority(units, value, most / total, total.astype(np.int64))
 
@@ -217,10 +219,12 @@ def token_majority(
     split = 2 * (both & begins).sum(axis=0) > both.sum(axis=0)
     goes_on = np.zeros(n_tokens, dtype=np.bool_)
     goes_on[1:] = inside[1:] & inside[:-1] & ~split[1:]
-    first = np.flatnonzero(inside & ~goes_on)
+    starts = np.flatnonzero(inside & ~goes_on)
     ends = np.flatnonzero(inside & ~np.append(goes_on[1:], False)) + 1
-    share = [votes[a:b].mean() / n_annotators for a, b in zip(first, ends, strict=True)]
-    return Spans(np.column_stack([first, ends]).astype(np.int64), np.array(share, dtype=np.float64))
+    share = [votes[a:b].mean() / n_annotators for a, b in zip(starts, ends, strict=True)]
+    return Spans(
+        np.column_stack([starts, ends]).astype(np.int64), np.array(share, dtype=np.float64)
+    )
 
 
 def _marks(
@@ -235,13 +239,13 @@ def _marks(
         raise ValueError(f"annotator must be less than {n_annotators}; got {int(people.max())}")
     marked = np.zeros((n_annotators, n_tokens), dtype=np.bool_)
     begins = np.zeros_like(marked)
-    for (begin, end), who in zip(ranges, people, strict=True):
+    for (begin, end), person in zip(ranges, people, strict=True):
         if not 0 <= begin < end <= n_tokens:
             raise ValueError(
                 f"a span must lie in 0 … {n_tokens} and not be empty; got [{begin}, {end})"
             )
-        marked[who, begin:end] = True
-        begins[who, begin] = True
+        marked[person, begin:end] = True
+        begins[person, begin] = True
     return marked, begins
 
 
@@ -349,7 +353,7 @@ def dawid_skene(
     votes = read_votes(values, unit, annotator)
     answer, k = _classes(votes.value, n_classes)
     units, row = np.unique(votes.unit, return_inverse=True)
-    people, who = np.unique(votes.annotator, return_inverse=True)
+    people, person = np.unique(votes.annotator, return_inverse=True)
     alike = np.ones(units.size) if times is None else np.asarray(times, dtype=np.float64)[units]
     if not np.all(alike > 0):
         raise ValueError(f"times must be positive; got {float(alike.min())}")
@@ -362,10 +366,10 @@ def dawid_skene(
         counted = posterior * alike[:, None]
         prior = _shares(counted.sum(axis=0) + smoothing, axis=0)
         counts = np.full((people.size, k, k), smoothing)
-        np.add.at(counts.transpose(0, 2, 1), (who, answer), counted[row])
+        np.add.at(counts.transpose(0, 2, 1), (person, answer), counted[row])
         confusion = _shares(counts, axis=2)
         logs = np.tile(np.log(prior), (units.size, 1))
-        np.add.at(logs, row, np.log(confusion[who, :, answer]))
+        np.add.at(logs, row, np.log(confusion[person, :, answer]))
         updated = _shares(np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf)), axis=1)
         moved = float(np.abs(updated - posterior).max(initial=0))
         posterior, rounds = updated, rounds + 1

@@ -160,14 +160,14 @@ class Crowd:
         wait = poll
         while not stop.is_set():
             try:
-                found = worker.answer_next()
+                has_answered = worker.answer_next()
             except Exception as error:  # told to whoever runs the crowd; the other workers go on
                 self._note(f"{worker.login[0]}: {type(error).__name__}: {error}")
                 worker.forget()
-                found = False
-            if not found and leave_when_empty:
+                has_answered = False
+            if not has_answered and leave_when_empty:
                 break
-            if found:
+            if has_answered:
                 wait = poll
             else:
                 # Whoever found nothing does not look again at once: their home costs the site most.
@@ -343,9 +343,9 @@ class Worker:
             if form.options(side)
         }
         if self.crowd.as_told and self.crowd.finds is not None:
-            known = self.crowd.finds(form.data["document"])
+            mention_at = self.crowd.finds(form.data["document"])
             answer |= {
-                side: [named(form, side, known, self.rng, answer[side][0])] for side in answer
+                side: [named(form, side, mention_at, self.rng, answer[side][0])] for side in answer
             }
         if wrong:
             answer, holds = self._wrong(form, answer, holds, options)
@@ -357,10 +357,10 @@ class Worker:
         value, options = f"{span[0]}-{span[1]}", form.options(side)
         if value in options:
             return value
-        for one in options:
-            words = form.labels.get((side, one), "").partition(" not ")[0]
+        for option in options:
+            words = form.labels.get((side, option), "").partition(" not ")[0]
             if name and words.casefold() == name.casefold():
-                return one
+                return option
         return "other"
 
     def _wrong(
@@ -401,13 +401,13 @@ def named(
     right = [
         value
         for value in spans
-        if (one := known.get(_span(value))) is not None and one.cluster == own.cluster
+        if (mention := known.get(_span(value))) is not None and mention.cluster == own.cluster
     ]
     names = {value: form.labels.get((side, value), "") for value in right}
     fits = []
     for value, words in names.items():
         denied = words.partition(" not ")[2]
-        if not any(denied and other in denied for one, other in names.items() if one != value):
+        if not any(denied and other in denied for span, other in names.items() if span != value):
             fits.append(value)
     return rng.choice(fits) if fits else "other"
 

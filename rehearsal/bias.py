@@ -23,28 +23,28 @@ def mistaken(
     offered: Sequence[str], holds: Collection[str], bias: str, rng: random.Random
 ) -> list[str]:
     """What somebody says who errs about a pair, of the relations that a page offers."""
-    others = [one for one in offered if one not in holds]
-    if bias == YES and others:
-        return _with(offered, holds, rng.choice(others))
-    if bias == PLAUSIBLE and others:
-        true = next((at for at, one in enumerate(offered) if one in holds), None)
+    not_holding = [relation for relation in offered if relation not in holds]
+    if bias == YES and not_holding:
+        return _with(offered, holds, rng.choice(not_holding))
+    if bias == PLAUSIBLE and not_holding:
+        true = next((place for place, relation in enumerate(offered) if relation in holds), None)
         if true is None:
             return [offered[0]]
-        beside = min(others, key=lambda other: abs(offered.index(other) - true))
+        beside = min(not_holding, key=lambda other: abs(offered.index(other) - true))
         return _with(offered, set(holds) - {offered[true]}, beside)
     part = rng.choice(offered)
-    return [one for one in offered if (one in holds) != (one == part)]
+    return [relation for relation in offered if (relation in holds) != (relation == part)]
 
 
 def other_link(candidates: Sequence[str], chosen: str, bias: str, rng: random.Random) -> str:
     """A wrong candidate for what a name refers to, if there is one: any, or the first on the
     page.
     """
-    others = [candidate for candidate in candidates if candidate != chosen]
-    if not others:
+    wrong_ones = [candidate for candidate in candidates if candidate != chosen]
+    if not wrong_ones:
         return chosen
-    return others[0] if bias == PLAUSIBLE else rng.choice(others)
+    return wrong_ones[0] if bias == PLAUSIBLE else rng.choice(wrong_ones)
 
 
-def _with(offered: Sequence[str], holds: Collection[str], one: str) -> list[str]:
-    return [part for part in offered if part in holds or part == one]
+def _with(offered: Sequence[str], holds: Collection[str], wrong: str) -> list[str]:
+    return [part for part in offered if part in holds or part == wrong]

@@ -38,7 +38,7 @@ class Form:
 
     def options(self, name: str) -> list[str]:
         """The values that a group of boxes or buttons offers."""
-        return [value for one, value, _ in self.fields if one == name]
+        return [value for field, value, _ in self.fields if field == name]
 
     def offers(self, name: str, value: object) -> bool:
         """Whether a group of boxes or buttons has this value."""
@@ -63,10 +63,10 @@ class Page:
         """The form with an id; without one, the last form that posts. LookupError if there is
         none.
         """
-        found = [form for form in self.forms if form.id == id or not id]
-        if not found:
+        matching = [form for form in self.forms if form.id == id or not id]
+        if not matching:
             raise LookupError(f"{self.path} ({self.status}) has no form {id!r}")
-        return found[-1]
+        return matching[-1]
 
 
 class _Reader(HTMLParser):

@@ -118,7 +118,7 @@ def demo_study(
     at_pool = platform == "pool" and annotators > 0
     listed = json.loads((directory / "systems" / "systems.json").read_text())
     # The first run of every team, then the second: few of them are of several teams, too.
-    listed.sort(key=lambda one: int(one["run"].rpartition("_")[2]))
+    listed.sort(key=lambda system: int(system["run"].rpartition("_")[2]))
     return Study(
         name=NAME,
         corpus=directory / "corpus.jsonl",
@@ -127,12 +127,12 @@ def demo_study(
         gold=directory / "gold.tsv",
         half_width=Decimal("0.130"),  # a seventh of the questions of ±5: it is to be over soon
         systems=[
-            one
+            system
             | {
-                "file": str(directory / "systems" / one["file"]),
-                "name": f"run {one['run'].rpartition('_')[2]}",
+                "file": str(directory / "systems" / system["file"]),
+                "name": f"run {system['run'].rpartition('_')[2]}",
             }
-            for one in listed[: systems or None]
+            for system in listed[: systems or None]
         ],
         read_in_full=read or max(2, documents // 3),
         by_hand=bool(read),
@@ -252,8 +252,8 @@ class Demo:
             Submission.objects.filter(track=self.track).select_related("team").order_by("pk")
         ):
             token = _token(submission.team.name)
-            told = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
-            self.say(f"  {submission.team.name} {submission.name}: {_told(told)}")
+            submission_now = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
+            self.say(f"  {submission.team.name} {submission.name}: {_told(submission_now)}")
 
     def _own_reading(self) -> list[OrderState]:
         """The order of documents that the simulated annotators read: the first."""
@@ -303,20 +303,20 @@ class Demo:
         if not self.study.annotators:
             self._submit_to_people(systems)
             return
-        first = systems[: len(systems) - self.study.for_people]
-        if not self._is_judged(first):
+        simulated = systems[: len(systems) - self.study.for_people]
+        if not self._is_judged(simulated):
             self.say(f"{self.study.annotators} simulated annotators come")
             with self._processes("annotators", *(["raters"] if self.study.texts else [])):
-                runs = [self._upload_texts(one) for one in self.study.texts]
+                runs = [self._upload_texts(texts) for texts in self.study.texts]
                 for text, uploaded in zip(self.study.texts, runs, strict=True):
                     self._confirm_texts(text, uploaded)
-                self.submit_all(first)
+                self.submit_all(simulated)
                 self.finish_reading()
                 for uploaded in runs:
                     self._finish(uploaded)
         if self.study.for_people:
             self.say("The simulated annotators have left; what follows is for people")
-            self._submit_to_people(systems[len(first) :])
+            self._submit_to_people(systems[len(simulated) :])
             self._order_reading()
 
     def _is_judged(self, systems: list[dict[str, str]]) -> bool:
@@ -370,10 +370,10 @@ class Demo:
         self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
         judge, admin = SimulatedJudge(self.study.judge), _token_of("admin")
         while True:
-            found = self._call(admin, f"tracks/{self.track.slug}/unscored/?{urlencode(JUDGE)}")
-            if not found["results"]:
+            unscored = self._call(admin, f"tracks/{self.track.slug}/unscored/?{urlencode(JUDGE)}")
+            if not unscored["results"]:
                 return
-            scores = judge.scores(found["results"])
+            scores = judge.scores(unscored["results"])
             self._call(admin, f"tracks/{self.track.slug}/scores/", JUDGE | {"scores": scores})
 
     def _upload_texts(self, texts: TextStudy) -> list[tuple[str, int, str]]:
@@ -474,8 +474,8 @@ class Demo:
         request.add_header("Authorization", f"Token {token}")
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
-                found: dict[str, Any] = json.load(answer)
-                return found
+                answered: dict[str, Any] = json.load(answer)
+                return answered
         except urllib.error.HTTPError as error:
             raise DemoFailed(
                 f"{path} answered {error.code}: {error.read().decode(errors='replace')[:500]}"
@@ -630,14 +630,14 @@ def people(systems: list[dict[str, str]], simulated: int = ANNOTATORS, *, raters
         defaults = {"email": f"{name}@example.org", "password": hashed, **roles}
         return User.objects.get_or_create(username=name, defaults=defaults)[0]
 
-    for at, name in enumerate(sorted({system["team"] for system in systems})):
-        team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
-        user = person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
+    for place, name in enumerate(sorted({system["team"] for system in systems})):
+        team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{place + 1}"})
+        user = person("researcher" if place == 0 else f"researcher{place + 1}", is_researcher=True)
         join(team, user)
     person("annotator", is_annotator=True)
-    for first, number in ((CROWD, simulated), (RATER, raters)):
-        for at in range(number):
-            person(first if at == 0 else f"{first}{at + 1}", is_annotator=True)
+    for login, number in ((CROWD, simulated), (RATER, raters)):
+        for place in range(number):
+            person(login if place == 0 else f"{login}{place + 1}", is_annotator=True)
     person("admin", is_staff=True, is_superuser=True)
 
 

@@ -46,13 +46,15 @@ class _MarketWorker(Worker):
 
     def answer_next(self) -> bool:
         """Whether a HIT was done, whole."""
-        who = self.login[0]
-        listing = self.market.get("/?" + urlencode({"workerId": who}))
+        worker_id = self.login[0]
+        listing = self.market.get("/?" + urlencode({"workerId": worker_id}))
         offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]
         if not offered:
             return False
         hit = self.rng.choice(offered)
-        page = self.market.submit(Form("", "/accept", {}), {"workerId": [who], "hitId": [hit]})
+        page = self.market.submit(
+            Form("", "/accept", {}), {"workerId": [worker_id], "hitId": [hit]}
+        )
         frame = FRAME.search(page.text)
         if frame is None:  # somebody else was quicker
             return True

@@ -54,7 +54,9 @@ def rating(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: random.
     places = dict(right.facets)
     if wrong:
         facet = rng.choice(sorted(places))
-        steps = [at for at in (places[facet] - 1, places[facet] + 1) if form.offers(facet, at)]
+        steps = [
+            step for step in (places[facet] - 1, places[facet] + 1) if form.offers(facet, step)
+        ]
         places[facet] = rng.choice(steps)
     fields = {facet: [str(place)] for facet, place in places.items()}
     if any(place < len(form.options(facet)) for facet, place in places.items()):
@@ -70,19 +72,19 @@ def checking(page: Page, form: Form, opinions: Opinions, wrong: bool, rng: rando
     question, answer = shown["question"], shown["text"]
     if not opinions.is_plausible(question, answer):
         return {"plausible": ["no"]}
-    found = [opinions.check(question, answer, passage) for passage in shown["passages"]]
-    says = [one.says for one in found]
-    telling = [at for at, one in enumerate(found) if one.words]
+    parts = [opinions.check(question, answer, passage) for passage in shown["passages"]]
+    says = [shown_part.says for shown_part in parts]
+    telling = [number for number, shown_part in enumerate(parts) if shown_part.words]
     if wrong and telling:
-        at = rng.choice(telling)
-        says[at] = {"correct": "incorrect", "incorrect": "correct"}[says[at]]
+        number = rng.choice(telling)
+        says[number] = {"correct": "incorrect", "incorrect": "correct"}[says[number]]
     fields = {"plausible": ["yes"]}
-    for at, one in enumerate(found):
-        fields[f"passage-{at}"] = [says[at]]
-        if one.words:
-            begin = shown["passages"][at].index(one.words)
-            fields[f"marks-{at}"] = [json.dumps([[begin, begin + len(one.words)]])]
-            fields[f"confirmed-{at}"] = ["1"]
+    for number, part in enumerate(parts):
+        fields[f"passage-{number}"] = [says[number]]
+        if part.words:
+            begin = shown["passages"][number].index(part.words)
+            fields[f"marks-{number}"] = [json.dumps([[begin, begin + len(part.words)]])]
+            fields[f"confirmed-{number}"] = ["1"]
     return fields
 
 

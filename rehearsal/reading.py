@@ -50,46 +50,48 @@ def marks(
     """
     begins = {begin for begin, _ in page["tokens"]}
     ends = {end for _, end in page["tokens"]}
-    types = {one["name"]: one["value"] for one in page["types"]}
+    types = {page_type["name"]: page_type["value"] for page_type in page["types"]}
     clusters: dict[tuple[Any, ...], list[Span]] = defaultdict(list)
     links: dict[tuple[Any, ...], str] = {}
     last = -1
-    for span, known in sorted(finds(document).items()):
+    for span, mention in sorted(finds(document).items()):
         if (
             span[0] not in begins
             or span[1] not in ends
             or span[0] < last
-            or known.type not in types
+            or mention.type not in types
         ):
             continue
-        if rng.random() >= recall or (told is not None and known.type not in told):
+        if rng.random() >= recall or (told is not None and mention.type not in told):
             continue
-        kind = known.type if rng.random() < accuracy else rng.choice(sorted(types))
+        kind = mention.type if rng.random() < accuracy else rng.choice(sorted(types))
         key: tuple[Any, ...] = (
-            (known.cluster, kind) if types[kind] is None else (known.cluster, kind, span)
+            (mention.cluster, kind) if types[kind] is None else (mention.cluster, kind, span)
         )
         clusters[key].append(span)
-        links[key] = known.link or "none"
+        links[key] = mention.link or "none"
         last = span[1]
     sent = [
         _mention(page["text"], span, key[1], types[key[1]], spans, links[key])
         for key, spans in clusters.items()
         for span in spans
     ]
-    return json.dumps(sorted(sent, key=lambda one: one["span"]))
+    return json.dumps(sorted(sent, key=lambda sent_mention: sent_mention["span"]))
 
 
 def _mention(
     text: str, span: Span, kind: str, value: str | None, spans: list[Span], link: str
 ) -> dict[str, Any]:
-    name = min(spans, key=lambda one: (one[0] - one[1], one))  # the first longest
-    found: dict[str, Any] = {"span": list(span), "type": kind, "canonical": list(name)}
+    name = min(
+        spans, key=lambda candidate: (candidate[0] - candidate[1], candidate)
+    )  # the first longest
+    mention: dict[str, Any] = {"span": list(span), "type": kind, "canonical": list(name)}
     if value == "date":
         year = YEAR.search(text[span[0] : span[1]])
-        found["value"] = year.group() if year else "none"
+        mention["value"] = year.group() if year else "none"
     elif value is None and span == name:
-        found["link"] = link
-    return found
+        mention["link"] = link
+    return mention
 
 
 def pairs(
@@ -103,15 +105,16 @@ def pairs(
     """What a worker says of each pair: the truth, or where they err a mistake as their bias has
     it.
     """
-    said = {}
+    chosen_of = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
         spans = [
-            (one["span"][0], one["span"][1]) for one in (page["mentions"][a], page["mentions"][b])
+            (page_mention["span"][0], page_mention["span"][1])
+            for page_mention in (page["mentions"][a], page["mentions"][b])
         ]
         true = {f"{name}{direction}" for name, direction in holds(document, spans[0], spans[1])}
         offered = [option["part"] for option in page["options"][options]]
         chosen = [part for part in offered if true.intersection(part.split())]
         if rng.random() >= accuracy:
             chosen = mistaken(offered, chosen, bias, rng)
-        said[str(number)] = chosen
-    return json.dumps(said)
+        chosen_of[str(number)] = chosen
+    return json.dumps(chosen_of)

@@ -52,24 +52,24 @@ def _begun(directory: Path) -> dict[str, Any]:
     """
     kept = _read(directory / OPTIONS)
     truth = _read(directory / "files" / "truth.json")
-    found: dict[str, Any] = {
+    begun: dict[str, Any] = {
         name: kept[name] for name in ("documents", "seed") if truth and name in kept
     }
-    found |= {"documents": truth["documents"]} if truth else {}
+    begun |= {"documents": truth["documents"]} if truth else {}
     track = Track.objects.filter(name=NAME).first()
     if track is None:
-        return found
-    found |= {name: kept[name] for name in DEFAULTS if name in kept}
+        return begun
+    begun |= {name: kept[name] for name in DEFAULTS if name in kept}
     documents = Document.objects.filter(corpus=track.corpus_id).count()
-    return found | {"platform": track.platform, "design": track.design, "documents": documents}
+    return begun | {"platform": track.platform, "design": track.design, "documents": documents}
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def forget(directory: Path) -> None:

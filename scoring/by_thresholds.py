@@ -57,32 +57,34 @@ class ByThresholds:
         squares.
         """
         if method == "joint":
-            found = self.arranged.precision(kind, criterion, floor=False)
+            estimate = self.arranged.precision(kind, criterion, floor=False)
             of_all = self.arranged.under(criterion)
             scale = np.sqrt(1 - of_all.design.pi)
-            found = replace(found, influence=found.influence * scale[:, None])
+            estimate = replace(estimate, influence=estimate.influence * scale[:, None])
             columns = range(len(self.data.systems))
             of_each = np.array([of_all.labels_of_one(kind, column) for column in columns])
-            return self._floored(found, of_each, kind, criterion)
+            return self._floored(estimate, of_each, kind, criterion)
         m = len(self.data.systems)
         value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
         worth = np.zeros(m)
         for column in self.data.alone:
-            one, labels = self._alone[column][kind, criterion]
-            if one.n:
-                value[column], variance[column], n[column] = one.value, one.variance, int(one.n)
+            own, labels = self._alone[column][kind, criterion]
+            if own.n:
+                value[column], variance[column], n[column] = own.value, own.variance, int(own.n)
                 worth[column] = labels
         return self._floored(Estimate(value, variance, n, np.zeros((0, m))), worth, kind, criterion)
 
-    def _floored(self, found: Estimate, n_effective: Floats, kind: str, criterion: str) -> Estimate:
+    def _floored(
+        self, estimate: Estimate, n_effective: Floats, kind: str, criterion: str
+    ) -> Estimate:
         """The estimate with its floor; none where annotated documents carry what is known."""
         if self.data.fold.documents:
             everything = self.everything.under(criterion)
             for column in range(n_effective.size):
-                known = everything.labels_of_one(kind, column)
-                if n_effective[column] < CARRIED * known:
+                all_labels = everything.labels_of_one(kind, column)
+                if n_effective[column] < CARRIED * all_labels:
                     n_effective[column] = 0.0
-        return floored(found, n_effective)
+        return floored(estimate, n_effective)
 
     @cached_property
     def _alone(self) -> dict[int, dict[tuple[str, str], tuple[Estimate, float]]]:
@@ -94,15 +96,15 @@ class ByThresholds:
 
     def _of_sample(self, column: int) -> dict[tuple[str, str], tuple[Estimate, float]]:
         data = self.arranged.data
-        sample, found = Centred(own_sample(data, column, data.alone[column])), {}
+        sample, estimates = Centred(own_sample(data, column, data.alone[column])), {}
         for criterion in data.f:
-            of_all, one = self.arranged.under(criterion), sample.under(criterion)
-            one.__dict__.update({name: getattr(of_all, name) for name in SHARED})
+            of_all, of_sample = self.arranged.under(criterion), sample.under(criterion)
+            of_sample.__dict__.update({name: getattr(of_all, name) for name in SHARED})
             for kind in data.pool.p:
-                mean = one.of_one(kind, column)
-                labels = one.labels_of_one(kind, column) if mean.n else 0.0
-                found[kind, criterion] = mean, labels
-        return found
+                mean = of_sample.of_one(kind, column)
+                labels = of_sample.labels_of_one(kind, column) if mean.n else 0.0
+                estimates[kind, criterion] = mean, labels
+        return estimates
 
     def recall(self, criterion: str) -> Estimate | None:
         """The recall of every system: what share of the facts of the annotated documents anybody
@@ -114,28 +116,28 @@ class ByThresholds:
             return None
         facts, uniform, n_annotated = read
         drawn = Centred(_guessing(self.arranged.data, 0.0))
-        found = drawn.recall(criterion)
-        assert found is not None
+        recall_of_drawn = drawn.recall(criterion)
+        assert recall_of_drawn is not None
         theta = pool_recall(
             facts.found[uniform],
             document=facts.document[uniform],
             n_annotated=n_annotated,
             n_documents=facts.n_documents,
         )
-        true = np.asarray(found.totals.pool.influence)
-        pi = found.design.pi[: true.size]
+        true = np.asarray(recall_of_drawn.totals.pool.influence)
+        pi = recall_of_drawn.design.pi[: true.size]
         worth = min(effective(true, pi), _worth_of_pool(drawn, criterion))
         if self.data.fold.documents:
-            known = Centred(_guessing(self.data, 0.0))
-            everything = known.recall(criterion)
+            with_known = Centred(_guessing(self.data, 0.0))
+            everything = with_known.recall(criterion)
             assert everything is not None
             of_pool = np.asarray(everything.totals.pool.influence)
             of_all = effective(of_pool, everything.design.pi[: of_pool.size])
-            if worth < CARRIED * min(of_all, _worth_of_pool(known, criterion)):
+            if worth < CARRIED * min(of_all, _worth_of_pool(with_known, criterion)):
                 worth = 0.0
         m = len(self.data.systems)
         recall = replace(
-            recall_by_inclusion(theta, found.totals, pi),
+            recall_by_inclusion(theta, recall_of_drawn.totals, pi),
             degrees_of_freedom=np.full(m, float(n_annotated - 1)),
         )
         return recall_floored(recall, theta, worth)
@@ -171,8 +173,8 @@ def floored(estimate: Estimate, n_effective: Floats) -> Estimate:
     right = np.clip(np.nan_to_num(np.asarray(estimate.value)), 0.0, 1.0)
     bounded = np.minimum(n, 1e300)  # of infinitely many the share is the value itself
     p = (right * bounded + 0.5) / (bounded + 1)
-    known = np.where(n_effective >= LEAST, estimate.value, np.nan)
-    return replace(estimate, value=known, anticipated=p * (1 - p) / n)
+    values = np.where(n_effective >= LEAST, estimate.value, np.nan)
+    return replace(estimate, value=values, anticipated=p * (1 - p) / n)
 
 
 def recall_floored(recall: Estimate, theta: Estimate, n_effective: float) -> Estimate:
@@ -184,10 +186,10 @@ def recall_floored(recall: Estimate, theta: Estimate, n_effective: float) -> Est
     of_nu = np.asarray(with_floor.anticipated)
     of_theta = float(np.maximum(theta.variance, theta.anticipated))
     floor = float(theta.value) ** 2 * of_nu + np.asarray(nu.value) ** 2 * of_theta
-    known = ~np.isnan(np.asarray(with_floor.value))
+    defined = ~np.isnan(np.asarray(with_floor.value))
     return replace(
         recall,
-        value=np.where(known, recall.value, np.nan),
+        value=np.where(defined, recall.value, np.nan),
         anticipated=np.nan_to_num(floor + of_nu * of_theta),
     )
 
@@ -225,5 +227,9 @@ def own_sample(data: Data, column: int, threshold: Floats) -> Data:
 
 def _guessing(data: Data, guess: float) -> Data:
     return replace(
-        data, g={criterion: np.broadcast_to(guess, one.shape) for criterion, one in data.g.items()}
+        data,
+        g={
+            criterion: np.broadcast_to(guess, guesses.shape)
+            for criterion, guesses in data.g.items()
+        },
     )

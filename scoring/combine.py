@@ -126,12 +126,12 @@ class Response:
 
     def elsewhere(self, chances: Chances) -> Floats:
         """Return the probability that a target is known, given that its document is no route."""
-        found = chances.asked * self.sample
+        probability = chances.asked * self.sample
         if self.covered is None:
-            return found
+            return probability
         later = np.maximum(chances.asked - chances.before, 0) * self.follow_up
         by_itself = self.covered & (chances.document == 0)
-        return np.where(by_itself, chances.before * self.sample + later, found)
+        return np.where(by_itself, chances.before * self.sample + later, probability)
 
 
 def combine(chances: Chances, response: Response, disclosed: Bools | None = None) -> Floats:

@@ -73,8 +73,10 @@ class _Maker:
         for criterion in self.criteria:
             recall = self._recall(criterion)
             if recall is not None:
-                plain, told, parts = recall
-                yield from self._rows(told.recall, "recall", criterion, UNWEIGHED, parts.checked)
+                plain, repaired, parts = recall
+                yield from self._rows(
+                    repaired.recall, "recall", criterion, UNWEIGHED, parts.checked
+                )
             for kind in self.data.pool.p:
                 crowd = self.arranged.precision(kind, criterion)
                 weight = self.data.pool.p[kind][self.arranged.row].toarray()
@@ -84,8 +86,8 @@ class _Maker:
                 )
                 yield from self._rows(told_p, self.data.mean, criterion, kind, better.checked)
                 if recall is not None:
-                    both = f1(told_p, told.recall, told.design)
-                    by_precision, by_recall = f1_weights(told_p, told.recall)
+                    both = f1(told_p, repaired.recall, repaired.design)
+                    by_precision, by_recall = f1_weights(told_p, repaired.recall)
                     reach = by_precision * better.reach + by_recall * parts.reach
                     model = self.floors.f1(kind, criterion, crowd, plain).anticipated
                     both = self._with_floor(both, model, reach, criterion)
@@ -107,22 +109,22 @@ class _Maker:
         pool, pool_reach = self.found.put_pool_right(
             criterion, plain.totals.pool, under.pool_weight("fact")
         )
-        told = corrected_recall(
+        repaired = corrected_recall(
             plain, systems.estimate, pool, self.found.chance_of_check(criterion)
         )
-        truth = float(pool.value) + float(told.unseen.value)
-        values = np.nan_to_num(np.asarray(told.recall.value))
+        truth = float(pool.value) + float(repaired.unseen.value)
+        values = np.nan_to_num(np.asarray(repaired.recall.value))
         reach = (
             (np.abs(systems.reach - np.outer(pool_reach, values)) / truth)
             if truth > 0
             else systems.reach
         )
-        better = self._with_floor(told.recall, plain.recall.anticipated, reach, criterion)
+        better = self._with_floor(repaired.recall, plain.recall.anticipated, reach, criterion)
         df = np.minimum(
-            np.asarray(told.recall.degrees_of_freedom), np.maximum(systems.checked - 1, 1)
+            np.asarray(repaired.recall.degrees_of_freedom), np.maximum(systems.checked - 1, 1)
         )
-        told = replace(told, recall=replace(better, degrees_of_freedom=df))
-        return plain, told, replace(systems, reach=reach)
+        repaired = replace(repaired, recall=replace(better, degrees_of_freedom=df))
+        return plain, repaired, replace(systems, reach=reach)
 
     def _with_floor(
         self, estimate: Estimate, anticipated: object, reach: Floats, criterion: str
@@ -130,9 +132,9 @@ class _Maker:
         """The estimate with a floor under its variance: what the model expects, and what the checks
         would add if the expert went on to contradict the crowd as often as so far.
         """
-        known = np.nan_to_num(reach)
+        reach_known = np.nan_to_num(reach)
         floor = np.asarray(anticipated, dtype=np.float64) + self.found.error(criterion) * (
-            known**2
+            reach_known**2
         ).sum(axis=0)
         return replace(estimate, anticipated=floor)
 

@@ -168,11 +168,13 @@ class Data:
         """The same as if no metric and no judge had said anything; None if none helps."""
         if not self.unaided:
             return None
-        errors = {name: one.error for name, one in self.unaided.items() if one.error is not None}
+        errors = {
+            name: guess.error for name, guess in self.unaided.items() if guess.error is not None
+        }
         return replace(
             self,
-            g={criterion: one.g for criterion, one in self.unaided.items()},
-            rho={criterion: one.rho for criterion, one in self.unaided.items()},
+            g={criterion: guess.g for criterion, guess in self.unaided.items()},
+            rho={criterion: guess.rho for criterion, guess in self.unaided.items()},
             error=errors,
             unaided={},
         )
@@ -183,10 +185,15 @@ class Data:
         return replace(
             self,
             inclusion=self.inclusion.of(targets),
-            own={at: one.of(targets) for at, one in self.own.items()},
-            disclosed={at: one.of(targets) for at, one in self.disclosed.items()},
-            disclosed_drawn={at: one.of(targets) for at, one in self.disclosed_drawn.items()},
-            alone={at: one[targets] for at, one in self.alone.items()},
+            own={column: inclusion.of(targets) for column, inclusion in self.own.items()},
+            disclosed={
+                column: disclosure.of(targets) for column, disclosure in self.disclosed.items()
+            },
+            disclosed_drawn={
+                column: disclosure.of(targets)
+                for column, disclosure in self.disclosed_drawn.items()
+            },
+            alone={column: thresholds[targets] for column, thresholds in self.alone.items()},
             in_documents=None if inside is None else inside.of(targets),
         )
 
@@ -201,9 +208,9 @@ class Data:
         judged = np.flatnonzero(inside[self.judged])
         followed_up = self.followed_up
         if followed_up is not None:
-            at = inside[followed_up.row]
+            kept = inside[followed_up.row]
             followed_up = FollowedUp(
-                np.searchsorted(rows, followed_up.row[at]), followed_up.true[at]
+                np.searchsorted(rows, followed_up.row[kept]), followed_up.true[kept]
             )
         return replace(
             self.of_targets(targets),
@@ -212,7 +219,7 @@ class Data:
             f={criterion: verdicts[judged] for criterion, verdicts in self.f.items()},
             g={criterion: guesses[rows] for criterion, guesses in self.g.items()},
             error={criterion: errors[rows] for criterion, errors in self.error.items()},
-            noise={name: one.of(judged) for name, one in self.noise.items()},
+            noise={name: noise.of(judged) for name, noise in self.noise.items()},
             followed_up=followed_up,
             unaided={},
             draws={},
@@ -225,7 +232,7 @@ class Data:
 
     def without_documents(self) -> Data:
         """The same if no document brought anything in, whatever is known in it."""
-        own = {at: one.without_documents() for at, one in self.own.items()}
+        own = {column: inclusion.without_documents() for column, inclusion in self.own.items()}
         return replace(
             self,
             inclusion=self.inclusion.without_documents(),

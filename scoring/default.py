@@ -48,10 +48,10 @@ class Centred:
     @cached_property
     def at(self) -> Ids:
         """(n,) positions in `data.judged` of the rows that count for anybody."""
-        known = self.data.inclusion.counts.copy()
+        counted = self.data.inclusion.counts.copy()
         for column, disclosed in self.data.disclosed.items():
-            known |= disclosed.certainty | self.data.own[column].counts
-        return np.flatnonzero(known[self.data.pool.target[self.data.judged]])
+            counted |= disclosed.certainty | self.data.own[column].counts
+        return np.flatnonzero(counted[self.data.pool.target[self.data.judged]])
 
     @cached_property
     def row(self) -> Ids:
@@ -182,11 +182,11 @@ class Centred:
     @cached_property
     def _answers(self) -> Answers:
         """Which rows were asked about, and which of these got an answer: a mark is none."""
-        known = ~np.isnan(self.data.f[self.criterion][self.at, 0])
+        answered = ~np.isnan(self.data.f[self.criterion][self.at, 0])
         return Answers(
             stratum=self.data.pool.stratum,
             target=self._row_target,
-            known=known & (self._row_mark < 0),
+            known=answered & (self._row_mark < 0),
             not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),
             sampled=self.counts & (self._row_cluster < 0) & ~self._row_followed_up,
             followed_up=self._row_followed_up,
@@ -235,7 +235,7 @@ class Centred:
         g, f = data.g[criterion], self.verdicts
         total = np.asarray(g @ p).ravel()
         weight = p[self.row].toarray()
-        found = horvitz_thompson.centred(
+        centred = horvitz_thompson.centred(
             weight * self.counts[:, None],
             self.row_pi,
             f,
@@ -256,14 +256,14 @@ class Centred:
                 alone = replace(alone, anticipated=float(expected))
             own[column] = alone
         if floor:
-            found = replace(
-                found,
-                anticipated=self._anticipated(kind, range(p.shape[1]), self.pi, found),
+            centred = replace(
+                centred,
+                anticipated=self._anticipated(kind, range(p.shape[1]), self.pi, centred),
                 total_g=total,
             )
         steps = [self._half_step(kind, column) for column in range(p.shape[1])]
-        estimate = replace(with_columns(found, own), half_step=np.array(steps))
-        return where_known(estimate, np.asarray(estimate.n) > 0)
+        with_steps = replace(with_columns(centred, own), half_step=np.array(steps))
+        return where_known(with_steps, np.asarray(with_steps.n) > 0)
 
     def settled(self, kind: str, criterion: str) -> Estimate:
         """The precision of every system; of one all of whose predictions are judged the truth
@@ -273,9 +273,9 @@ class Centred:
         """
         if criterion != self.criterion:
             return self.under(criterion).settled(kind, criterion)
-        found = self.precision(kind, criterion)
+        estimate = self.precision(kind, criterion)
         if criterion in self.data.noise:
-            return found  # ratings say more than what was drawn
+            return estimate  # ratings say more than what was drawn
         whole = {}
         for column in range(len(self.data.systems)):
             rows, p = self.data.pool.of(kind, column)
@@ -288,11 +288,11 @@ class Centred:
             whole[column] = Estimate(
                 value=float(weight @ np.nan_to_num(self.said_of(column))),
                 variance=0.0,
-                n=int(np.asarray(found.n)[column]),
-                influence=np.zeros(found.influence.shape[0]),
-                total_g=float(np.asarray(found.total_g)[column]),
+                n=int(np.asarray(estimate.n)[column]),
+                influence=np.zeros(estimate.influence.shape[0]),
+                total_g=float(np.asarray(estimate.total_g)[column]),
             )
-        return with_columns(found, whole)
+        return with_columns(estimate, whole)
 
     def judged_of(self, column: int) -> NDArray[np.bool_]:
         """(n,) rows that count for a system and have a verdict."""
@@ -312,7 +312,7 @@ class Centred:
         return half_step(p, np.isin(rows, judged))
 
     def _anticipated(
-        self, kind: str, columns: Sequence[int], pi: Floats, found: Estimate
+        self, kind: str, columns: Sequence[int], pi: Floats, estimate: Estimate
     ) -> Floats:
         """(k,) the variance that the model expects of some systems' precision."""
         pool, criterion = self.data.pool, self.criterion
@@ -321,7 +321,7 @@ class Centred:
             p = pool.columns(kind)[:, list(columns)]
             return np.asarray(anticipated_rating_variance(p, pi, error))
         g, f = self.data.g[criterion], self.verdicts
-        influence = np.reshape(found.influence, (-1, len(columns)))
+        influence = np.reshape(estimate.influence, (-1, len(columns)))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
         return horvitz_thompson.anticipated_of_systems(
             [pool.weighed(kind, column) for column in columns],
@@ -341,25 +341,25 @@ class Centred:
         """
         disclosed, now = self.data.disclosed[column], self.data.own[column]
         own = combine(disclosed.given(now.chances), self.response, disclosed.certainty)
-        found = own[self.data.pool.target]
+        probability = own[self.data.pool.target]
         certain = self._member[:, column] & disclosed.certainty[self._row_target]
         lost = certain & np.isnan(self.said_of(column))
         if lost.any():  # of a target all rows have one probability
-            found[np.isin(self.data.pool.target, self._row_target[lost])] = 0.5
-        return found
+            probability[np.isin(self.data.pool.target, self._row_target[lost])] = 0.5
+        return probability
 
     @cached_property
     def _member(self) -> NDArray[np.bool_]:
         """(n, m) whether each system predicts each row."""
-        found: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
-        return found
+        is_member: NDArray[np.bool_] = self.data.pool.member[self.row].toarray() > 0
+        return is_member
 
     def of_one(self, kind: str, column: int) -> Estimate:
         """The precision of one system under a distribution and this criterion, without a floor: all
         that is read of it are its own rows.
         """
         rows, p = self.data.pool.of(kind, column)
-        at, guess = spread(rows, p, self.row), self.data.g[self.criterion]
+        weight, guess = spread(rows, p, self.row), self.data.g[self.criterion]
         # A guess that is the same of everything is not looked up a million times.
         total = float(p.sum() * guess[0] if guess.strides == (0,) else p @ guess[rows])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
@@ -368,7 +368,7 @@ class Centred:
             used, pi = self.own(column)
             certainty = self.data.disclosed[column].certainty[self._row_target]
         return horvitz_thompson.centred(
-            at * used,
+            weight * used,
             pi,
             f,
             g,
@@ -404,10 +404,10 @@ class Centred:
 
     def _at_most(self, column: int, pi: Floats) -> dict[str, float]:
         """Distribution -> what a system's whole support is worth, with these chances (u,)."""
-        known = self._most.get(column)
-        if known is None or known[0] is not pi:
-            known = self._most[column] = pi, dict[str, float]()
-            pool, p_of = self.data.pool, known[1]
+        kept = self._most.get(column)
+        if kept is None or kept[0] is not pi:
+            kept = self._most[column] = pi, dict[str, float]()
+            pool, p_of = self.data.pool, kept[1]
             support, odds = None, np.zeros(0)
             for kind in pool.p:
                 own, p = pool.weighed(kind, column)
@@ -416,7 +416,7 @@ class Centred:
                 spread_of = float((p * odds) @ p)
                 spread_of += own.shared(p, odds[own.several]) if np.isfinite(spread_of) else 0.0
                 p_of[kind] = worth_of(float(p.sum()), spread_of)
-        return known[1]
+        return kept[1]
 
     @cached_property
     def _most(self) -> dict[int, tuple[Floats, dict[str, float]]]:
@@ -437,7 +437,7 @@ class Centred:
         """
         used, pi = self.own(column)
         certainty = self.data.disclosed[column].certainty[self.data.pool.target[self.row]]
-        found = estimator(
+        estimate = estimator(
             weight * used,
             pi,
             f,
@@ -447,8 +447,8 @@ class Centred:
             n_targets=self.targets[0].size,
             certainty=certainty,
         )
-        influence = on_common_design(found.influence, self.by_target(pi), self.design.pi)
-        return replace(found, influence=influence, variance=self.design.variance(influence))
+        influence = on_common_design(estimate.influence, self.by_target(pi), self.design.pi)
+        return replace(estimate, influence=influence, variance=self.design.variance(influence))
 
     def own(self, column: int) -> tuple[NDArray[np.bool_], Floats]:
         """(n,) rows that count for a system whose team had seen judgments, and their probabilities
@@ -463,9 +463,9 @@ class Centred:
 
     def by_target(self, values: Floats) -> Floats:
         """One value a target, of values that are the same on all of its rows."""
-        found = np.ones(self.targets[0].size)
-        found[self.targets[1]] = values
-        return found
+        of_target = np.ones(self.targets[0].size)
+        of_target[self.targets[1]] = values
+        return of_target
 
     def one_verdict(self, f: Floats) -> Floats:
         """One verdict a row: the mean over the systems that predict it."""
@@ -505,7 +505,7 @@ class Centred:
             else facts.missed
         )
         chance = data.inclusion
-        found = totals.recall(
+        estimated = totals.recall(
             weight * self.counts[:, None],
             self.row_pi,
             base if own is None else own,
@@ -525,8 +525,8 @@ class Centred:
             answered=self.given_document[data.pool.target[row]],
         )
         # What predicts nothing in the scope finds nothing, without a guess and without a judgment.
-        known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
-        return replace(found, recall=where_known(found.recall, known))
+        has_recall = (np.asarray(estimated.totals.systems.n) > 0) | (total == 0)
+        return replace(estimated, recall=where_known(estimated.recall, has_recall))
 
     def pool_weight(self, unit: str) -> Floats:
         """(n,) the share of a fact of the pool that each row stands for, with π of this
@@ -568,15 +568,15 @@ class Centred:
         )
 
     def _of_all_followed_up(
-        self, found: totals.Recall, facts: Facts, followed_up: FollowedUp
+        self, estimated: totals.Recall, facts: Facts, followed_up: FollowedUp
     ) -> Estimate:
         """The same of all predictions in followed up documents: those that were answered stand for
         those given up.
         """
         row, target = followed_up.row, self.data.pool.target[followed_up.row]
         assert self.data.in_documents is not None
-        asked, known = ~self.data.in_documents.marked[target], ~np.isnan(followed_up.true)
-        answered = float(known[asked].mean()) if known[asked].any() else 1.0
+        asked, answered_rows = ~self.data.in_documents.marked[target], ~np.isnan(followed_up.true)
+        answered = float(answered_rows[asked].mean()) if answered_rows[asked].any() else 1.0
         weight = self.shares_of("fact").pool[row] / np.where(asked, answered, 1.0)
         return misses.found_share(
             followed_up.true,
@@ -584,7 +584,7 @@ class Centred:
             weight,
             np.ones(row.size),
             facts.inside[row],
-            found.design,
+            estimated.design,
             target=target,
         )
 

@@ -51,20 +51,20 @@ class KnownDocuments:
     def _columns(self, pool: Pool, aware: Collection[int], *, followed: bool) -> list[int]:
         """The columns of submissions that the follow-up asked for, or of the others."""
         asked = self.followed or frozenset()
-        found = []
+        columns = []
         for column, system in enumerate(pool.systems):
             if (system in asked) == followed and column not in aware:
-                found.append(column)
-        return found
+                columns.append(column)
+        return columns
 
     def unasked(self, pool: Pool, column: int) -> Bools:
         """(t,) the targets of which a column predicts something that no submission of the
         follow-up predicts.
         """
-        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        not_asked = np.zeros(pool.target_id.size, dtype=np.bool_)
         if not self.closed:
-            found[pool.target[predicted_by(pool, [column]) & ~self.predicted(pool)]] = True
-        return found
+            not_asked[pool.target[predicted_by(pool, [column]) & ~self.predicted(pool)]] = True
+        return not_asked
 
     def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
         """(t,) the targets of a pool for which documents are a route, of those (t,) in the scope.
@@ -80,10 +80,10 @@ class KnownDocuments:
             return np.ones(pool.target_id.size, dtype=np.bool_)
         asked = self.predicted(pool, aware)
         later = predicted_by(pool, self._columns(pool, aware, followed=False))
-        found = np.zeros(pool.target_id.size, dtype=np.bool_)
-        found[pool.target[asked]] = True
-        found[pool.target[later & ~asked]] = False
-        return found & in_scope
+        is_eligible = np.zeros(pool.target_id.size, dtype=np.bool_)
+        is_eligible[pool.target[asked]] = True
+        is_eligible[pool.target[later & ~asked]] = False
+        return is_eligible & in_scope
 
 
 def predicted_by(pool: Pool, columns: list[int]) -> Bools:

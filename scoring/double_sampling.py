@@ -110,8 +110,8 @@ class Corrected:
         """None if no expert has answered anything that counts."""
         if checks is None or not data.judged.size:
             return None
-        found = cls(Centred(data.drawn_alone()), checks)
-        return found if found.checked.any() else None
+        corrected_numbers = cls(Centred(data.drawn_alone()), checks)
+        return corrected_numbers if corrected_numbers.checked.any() else None
 
     @property
     def data(self) -> Data:
@@ -176,8 +176,8 @@ class Corrected:
     def answered(self, criterion: str) -> float:
         """The share of what was checked that got an answer: a flag is none."""
         asked = self.member & self.rows[:, None] & ~np.isnan(self.crowd(criterion))
-        known = ~np.isnan(self.expert[criterion])[asked]
-        return float(known.mean()) if known.any() else 1.0
+        is_answered = ~np.isnan(self.expert[criterion])[asked]
+        return float(is_answered.mean()) if is_answered.any() else 1.0
 
     def error(self, criterion: str) -> float:
         """How often the expert contradicts the crowd, with half a contradiction added; of ratings
@@ -215,11 +215,11 @@ class Corrected:
             terms = self._terms(column, weight[:, column], criterion)
             if terms is None:
                 continue
-            known = (terms[0] > 0) & ~np.isnan(crowd[:, column] + expert[:, column])
-            checked[column] = np.unique(self.arranged.targets[1][known]).size
+            checkable = (terms[0] > 0) & ~np.isnan(crowd[:, column] + expert[:, column])
+            checked[column] = np.unique(self.arranged.targets[1][checkable]).size
             if checked[column] < LEAST:
                 continue
-            found, reach[:, column] = self._add(
+            repaired, reach[:, column] = self._add(
                 _column(alone, column),
                 terms,
                 crowd[:, column],
@@ -228,9 +228,9 @@ class Corrected:
                 criterion,
             )
             value[column], variance[column], influence[:, column] = (
-                found.value,
-                found.variance,
-                found.influence,
+                repaired.value,
+                repaired.variance,
+                repaired.influence,
             )
         return Repaired(
             replace(alone, value=value, variance=variance, influence=influence), checked, reach
@@ -267,7 +267,7 @@ class Corrected:
         p, pi, e, scale = terms
         code, n = self.arranged.targets[1], self.arranged.targets[0].size
         e = np.where(self.rows, e * self.answered(criterion), 1.0)
-        found = corrected(
+        repaired = corrected(
             alone,
             self.arranged.under(design).design,
             p,
@@ -279,11 +279,13 @@ class Corrected:
             scale=scale,
         )
         checks = on_common_design(
-            found.influence[n:], self.arranged.by_target(e), self.chance_of_check(design)
+            repaired.influence[n:], self.arranged.by_target(e), self.chance_of_check(design)
         )
-        known = (p > 0) & ~np.isnan(crowd + expert)
-        reach = by_code(np.where(known, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, n)[:, 0]
-        return replace(found, influence=np.concatenate([found.influence[:n], checks])), reach
+        checked_rows = (p > 0) & ~np.isnan(crowd + expert)
+        reach = by_code(np.where(checked_rows, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, n)[
+            :, 0
+        ]
+        return replace(repaired, influence=np.concatenate([repaired.influence[:n], checks])), reach
 
     def covers_pool(self) -> bool:
         """Whether every round of checks that counts could draw whatever all systems predict
@@ -319,16 +321,16 @@ class Corrected:
         arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
             return None
-        said = (weight > 0) & ~self.framed[target]
+        judged = (weight > 0) & ~self.framed[target]
         if criterion in self.data.noise:  # who rated a text need not have rated this of it
-            said &= ~np.isnan(self.crowd(criterion)[:, column])
+            judged &= ~np.isnan(self.crowd(criterion)[:, column])
         if column not in self.data.disclosed:
             e = self.chance[target]
             used = arranged.counts & (e > 0)
             # The checks tell how people err here. How those err who rated elsewhere, and what they
             # differ by, is in none of them until a round could draw their ratings, too.
             late = arranged.counts & self.checks.imported[self._at][target]
-            if not self.checks.since[column] or np.any(late & said):
+            if not self.checks.since[column] or np.any(late & judged):
                 return None
             return (
                 weight * used,
@@ -338,7 +340,7 @@ class Corrected:
             )
         # What counts for it alone was asked in its own way: all of it must have been in a round.
         used, pi = arranged.own(column)
-        if np.any(used & self.by_crowd[target] & said):
+        if np.any(used & self.by_crowd[target] & judged):
             return None
         scale = on_common_design(
             np.ones(arranged.targets[0].size), arranged.by_target(pi), arranged.design.pi
@@ -353,9 +355,12 @@ class Corrected:
 
         A relation counts once, as the first system predicts it.
         """
-        first = self.member.argmax(axis=1)
-        at = np.arange(first.size)
-        crowd, expert = self.crowd(criterion)[at, first], self.expert[criterion][at, first]
+        first_system = self.member.argmax(axis=1)
+        row = np.arange(first_system.size)
+        crowd, expert = (
+            self.crowd(criterion)[row, first_system],
+            self.expert[criterion][row, first_system],
+        )
         e = self.chance[self.arranged.targets[1]] * self.answered(criterion)
         kept = self.arranged.counts & self.rows & (e > 0) & ~np.isnan(crowd + expert)
         crowd, expert, e = crowd[kept], expert[kept], e[kept]
@@ -399,9 +404,9 @@ def _share(holds: Bools, e: Floats, code: Ids) -> dict[str, float | None]:
     if not holds.size:
         return {"value": None, "low80": None, "high80": None}
     target = np.unique(code, return_inverse=True)[1]
-    found = hajek(np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target)
-    low, high = found.confidence_interval(0.8, method="wilson")
-    return {"value": float(found.value), "low80": float(low), "high80": float(high)}
+    estimate = hajek(np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target)
+    low, high = estimate.confidence_interval(0.8, method="wilson")
+    return {"value": float(estimate.value), "low80": float(low), "high80": float(high)}
 
 
 def _mean(apart: Floats, e: Floats, code: Ids) -> dict[str, float | None]:
@@ -411,10 +416,14 @@ def _mean(apart: Floats, e: Floats, code: Ids) -> dict[str, float | None]:
     if not apart.size:
         return {"value": None, "low80": None, "high80": None}
     weight = 1 / e / (1 / e).sum()
-    found = hajek(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
+    estimate = hajek(np.full(e.size, 1 / (1 / e).sum()), e, (apart + 1) / 2, target=code)
     n = int(code.max()) + 1
     spread = (float(by_code(apart**2, code, n).sum()) + 0.5) / (n + 1)
     floor = float(((1 - e) * weight * by_code(weight, code, n)[code]).sum()) * spread / 4
-    safe = replace(found, variance=max(float(found.variance), floor))
+    safe = replace(estimate, variance=max(float(estimate.variance), floor))
     low, high = (2 * float(end) - 1 for end in safe.confidence_interval(0.8))
-    return {"value": 2 * float(found.value) - 1, "low80": max(-1.0, low), "high80": min(1.0, high)}
+    return {
+        "value": 2 * float(estimate.value) - 1,
+        "low80": max(-1.0, low),
+        "high80": min(1.0, high),
+    }

@@ -37,33 +37,33 @@ class Floors:
         """The recall of every system, a fact counted once or each instance of it; None without two
         annotated documents.
         """
-        found = self.arranged.recall(criterion, unit=unit)
-        if found is None or not _truth(found) > 0:
-            return found
-        floor = self._of_recall(criterion, found, unit)
-        step = self._half_steps(criterion, *self._parts(found, unit), unit)
-        told = replace(found.recall, anticipated=floor, half_step=step)
-        return replace(found, recall=totals.with_missed_floor(told, found))
+        estimated = self.arranged.recall(criterion, unit=unit)
+        if estimated is None or not _truth(estimated) > 0:
+            return estimated
+        floor = self._of_recall(criterion, estimated, unit)
+        step = self._half_steps(criterion, *self._parts(estimated, unit), unit)
+        with_floor = replace(estimated.recall, anticipated=floor, half_step=step)
+        return replace(estimated, recall=totals.with_missed_floor(with_floor, estimated))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
         """Recall with the facts put in that annotators are reckoned to have missed: `share` is what
         they find.
         """
-        found = with_misses(recall, share)
-        if not _truth(found) > 0:
-            return found.recall
-        floor = self._of_recall(criterion, found, "fact")
+        with_missed = with_misses(recall, share)
+        if not _truth(with_missed) > 0:
+            return with_missed.recall
+        floor = self._of_recall(criterion, with_missed, "fact")
         # The share rests on judged targets too; of its own errors the model knows nothing.
         n = recall.totals.pool.influence.size
         by_share = (
-            np.asarray(found.totals.systems.value)
-            / _truth(found) ** 2
-            * float(found.unseen.value)
+            np.asarray(with_missed.totals.systems.value)
+            / _truth(with_missed) ** 2
+            * float(with_missed.unseen.value)
             / float(share.value)
         )
         own = np.outer(share.influence[:n], by_share)
         floor = floor + np.einsum("t,tm,tm->m", 1 - recall.design.pi[:n], own, own)
-        return totals.with_missed_floor(replace(found.recall, anticipated=floor), found)
+        return totals.with_missed_floor(replace(with_missed.recall, anticipated=floor), with_missed)
 
     def f1(self, kind: str, criterion: str, precision: Estimate, recall: totals.Recall) -> Estimate:
         """The harmonic mean of the two, from their joint covariance."""
@@ -76,25 +76,25 @@ class Floors:
             self.arranged.data.pool, self.arranged.shares_of("fact"), part, kind, by_precision
         )
         taken = part * np.asarray(recall.recall.value)
-        told = replace(
+        with_floor = replace(
             both,
             anticipated=self._floor(criterion, own, taken, both, recall),
             half_step=self._half_steps(criterion, own, taken, "fact"),
         )
-        return totals.with_missed_floor(told, recall, by_recall)
+        return totals.with_missed_floor(with_floor, recall, by_recall)
 
-    def _parts(self, found: totals.Recall, unit: str) -> tuple[_Own, Floats]:
+    def _parts(self, recall: totals.Recall, unit: str) -> tuple[_Own, Floats]:
         """What a right prediction adds to each system's recall, and what a true fact of the pool
         takes from it: r/(T + M), also where r is not printed.
         """
-        truth, values = _truth(found), np.asarray(found.totals.systems.value)
+        truth, values = _truth(recall), np.asarray(recall.totals.systems.value)
         by_share = np.full(values.size, 1 / truth)
         own = _Own(self.arranged.data.pool, self.arranged.shares_of(unit), by_share)
         return own, values / truth**2
 
-    def _of_recall(self, criterion: str, found: totals.Recall, unit: str) -> Floats:
-        own, taken = self._parts(found, unit)
-        return self._floor(criterion, own, taken, found.recall, found, unit)
+    def _of_recall(self, criterion: str, recall: totals.Recall, unit: str) -> Floats:
+        own, taken = self._parts(recall, unit)
+        return self._floor(criterion, own, taken, recall.recall, recall, unit)
 
     def _half_steps(self, criterion: str, own: _Own, taken: Floats, unit: str) -> Floats:
         """(m,) what intervals are widened by where nearly all of the pool is judged: half of what
@@ -114,11 +114,11 @@ class Floors:
             moved = np.zeros(weight.size)
             support, u = own.of(column)
             moved[support.row] = u
-            known = np.zeros(weight.size, dtype=np.bool_)
-            known[arranged.row[arranged.judged_of(column)]] = True
-            known = judged & (known | (moved == 0))
+            judged_there = np.zeros(weight.size, dtype=np.bool_)
+            judged_there[arranged.row[arranged.judged_of(column)]] = True
+            judged_there = judged & (judged_there | (moved == 0))
             each = np.nan_to_num(np.abs(moved - taken[column] * weight))  # of no number no step
-            steps[column] = half_step(each, known)
+            steps[column] = half_step(each, judged_there)
         return steps
 
     def _floor(
@@ -126,7 +126,7 @@ class Floors:
         criterion: str,
         own: _Own,
         taken: Floats,
-        found: Estimate,
+        estimate: Estimate,
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Floats:
@@ -148,7 +148,7 @@ class Floors:
             of_pool = believed.of_systems([none], taken[[column]])
             floor[column] = (alone.of_systems([own.of(column)], [0.0]) + of_pool)[0]
         n_targets = recall.totals.pool.influence.size
-        return np.asarray(floor + beyond_targets(found.influence, recall.design, n_targets))
+        return np.asarray(floor + beyond_targets(estimate.influence, recall.design, n_targets))
 
     def _belief(self, criterion: str, unit: str) -> Belief:
         if (criterion, unit) not in self._beliefs:
@@ -192,13 +192,13 @@ class _Own:
 
     def of(self, column: int) -> tuple[Support, Floats]:
         """A system's support, and what each of its rows (n,) adds."""
-        found = self.shares.of(column)
-        found *= self.by_share[column]
+        added = self.shares.of(column)
+        added *= self.by_share[column]
         if self.kind:
-            found += self.by_weight[column] * self.pool.weight(self.kind, column)
-        return self.pool.support(column), found
+            added += self.by_weight[column] * self.pool.weight(self.kind, column)
+        return self.pool.support(column), added
 
 
-def _truth(found: totals.Recall) -> float:
+def _truth(recall: totals.Recall) -> float:
     """T + M."""
-    return float(found.totals.pool.value) + float(found.unseen.value)
+    return float(recall.totals.pool.value) + float(recall.unseen.value)

@@ -75,15 +75,15 @@ class Pool:
         """
         tables = list(self.p.values())
         like = tables[0]
-        alike = all(_at_same_places(one, like) and (one.data > 0).all() for one in tables)
+        alike = all(_at_same_places(table, like) and (table.data > 0).all() for table in tables)
         # Places are shared only where they are sorted: else sorting the members would move weights.
         if alike and like.has_sorted_indices:
-            ones = np.ones(like.data.size)
-            return sparse.csr_array((ones, like.indices, like.indptr), shape=like.shape)
-        first, *others = (_positive(one) for one in tables)
-        for one in others:
-            first = first + one
-        return sparse.csr_array(first, dtype=np.float64)
+            entries = np.ones(like.data.size)
+            return sparse.csr_array((entries, like.indices, like.indptr), shape=like.shape)
+        union, *more = (_positive(table) for table in tables)
+        for other in more:
+            union = union + other
+        return sparse.csr_array(union, dtype=np.float64)
 
     def columns(self, kind: str) -> sparse.csc_array:
         """The probabilities of a distribution, system by system."""
@@ -96,8 +96,10 @@ class Pool:
         table = self.p[kind]
         if not _at_same_places(table, next(iter(self.p.values()))):
             return sparse.csc_array(table)
-        by = self._by_column
-        return sparse.csc_array((table.data[by.data], by.indices, by.indptr), shape=table.shape)
+        order = self._by_column
+        return sparse.csc_array(
+            (table.data[order.data], order.indices, order.indptr), shape=table.shape
+        )
 
     @property
     def is_even(self) -> bool:
@@ -117,9 +119,13 @@ class Pool:
             return Support.of(self.predicted(column), self.target)
         kept = self.by_system
         begin, end = kept["begin"][column : column + 2]
-        first, last = kept["several begin"][column : column + 2]
-        at, until = kept["group begin"][column : column + 2]
-        return Support(kept["row"][begin:end], kept["several"][first:last], kept["group"][at:until])
+        several_begin, several_end = kept["several begin"][column : column + 2]
+        group_begin, group_end = kept["group begin"][column : column + 2]
+        return Support(
+            kept["row"][begin:end],
+            kept["several"][several_begin:several_end],
+            kept["group"][group_begin:group_end],
+        )
 
     @cached_property
     def _supports(self) -> dict[int, Support]:
@@ -140,13 +146,15 @@ class Pool:
     @cached_property
     def stratum(self) -> Ids:
         """(t,) a code of what is said of each target: the first of several."""
-        first = np.full(self.target_id.size, -1)
-        first[self.target[::-1]] = np.arange(self.target.size)[::-1]
-        found = np.zeros(first.size, dtype=np.int64)  # of a slice not every target has a row
-        said = np.flatnonzero(first >= 0)
-        of_them = self.predicate[first[said]]
-        found[said] = present(of_them, int(of_them.max(initial=-1)) + 1)[1]
-        return found
+        first_row = np.full(self.target_id.size, -1)
+        first_row[self.target[::-1]] = np.arange(self.target.size)[::-1]
+        code_of_target = np.zeros(
+            first_row.size, dtype=np.int64
+        )  # of a slice not every target has a row
+        has_row = np.flatnonzero(first_row >= 0)
+        of_them = self.predicate[first_row[has_row]]
+        code_of_target[has_row] = present(of_them, int(of_them.max(initial=-1)) + 1)[1]
+        return code_of_target
 
     @cached_property
     def _columns(self) -> dict[str, sparse.csc_array]:
@@ -175,12 +183,12 @@ class Pool:
         rows, p = self.of(next(iter(self.p)), column)
         if self.by_system:
             return rows
-        found = rows[p > 0]
+        predicted_rows = rows[p > 0]
         for kind in self.p:
             if not _at_same_places(self.p[kind], self.p[next(iter(self.p))]):
                 rows, p = self.of(kind, column)
-                found = np.union1d(found, rows[p > 0])
-        return found
+                predicted_rows = np.union1d(predicted_rows, rows[p > 0])
+        return predicted_rows
 
     def of_rows(self, rows: Ids, p: dict[str, Matrix], targets: Ids, target: Ids) -> Pool:
         """The same of some rows, which weigh `p`, and of the targets that these have; nothing that
@@ -224,23 +232,25 @@ class Pool:
 
 def spread(rows: Ids, values: Floats, wanted: Ids) -> Floats:
     """The values that some ascending rows have at those that are wanted; 0 at others."""
-    at = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
-    return np.where(rows[at] == wanted, values[at], 0.0) if rows.size else np.zeros(wanted.size)
+    place = np.minimum(np.searchsorted(rows, wanted), max(rows.size - 1, 0))
+    return (
+        np.where(rows[place] == wanted, values[place], 0.0) if rows.size else np.zeros(wanted.size)
+    )
 
 
-def _at_same_places(one: Matrix, other: Matrix) -> bool:
+def _at_same_places(table: Matrix, other: Matrix) -> bool:
     """Whether two matrices share the memory that says where their entries are."""
-    return np.may_share_memory(one.indices, other.indices) and one.data.size == other.data.size
+    return np.may_share_memory(table.indices, other.indices) and table.data.size == other.data.size
 
 
 def _positive(p: Matrix) -> Matrix:
     """Where the entries of a matrix are positive. A copy: what is done to it in place must not
     reach the other.
     """
-    found = sparse.csr_array(p, copy=True)
-    found.data = found.data > 0
-    found.eliminate_zeros()
-    return found
+    positive = sparse.csr_array(p, copy=True)
+    positive.data = positive.data > 0
+    positive.eliminate_zeros()
+    return positive
 
 
 def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
@@ -251,12 +261,12 @@ def arranged(pool: Pool) -> dict[str, NDArray[Any]]:
     if not pool.is_even:
         return {}
     supports = [pool.support(column) for column in range(len(pool.systems))]
-    found = {f"p {kind}": pool.columns(kind).data for kind in pool.p}
+    arrays = {f"p {kind}": pool.columns(kind).data for kind in pool.p}
     for name, parts in {
-        "": [one.row for one in supports],
-        "several ": [one.several for one in supports],
-        "group ": [one.begins for one in supports],
+        "": [support.row for support in supports],
+        "several ": [support.several for support in supports],
+        "group ": [support.begins for support in supports],
     }.items():
-        found[name.strip() or "row"] = np.concatenate(parts)
-        found[f"{name}begin"] = np.cumsum([0, *(part.size for part in parts)])
-    return found
+        arrays[name.strip() or "row"] = np.concatenate(parts)
+        arrays[f"{name}begin"] = np.cumsum([0, *(part.size for part in parts)])
+    return arrays

@@ -51,24 +51,24 @@ def bootstrapped(
     m = len(data.systems)
     parts: dict[bytes, list[tuple[tuple[str, str], Floats]]] = {}
     for criterion, method in wanted:
-        known, terms = _terms(data, draws, criterion, method)
-        parts.setdefault(known.tobytes(), []).append(((criterion, method), terms))
+        labelled, terms = _terms(data, draws, criterion, method)
+        parts.setdefault(labelled.tobytes(), []).append(((criterion, method), terms))
     ends = {}
     for mask, of_mask in parts.items():  # those that rest on the same draws, by the same resamples
         owner = draws.owner[np.frombuffer(mask, dtype=np.bool_)]
         low = high = np.full(m * len(of_mask), np.nan)
         if owner.size:
             every = np.concatenate([terms for _, terms in of_mask], axis=1)
-            found = bootstrap(
+            resampled = bootstrap(
                 lambda weights, every=every: weights @ every,  # type: ignore[misc]
                 owner.size,
                 rng=np.random.default_rng(SEED),
                 n_resamples=RESAMPLES,
                 stratum=owner,
             )
-            low, high = (np.asarray(end) for end in found.confidence_interval(0.8))
-        for at, (key, _) in enumerate(of_mask):
-            mine = slice(m * at, m * (at + 1))
+            low, high = (np.asarray(end) for end in resampled.confidence_interval(0.8))
+        for number, (key, _) in enumerate(of_mask):
+            mine = slice(m * number, m * (number + 1))
             value = np.asarray(precision(data, draws, *key).value)
             is_told = ~np.isnan(value)
             ends[key] = np.where(is_told, low[mine], np.nan), np.where(is_told, high[mine], np.nan)
@@ -81,12 +81,14 @@ def _terms(data: Data, draws: Draws, criterion: str, method: str) -> tuple[Bools
     """
     f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
     if method != "simple":
-        known = np.asarray(~np.isnan(f).all(axis=1))
-        return known, joint_terms(draws.P[known], draws.owner[known], f[known], draws.overlap)
+        labelled = np.asarray(~np.isnan(f).all(axis=1))
+        return labelled, joint_terms(
+            draws.P[labelled], draws.owner[labelled], f[labelled], draws.overlap
+        )
     own = f[np.arange(draws.row.size), draws.owner]
-    known = np.asarray(~np.isnan(own))
-    is_own = draws.owner[known, None] == np.arange(len(data.systems))
-    return known, is_own * own[known, None] / np.maximum(is_own.sum(axis=0), 1)
+    labelled = np.asarray(~np.isnan(own))
+    is_own = draws.owner[labelled, None] == np.arange(len(data.systems))
+    return labelled, is_own * own[labelled, None] / np.maximum(is_own.sum(axis=0), 1)
 
 
 def recall(data: Data, criterion: str) -> Estimate | None:
@@ -103,16 +105,18 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     facts, uniform, n_annotated = read
     m, kinds = len(data.systems), list(data.draws)
     row = np.concatenate([data.draws[kind].row for kind in kinds])
-    source = np.concatenate([data.draws[kind].owner + at * m for at, kind in enumerate(kinds)])
+    source = np.concatenate(
+        [data.draws[kind].owner + number * m for number, kind in enumerate(kinds)]
+    )
     P = np.concatenate([data.pool.p[kind][row].toarray() for kind in kinds], axis=1)
-    at = np.searchsorted(data.judged, row)
+    judged_row = np.searchsorted(data.judged, row)
     predicted = facts.predicted[row]
     if criterion == "correct":
-        predicted = predicted & (data.f["linking"][at] == 1)
-    found = joint_recall(
+        predicted = predicted & (data.f["linking"][judged_row] == 1)
+    estimate = joint_recall(
         P,
         source,
-        data.f[BASE][at, 0],
+        data.f[BASE][judged_row, 0],
         np.zeros((P.shape[1], P.shape[1])),
         np.tile(predicted, (1, len(kinds))),
         facts.found[uniform],
@@ -123,12 +127,12 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         ddof=1,
     )
     return Estimate(
-        value=np.asarray(found.value)[:m],
-        variance=np.asarray(found.variance)[:m],
-        n=np.asarray(found.n)[:m],
-        influence=found.influence[:, :m],
+        value=np.asarray(estimate.value)[:m],
+        variance=np.asarray(estimate.variance)[:m],
+        n=np.asarray(estimate.n)[:m],
+        influence=estimate.influence[:, :m],
         degrees_of_freedom=np.full(m, float(n_annotated - 1)),
-        anticipated=np.asarray(found.anticipated)[:m],
+        anticipated=np.asarray(estimate.anticipated)[:m],
     )
 
 
@@ -139,9 +143,13 @@ def read_uniformly(data: Data) -> tuple[Facts, Bools, int] | None:
     facts = data.facts
     if facts is None:
         return None
-    first = np.flatnonzero(np.isin(data.documents.documents, data.documents.first))
-    uniform = np.isin(facts.document, first)
-    return (facts, uniform, first.size) if first.size > 1 and uniform.any() else None
+    uniform_documents = np.flatnonzero(np.isin(data.documents.documents, data.documents.first))
+    uniform = np.isin(facts.document, uniform_documents)
+    return (
+        (facts, uniform, uniform_documents.size)
+        if uniform_documents.size > 1 and uniform.any()
+        else None
+    )
 
 
 def simple_recall(data: Data, criterion: str) -> Estimate | None:
@@ -155,8 +163,8 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
     if read is None:
         return None
     facts, uniform, n_annotated = read
-    predicted, known = _predicted(data, facts, uniform, criterion)
-    known[list(data.disclosed)] = False
+    predicted, decided = _predicted(data, facts, uniform, criterion)
+    decided[list(data.disclosed)] = False
     each = [
         pool_recall(
             predicted[:, column],
@@ -166,16 +174,16 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
         )
         for column in range(predicted.shape[1])
     ]
-    found = _floored(
+    estimates = _floored(
         Estimate(
-            value=np.array([one.value for one in each]),
-            variance=np.array([one.variance for one in each]),
-            n=np.array([one.n for one in each]),
-            influence=np.stack([one.influence for one in each], axis=1),
+            value=np.array([estimate.value for estimate in each]),
+            variance=np.array([estimate.variance for estimate in each]),
+            n=np.array([estimate.n for estimate in each]),
+            influence=np.stack([estimate.influence for estimate in each], axis=1),
             degrees_of_freedom=np.full(len(each), float(n_annotated - 1)),
         )
     )
-    return where_known(found, known)
+    return where_known(estimates, decided)
 
 
 def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
@@ -184,21 +192,21 @@ def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[B
     """
     sought = facts.code[used]
     here = np.flatnonzero(np.isin(facts.fact, sought))
-    predicted, known = facts.predicted[here], np.ones(facts.predicted.shape[1], dtype=np.bool_)
+    predicted, decided = facts.predicted[here], np.ones(facts.predicted.shape[1], dtype=np.bool_)
     if criterion == "correct":
         verdict = np.full(predicted.shape, np.nan)
         judged = np.isin(here, data.judged)
         verdict[judged] = data.f["linking"][np.searchsorted(data.judged, here[judged])]
         own = (data.pool.member[here].toarray() > 0) & facts.in_scope[here, None]
-        known = ~(own & np.isnan(verdict)).any(axis=0)
+        decided = ~(own & np.isnan(verdict)).any(axis=0)
         predicted = own & (verdict == 1)
     codes, place = np.unique(facts.fact[here], return_inverse=True)
     by_code = np.zeros((codes.size + 1, predicted.shape[1]), dtype=np.bool_)  # the last: nobody
     np.logical_or.at(by_code, place, predicted)
     row = np.searchsorted(codes, sought)
-    found = row < codes.size
-    found[found] = codes[row[found]] == sought[found]
-    return np.asarray(by_code[np.where(found, row, codes.size)]), known
+    is_there = row < codes.size
+    is_there[is_there] = codes[row[is_there]] == sought[is_there]
+    return np.asarray(by_code[np.where(is_there, row, codes.size)]), decided
 
 
 def simple_f1(precision: Estimate, recall: Estimate) -> Estimate:

@@ -81,8 +81,8 @@ def about(data: Data, checks: Checks | None) -> Row:
         "distributions": list(data.pool.p),
         "mean": data.mean,
         "correlation": data.rho,
-        "unaided_correlation": {name: one.rho for name, one in data.unaided.items()},
-        "noise": {name: one.variance for name, one in data.noise.items()},
+        "unaided_correlation": {name: guesses.rho for name, guesses in data.unaided.items()},
+        "noise": {name: noise.variance for name, noise in data.noise.items()},
         "scorers": data.pool.scorers,
         "everybody": _inclusion(data.inclusion),
         "known_documents": {
@@ -140,11 +140,11 @@ def tables(data: Data, checks: Checks | None = None) -> dict[str, Iterable[Row]]
 def _targets(data: Data) -> Iterator[Row]:
     now, inside = _arrived(data.inclusion), data.in_documents
     u = rounded(data)
-    for at, target in enumerate(data.pool.target_id.tolist()):
-        row = {"target": target, "u": float(u[at]), **_at(now, at)}
+    for place, target in enumerate(data.pool.target_id.tolist()):
+        row = {"target": target, "u": float(u[place]), **_at(now, place)}
         if inside is not None:
-            row["marked"], row["mark"] = bool(inside.marked[at]), float(inside.mark[at])
-            row["covered"], row["asked"] = bool(inside.covered[at]), bool(inside.asked[at])
+            row["marked"], row["mark"] = bool(inside.marked[place]), float(inside.mark[place])
+            row["covered"], row["asked"] = bool(inside.covered[place]), bool(inside.asked[place])
         yield row
 
 
@@ -155,7 +155,7 @@ def rounded(data: Data) -> Floats:
     """
     levels = [np.zeros(data.pool.u.size), np.ones(data.pool.u.size), data.inclusion.threshold]
     levels += [data.inclusion.chances.threshold, *data.alone.values()]
-    levels += [one.chances.threshold for one in data.own.values()]
+    levels += [inclusion.chances.threshold for inclusion in data.own.values()]
     table = np.stack(levels)
     below = np.where(table <= data.pool.u, table, 0.0).max(axis=0)
     above = np.where(table > data.pool.u, table, 1.0).min(axis=0)
@@ -174,8 +174,8 @@ def _arrived(now: Inclusion) -> dict[str, NDArray[Any]]:
     }
 
 
-def _at(columns: Mapping[str, NDArray[Any]], at: int) -> Row:
-    return {name: column[at].item() for name, column in columns.items()}
+def _at(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
+    return {name: column[place].item() for name, column in columns.items()}
 
 
 def _instances(data: Data) -> Iterator[Row]:
@@ -183,10 +183,10 @@ def _instances(data: Data) -> Iterator[Row]:
     columns: dict[str, NDArray[Any]] = {"stratum": pool.predicate}
     columns |= {f"g_{name}": g for name, g in data.g.items()}
     columns |= {f"error_{name}": error for name, error in data.error.items()}
-    for name, one in data.unaided.items():
-        columns[f"unaided_g_{name}"] = one.g
-        if one.error is not None:
-            columns[f"unaided_error_{name}"] = one.error
+    for name, guesses in data.unaided.items():
+        columns[f"unaided_g_{name}"] = guesses.g
+        if guesses.error is not None:
+            columns[f"unaided_error_{name}"] = guesses.error
     if facts is not None:
         columns |= {
             "fact": facts.fact,
@@ -195,40 +195,42 @@ def _instances(data: Data) -> Iterator[Row]:
             "inside": facts.inside,
             "marked": facts.marked,
         }
-    for at, instance in enumerate(pool.instance.tolist()):
-        row = {"instance": instance, "target": int(pool.target_id[pool.target[at]])}
-        row |= _at(columns, at)
+    for place, instance in enumerate(pool.instance.tolist()):
+        row = {"instance": instance, "target": int(pool.target_id[pool.target[place]])}
+        row |= _at(columns, place)
         if facts is not None:
-            row["predicted_by"] = [data.systems[one] for one in np.flatnonzero(facts.predicted[at])]
+            row["predicted_by"] = [
+                data.systems[column] for column in np.flatnonzero(facts.predicted[place])
+            ]
         yield row
 
 
 def _predictions(pool: Pool) -> Iterator[Row]:
     stored = sparse.csr_array(pool.confidence)
     tables_ = {f"p_{kind}": sparse.csr_array(p) for kind, p in pool.p.items()}
-    pattern = sum((_ones(one) for one in tables_.values()), _ones(stored))
+    pattern = sum((_ones(table) for table in tables_.values()), _ones(stored))
     rows, columns = sparse.coo_array(pattern).coords
-    values = {name: np.asarray(one[rows, columns]).ravel() for name, one in tables_.items()}
+    values = {name: np.asarray(table[rows, columns]).ravel() for name, table in tables_.items()}
     values["confidence"] = np.asarray(stored[rows, columns]).ravel()
-    for at in np.lexsort((rows, columns)).tolist():
-        row = {"system": pool.systems[columns[at]], "instance": int(pool.instance[rows[at]])}
-        yield row | _at(values, at)
+    for entry in np.lexsort((rows, columns)).tolist():
+        row = {"system": pool.systems[columns[entry]], "instance": int(pool.instance[rows[entry]])}
+        yield row | _at(values, entry)
 
 
 def _ones(table: Matrix) -> Matrix:
     """1 wherever an entry is stored, be it 0."""
-    found = sparse.csr_array(table, copy=True)
-    found.data = np.ones_like(found.data)
-    return found
+    indicator = sparse.csr_array(table, copy=True)
+    indicator.data = np.ones_like(indicator.data)
+    return indicator
 
 
 def _labels(data: Data) -> Iterator[Row]:
-    for at, row in enumerate(data.judged.tolist()):
+    for number, row in enumerate(data.judged.tolist()):
         label: Row = {"instance": int(data.pool.instance[row])}
         for criterion, verdicts in data.f.items():
-            label[criterion] = _verdict(verdicts[at], data.systems)
+            label[criterion] = _verdict(verdicts[number], data.systems)
         for criterion, noise in data.noise.items():
-            label[f"ratings_{criterion}"] = int(noise.count[at])
+            label[f"ratings_{criterion}"] = int(noise.count[number])
         yield label
 
 
@@ -236,84 +238,86 @@ def _verdict(verdicts: Floats, systems: list[int]) -> float | dict[str, float | 
     """One number where it is the same for all systems; else one a system."""
     if np.isnan(verdicts).all() or (verdicts == verdicts[0]).all():
         return _number(verdicts[0])
-    return {str(one): _number(value) for one, value in zip(systems, verdicts, strict=True)}
+    return {str(system): _number(value) for system, value in zip(systems, verdicts, strict=True)}
 
 
 def _ratings(data: Data) -> Iterator[Row]:
     for criterion, noise in data.noise.items():
-        one = noise.single
-        for at, judge, value in zip(
-            one.at.tolist(), one.judge.tolist(), one.value.tolist(), strict=True
+        single = noise.single
+        for judged_row, judge, value in zip(
+            single.at.tolist(), single.judge.tolist(), single.value.tolist(), strict=True
         ):
-            instance = int(data.pool.instance[data.judged[at]])
+            instance = int(data.pool.instance[data.judged[judged_row]])
             yield {"criterion": criterion, "instance": instance, "judge": judge, "value": value}
 
 
 def _metrics(pool: Pool) -> Iterator[Row]:
     for column, scorer in enumerate(pool.scorers):
-        for at in np.flatnonzero(~np.isnan(pool.scores[:, column])).tolist():
-            score = float(pool.scores[at, column])
-            yield {"scorer": scorer, "instance": int(pool.instance[at]), "value": score}
+        for row in np.flatnonzero(~np.isnan(pool.scores[:, column])).tolist():
+            score = float(pool.scores[row, column])
+            yield {"scorer": scorer, "instance": int(pool.instance[row]), "value": score}
 
 
 def _own_samples(data: Data) -> Iterator[Row]:
     for column, threshold in data.alone.items():
-        for at in np.flatnonzero(threshold).tolist():
-            target = int(data.pool.target_id[at])
+        for place in np.flatnonzero(threshold).tolist():
+            target = int(data.pool.target_id[place])
             yield {
                 "system": data.systems[column],
                 "target": target,
-                "threshold": float(threshold[at]),
+                "threshold": float(threshold[place]),
             }
 
 
 def _disclosed(data: Data) -> Iterator[Row]:
     for column, disclosed in data.disclosed.items():
-        then = data.disclosed_drawn[column]
+        when_drawn = data.disclosed_drawn[column]
         now = _arrived(data.own[column])
         columns = {f"own_{name}": values for name, values in now.items()}
         columns |= {
             "exact": disclosed.certainty,
             "unjudged": disclosed.unjudged,
-            "exact_when_drawn": then.certainty,
-            "unjudged_when_drawn": then.unjudged,
+            "exact_when_drawn": when_drawn.certainty,
+            "unjudged_when_drawn": when_drawn.unjudged,
             "then_threshold": disclosed.threshold,
             "then_drawn": disclosed.drawn,
             "then_inside": disclosed.inside,
             "then_document": disclosed.document,
         }
-        differs = disclosed.certainty | disclosed.unjudged | then.certainty | then.unjudged
+        differs = (
+            disclosed.certainty | disclosed.unjudged | when_drawn.certainty | when_drawn.unjudged
+        )
         differs |= disclosed.inside | (disclosed.document > 0)
         for name, values in _arrived(data.inclusion).items():
             differs |= now[name] != values
-        for at in np.flatnonzero(differs).tolist():
-            target = int(data.pool.target_id[at])
-            yield {"system": data.systems[column], "target": target, **_at(columns, at)}
+        for place in np.flatnonzero(differs).tolist():
+            target = int(data.pool.target_id[place])
+            yield {"system": data.systems[column], "target": target, **_at(columns, place)}
 
 
 def _documents(data: Data) -> Iterator[Row]:
-    documents, first = data.documents, set(data.documents.first)
-    for at, document in enumerate(documents.documents):
+    documents, first_stage = data.documents, set(data.documents.first)
+    for place, document in enumerate(documents.documents):
         chance = documents.inclusion
         yield {
             "document": document,
-            "first": document in first,
-            "probability": None if chance is None else float(chance[at]),
-            "missed": int(data.facts.missed[at]) if data.facts is not None else 0,
+            "first": document in first_stage,
+            "probability": None if chance is None else float(chance[place]),
+            "missed": int(data.facts.missed[place]) if data.facts is not None else 0,
         }
 
 
 def _facts(facts: Facts | None) -> Iterator[Row]:
     if facts is None:
         return
-    for at in range(facts.found.size):
+    for place in range(facts.found.size):
         yield {
-            "document": int(facts.document[at]),
-            "fact": int(facts.code[at]),
-            "predicate": int(facts.predicate[at]),
-            "found": bool(facts.found[at]),
-            "subject_link": str(facts.links[at, 0]),
-            "object_link": str(facts.links[at, 1]),
+            "document": int(facts.document[place]),
+            "fact": int(facts.code[place]),
+            "predicate": int(facts.predicate[place]),
+            "found": bool(facts.found[place]),
+            "subject_link": str(facts.links[place, 0]),
+            "object_link": str(facts.links[place, 1]),
         }
 
 
@@ -329,14 +333,14 @@ def _checks(data: Data, checks: Checks | None) -> Iterator[Row]:
     """Yields each judged target with the rounds that could draw it, and their chances."""
     if checks is None:
         return
-    for at, target in enumerate(data.pool.target_id[checks.target].tolist()):
+    for place, target in enumerate(data.pool.target_id[checks.target].tolist()):
         yield {
             "target": target,
-            "by_crowd": bool(checks.by_crowd[at]),
-            "imported": bool(checks.imported[at]),
-            "checked": bool(checks.checked[at]),
-            "pi": checks.pi[:, at].tolist(),
-            "chance": checks.e[:, at].tolist(),
+            "by_crowd": bool(checks.by_crowd[place]),
+            "imported": bool(checks.imported[place]),
+            "checked": bool(checks.checked[place]),
+            "pi": checks.pi[:, place].tolist(),
+            "chance": checks.e[:, place].tolist(),
         }
 
 
@@ -345,10 +349,10 @@ def _checked(data: Data, checks: Checks | None) -> Iterator[Row]:
     if checks is None:
         return
     asked = np.isin(data.pool.target[data.judged], checks.target[checks.checked])
-    for at in np.flatnonzero(asked).tolist():
-        row: Row = {"instance": int(data.pool.instance[data.judged[at]])}
+    for judged_row in np.flatnonzero(asked).tolist():
+        row: Row = {"instance": int(data.pool.instance[data.judged[judged_row]])}
         for criterion, verdicts in checks.f.items():
-            row[criterion] = _verdict(verdicts[at], data.systems)
+            row[criterion] = _verdict(verdicts[judged_row], data.systems)
         yield row
 
 
@@ -371,10 +375,10 @@ def in_slices(instances: Iterable[Row], cuts: Sequence[Cut]) -> Iterator[Row]:
     """
     inside = np.stack([cut.inside for cut in cuts]) if cuts else np.zeros((0, 0), dtype=np.bool_)
     weighed = {number: cut.weight for number, cut in enumerate(cuts) if cut.weight is not None}
-    for at, row in enumerate(instances):
-        row["slices"] = np.flatnonzero(inside[:, at]).tolist() if cuts else []
+    for place, row in enumerate(instances):
+        row["slices"] = np.flatnonzero(inside[:, place]).tolist() if cuts else []
         if weighed:
-            row["weights"] = {str(number): float(w[at]) for number, w in weighed.items()}
+            row["weights"] = {str(number): float(w[place]) for number, w in weighed.items()}
         yield row
 
 
@@ -415,14 +419,14 @@ class Release:
     def about(self) -> Row:
         """What `release.json` says. Raises BadRelease for a format that is not known here."""
         try:
-            told = json.loads(self.bytes(ABOUT))
+            description = json.loads(self.bytes(ABOUT))
         except ValueError as error:
             raise BadRelease(f"{ABOUT} is no JSON: {error}.") from error
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
+        if not isinstance(description, dict) or description.get("format") != FORMAT:
             raise BadRelease(
                 f"{ABOUT} does not say format {FORMAT}: this version of kbpo cannot read it."
             )
-        return told
+        return description
 
     def lines(self, table: str) -> Iterator[tuple[int, Row]]:
         """Yields the rows of a table with their lines. Raises BadRelease for what is no row."""
@@ -438,8 +442,8 @@ class Release:
 
     def columns(self, table: str) -> dict[str, list[Any]]:
         """A table as columns; no column of a table without rows."""
-        rows = [row for _, row in self.lines(table)]
-        return {name: [row.get(name) for row in rows] for name in rows[0]} if rows else {}
+        records = [row for _, row in self.lines(table)]
+        return {name: [row.get(name) for row in records] for name in records[0]} if records else {}
 
 
 def read_data(release: Release) -> Data:
@@ -456,11 +460,11 @@ def read_cuts(release: Release) -> list[Cut]:
     """The slices of a release; none of one that was made before they were part of it."""
     if "slices" not in release.about["rows"]:
         return []
-    rows = [row for _, row in release.lines("slices")]
+    slice_rows = [row for _, row in release.lines("slices")]
     instances = release.columns("instances")
-    inside = np.zeros((len(rows), len(instances.get("slices", []))), dtype=np.bool_)
-    for at, numbers in enumerate(instances.get("slices", [])):
-        inside[numbers, at] = True
+    inside = np.zeros((len(slice_rows), len(instances.get("slices", []))), dtype=np.bool_)
+    for column, numbers in enumerate(instances.get("slices", [])):
+        inside[numbers, column] = True
     return [
         Cut(
             group=row["group"],
@@ -468,12 +472,12 @@ def read_cuts(release: Release) -> list[Cut]:
             inside=inside[number],
             kind=row["weighed_by"],
             confidence=row["confidence"] and (row["confidence"][0], row["confidence"][1]),
-            weight=_floats(one[str(number)] for one in instances["weights"])
+            weight=_floats(weights[str(number)] for weights in instances["weights"])
             if row["weighed_by"] == TABLE
             else None,
             stratum=row["stratum"],
         )
-        for number, row in enumerate(rows)
+        for number, row in enumerate(slice_rows)
     ]
 
 
@@ -484,19 +488,19 @@ class _Reader:
         self.release = release
         self.told: Row = release.about["data"]
         self.systems = [row["system"] for _, row in release.lines("systems")]
-        self.column = {system: at for at, system in enumerate(self.systems)}
+        self.column = {system: column for column, system in enumerate(self.systems)}
         self.instances = release.columns("instances")
         self.targets = release.columns("targets")
         self.instance = _ids(self.instances["instance"])
         self.target_id = _ids(self.targets["target"])
 
     def data(self) -> Data:
-        told, pool = self.told, self.pool()
+        about, pool = self.told, self.pool()
         judged, f, noise = self.labels()
-        everybody = self.inclusion(self.targets, told["everybody"])
+        everybody = self.inclusion(self.targets, about["everybody"])
         disclosed, disclosed_drawn, own = self.disclosed(everybody)
-        known = told["known_documents"]
-        followed = None if known["followed"] is None else frozenset(known["followed"])
+        known_route = about["known_documents"]
+        followed = None if known_route["followed"] is None else frozenset(known_route["followed"])
         documents, missed = self.documents()
         shown = [row["takes_part"] for _, row in self.release.lines("systems")]
         return Data(
@@ -507,18 +511,20 @@ class _Reader:
             draws=self.draws(pool),
             inclusion=everybody,
             g=self.by_criterion("g_"),
-            rho=told["correlation"],
+            rho=about["correlation"],
             facts=self.facts(missed),
             documents=documents,
             disclosed=disclosed,
             own=own,
-            fold=KnownDocuments(known["documents"], known["closed"], followed, known["answered"]),
+            fold=KnownDocuments(
+                known_route["documents"], known_route["closed"], followed, known_route["answered"]
+            ),
             followed_up=self.followed_up(),
             in_documents=self.in_documents(),
             disclosed_drawn=disclosed_drawn,
             alone=self.own_samples(),
             noise=noise,
-            mean=told["mean"],
+            mean=about["mean"],
             error=self.by_criterion("error_"),
             unaided=self.unaided(),
         )
@@ -538,13 +544,13 @@ class _Reader:
         }
 
     def pool(self) -> Pool:
-        told = self.release.columns("predictions")
-        row = self.rows_of(told["instance"])
-        column = _ids([self.column[one] for one in told["system"]])
+        predictions = self.release.columns("predictions")
+        row = self.rows_of(predictions["instance"])
+        column = _ids([self.column[system] for system in predictions["system"]])
         shape = (self.instance.size, len(self.systems))
 
         def table(name: str) -> Matrix:
-            return sparse.csr_array((_floats(told[name]), (row, column)), shape=shape)
+            return sparse.csr_array((_floats(predictions[name]), (row, column)), shape=shape)
 
         nothing = np.zeros(self.instance.size, dtype=np.int64)
         return Pool(
@@ -569,80 +575,89 @@ class _Reader:
         scorers: list[int] = self.told["scorers"]
         if not scorers:
             return np.zeros((0, 0))
-        found = np.full((self.instance.size, len(scorers)), np.nan)
-        told = self.release.columns("metrics")
-        column = [scorers.index(one) for one in told["scorer"]]
-        found[self.rows_of(told["instance"]), column] = told["value"]
-        return found
+        scores = np.full((self.instance.size, len(scorers)), np.nan)
+        stored = self.release.columns("metrics")
+        column = [scorers.index(scorer) for scorer in stored["scorer"]]
+        scores[self.rows_of(stored["instance"]), column] = stored["value"]
+        return scores
 
     def labels(self) -> tuple[Ids, dict[str, Floats], dict[str, Noise]]:
-        told = self.release.columns("labels")
-        judged = self.rows_of(told.get("instance", []))
+        stored = self.release.columns("labels")
+        judged = self.rows_of(stored.get("instance", []))
         noise = {
             criterion: Noise(
-                _ids(told.get(f"ratings_{criterion}", [])),
+                _ids(stored.get(f"ratings_{criterion}", [])),
                 variance,
                 self.single_ratings(criterion, judged),
             )
             for criterion, variance in self.told["noise"].items()
         }
-        return judged, self.verdicts(told), noise
+        return judged, self.verdicts(stored), noise
 
     def verdicts(self, told: Mapping[str, list[Any]]) -> dict[str, Floats]:
         """Criterion -> (n, m) what the rows of a table say of each system."""
-        found = {}
+        verdicts_of = {}
         for criterion in self.told["correlation"]:
             column = told.get(criterion, [])
-            found[criterion] = np.full((len(column), len(self.systems)), np.nan)
-            for at, verdict in enumerate(column):
+            verdicts_of[criterion] = np.full((len(column), len(self.systems)), np.nan)
+            for row, verdict in enumerate(column):
                 if isinstance(verdict, dict):
-                    found[criterion][at] = [_float(verdict[str(system)]) for system in self.systems]
+                    verdicts_of[criterion][row] = [
+                        _float(verdict[str(system)]) for system in self.systems
+                    ]
                 else:
-                    found[criterion][at] = _float(verdict)
-        return found
+                    verdicts_of[criterion][row] = _float(verdict)
+        return verdicts_of
 
     def checks(self, data: Data) -> Checks:
-        once, told = self.told["checks"], self.release.columns("checks")
+        once, stored = self.told["checks"], self.release.columns("checks")
         answered = self.release.columns("checked")
-        rows = _positions(data.judged, self.rows_of(answered.get("instance", [])), "judged row")
+        judged_rows = _positions(
+            data.judged, self.rows_of(answered.get("instance", [])), "judged row"
+        )
         f = {}
         for criterion, verdicts in self.verdicts(answered).items():
             f[criterion] = np.full((data.judged.size, len(self.systems)), np.nan)
-            f[criterion][rows] = verdicts
+            f[criterion][judged_rows] = verdicts
         return Checks(
-            target=self.targets_of(told["target"]),
+            target=self.targets_of(stored["target"]),
             rounds=_ids(once["rounds"]),
-            pi=np.array(told["pi"], dtype=np.float64).T,
-            e=np.array(told["chance"], dtype=np.float64).T,
-            checked=_bools(told["checked"]),
-            by_crowd=_bools(told["by_crowd"]),
-            imported=_bools(told.get("imported", [False] * len(told["target"]))),
+            pi=np.array(stored["pi"], dtype=np.float64).T,
+            e=np.array(stored["chance"], dtype=np.float64).T,
+            checked=_bools(stored["checked"]),
+            by_crowd=_bools(stored["by_crowd"]),
+            imported=_bools(stored.get("imported", [False] * len(stored["target"]))),
             f=f,
             since=np.isin(self.systems, once["judged_before_the_last"]),
         )
 
     def single_ratings(self, criterion: str, judged: Ids) -> SingleRatings:
-        rows = [row for _, row in self.release.lines("ratings") if row["criterion"] == criterion]
-        place = {row: at for at, row in enumerate(judged.tolist())}
+        ratings = [row for _, row in self.release.lines("ratings") if row["criterion"] == criterion]
+        place = {row: place for place, row in enumerate(judged.tolist())}
         return SingleRatings(
-            _ids([place[row] for row in self.rows_of(one["instance"] for one in rows).tolist()]),
-            _ids([row["judge"] for row in rows]),
-            _floats([row["value"] for row in rows]),
+            _ids(
+                [
+                    place[row]
+                    for row in self.rows_of(rating["instance"] for rating in ratings).tolist()
+                ]
+            ),
+            _ids([row["judge"] for row in ratings]),
+            _floats([row["value"] for row in ratings]),
         )
 
     def draws(self, pool: Pool) -> dict[str, Draws]:
         """Draws with replacement, of the history of all."""
         drawn = [row for _, row in self.release.lines("draws") if row["instance"] is not None]
-        found = {}
+        draws_of = {}
         for kind, p in pool.p.items():
             mine = [row for row in drawn if row["distribution"] == kind]
             if mine:
                 times = _ids([row["times"] for row in mine])
-                row = np.repeat(self.rows_of(one["instance"] for one in mine), times)
-                owner = np.repeat(_ids([self.column[one["system"]] for one in mine]), times)
+                row = np.repeat(self.rows_of(draw["instance"] for draw in mine), times)
+                owner = np.repeat(_ids([self.column[draw["system"]] for draw in mine]), times)
                 overlap = np.asarray((p.T @ p).toarray())
-                found[kind] = Draws(kind, row, owner, p[row].toarray(), overlap)
-        return found
+                draws_of[kind] = Draws(kind, row, owner, p[row].toarray(), overlap)
+        return draws_of
 
     def inclusion(self, told: Mapping[str, list[Any]], once: Row) -> Inclusion:
         chances = Chances(*(_floats(told[name]) for name in ROUTES))
@@ -670,12 +685,14 @@ class _Reader:
         for name, once in self.told["disclosed"].items():
             system = int(name)
             mine = by_system.get(system, [])
-            at = self.targets_of(row["target"] for row in mine)
+            targets = self.targets_of(row["target"] for row in mine)
             t = self.target_id.size
 
-            def spread(name: str, base: NDArray[Any], mine: list[Row] = mine, at: Ids = at) -> Any:
+            def spread(
+                name: str, base: NDArray[Any], mine: list[Row] = mine, targets: Ids = targets
+            ) -> Any:
                 values = base.copy()
-                values[at] = [row[name] for row in mine]
+                values[targets] = [row[name] for row in mine]
                 return values
 
             no, zero = np.zeros(t, dtype=np.bool_), np.zeros(t)
@@ -698,40 +715,42 @@ class _Reader:
         return disclosed, disclosed_drawn, own
 
     def documents(self) -> tuple[Annotated, Ids]:
-        rows = [row for _, row in self.release.lines("documents")]
-        chance = [row["probability"] for row in rows]
-        uniform = not rows or chance[0] is None
+        records = [row for _, row in self.release.lines("documents")]
+        chance = [row["probability"] for row in records]
+        uniform = not records or chance[0] is None
         return (
             Annotated(
-                [row["document"] for row in rows],
-                [row["document"] for row in rows if row["first"]],
+                [row["document"] for row in records],
+                [row["document"] for row in records if row["first"]],
                 None if uniform else _floats(chance),
             ),
-            _ids([row["missed"] for row in rows]),
+            _ids([row["missed"] for row in records]),
         )
 
     def facts(self, missed: Ids) -> Facts | None:
         once = self.told["facts"]
         if once is None:
             return None
-        told, instances = self.release.columns("facts"), self.instances
+        stored, instances = self.release.columns("facts"), self.instances
         predicted = np.zeros((self.instance.size, len(self.systems)), dtype=np.bool_)
-        for at, systems in enumerate(instances["predicted_by"]):
-            predicted[at, [self.column[system] for system in systems]] = True
-        links = list(zip(told.get("subject_link", []), told.get("object_link", []), strict=True))
+        for row, systems in enumerate(instances["predicted_by"]):
+            predicted[row, [self.column[system] for system in systems]] = True
+        links = list(
+            zip(stored.get("subject_link", []), stored.get("object_link", []), strict=True)
+        )
         return Facts(
             fact=_ids(instances["fact"]),
             in_scope=_bools(instances["in_scope"]),
             pool_weight=_floats(instances["pool_weight"]),
             predicted=predicted,
-            document=_ids(told.get("document", [])),
-            predicate=_ids(told.get("predicate", [])),
-            found=_bools(told.get("found", [])),
+            document=_ids(stored.get("document", [])),
+            predicate=_ids(stored.get("predicate", [])),
+            found=_bools(stored.get("found", [])),
             n_annotated=once["n_annotated"],
             n_documents=once["n_documents"],
             inside=_ids(instances["inside"]),
             marked=_bools(instances["marked"]),
-            code=_ids(told.get("fact", [])),
+            code=_ids(stored.get("fact", [])),
             links=np.array(links, dtype=np.str_).reshape(-1, 2),
             missed=missed,
         )
@@ -739,32 +758,32 @@ class _Reader:
     def followed_up(self) -> FollowedUp | None:
         if not self.told["has_follow_ups"]:
             return None
-        told = self.release.columns("follow_ups")
-        return FollowedUp(self.rows_of(told.get("instance", [])), _floats(told.get("true", [])))
+        stored = self.release.columns("follow_ups")
+        return FollowedUp(self.rows_of(stored.get("instance", [])), _floats(stored.get("true", [])))
 
     def in_documents(self) -> InDocuments | None:
         if not self.told["has_marks"]:
             return None
-        told = self.targets
+        stored = self.targets
         return InDocuments(
-            marked=_bools(told["marked"]),
-            mark=_floats(told["mark"]),
-            covered=_bools(told["covered"]),
-            asked=_bools(told["asked"]),
+            marked=_bools(stored["marked"]),
+            mark=_floats(stored["mark"]),
+            covered=_bools(stored["covered"]),
+            asked=_bools(stored["asked"]),
         )
 
     def own_samples(self) -> dict[int, Floats]:
-        told = self.release.columns("own_samples")
-        found = {
+        stored = self.release.columns("own_samples")
+        thresholds = {
             self.column[system]: np.zeros(self.target_id.size)
             for system in self.told["own_samples"]
         }
-        at = self.targets_of(told.get("target", []))
+        places = self.targets_of(stored.get("target", []))
         for place, system, threshold in zip(
-            at, told.get("system", []), told.get("threshold", []), strict=True
+            places, stored.get("system", []), stored.get("threshold", []), strict=True
         ):
-            found[self.column[system]][place] = threshold
-        return found
+            thresholds[self.column[system]][place] = threshold
+        return thresholds
 
     def unaided(self) -> dict[str, Guess]:
         g, error = self.by_criterion("unaided_g_"), self.by_criterion("unaided_error_")
@@ -786,12 +805,12 @@ def _bools(values: Iterable[Any]) -> Bools:
     return np.array(list(values), dtype=np.bool_)
 
 
-def _positions(known: Ids, wanted: Iterable[int], what: str) -> Ids:
+def _positions(ascending: Ids, wanted: Iterable[int], kind: str) -> Ids:
     """Where each number stands among ascending ones. Raises KeyError with one that does not."""
     numbers = _ids(wanted)
-    at = np.searchsorted(known, numbers)
-    there = at < known.size
-    there[there] = known[at[there]] == numbers[there]
-    if not there.all():
-        raise KeyError(f"{what} {numbers[~there][0]} is not among the {what}s")
-    return at.astype(np.int64)
+    place = np.searchsorted(ascending, numbers)
+    is_there = place < ascending.size
+    is_there[is_there] = ascending[place[is_there]] == numbers[is_there]
+    if not is_there.all():
+        raise KeyError(f"{kind} {numbers[~is_there][0]} is not among the {kind}s")
+    return place.astype(np.int64)

@@ -102,7 +102,7 @@ def rescore(release: Release) -> Rescored:
 
 
 def _rescored(release: Release, changes: list[str]) -> Rescored:
-    found = Rescored(str(release.about["track"]["name"]), changes)
+    rescored = Rescored(str(release.about["track"]["name"]), changes)
     names = _names(release)
     computed = dict(recomputed(release))
     printed: set[Key] = set()
@@ -111,9 +111,9 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
     methods = set(METHODS) - set(release.about["board"].get("not_recomputed", ()))
     if "checks" not in release.about["rows"]:  # made before experts' answers were part of it
         methods -= {EXPERT}
-    rows = list(release.lines("estimates"))
-    figures = figures_of(row for _, row in rows)
-    for line, row in rows:
+    estimates = list(release.lines("estimates"))
+    figures = figures_of(row for _, row in estimates)
+    for line, row in estimates:
         key = _key(row)
         if row["slice"] and not with_slices:
             left_out["figures of slices"] += 1
@@ -121,22 +121,22 @@ def _rescored(release: Release, changes: list[str]) -> Rescored:
             left_out[f"figures of method {row['method']}"] += 1
         else:
             printed.add(key)
-            found.numbers += 1
+            rescored.numbers += 1
             for figure in figures:
                 if figure not in row:
                     raise BadRelease(f"estimates.jsonl, line {line} has no {figure}.")
-            found.differences += _compare(key, names, row, computed.get(key), figures)
+            rescored.differences += _compare(key, names, row, computed.get(key), figures)
     has_later = release.about["board"].get("simple_has_recall", False)
     has_later = has_later or any((key[1], key[4]) in LATER for key in printed)
     for key, score in computed.items():
         if (key[1], key[4]) in LATER and not has_later:
             continue
         if key not in printed and key[4] in methods and not math.isnan(score.value):
-            found.differences.append(
+            rescored.differences.append(
                 Difference(key[0], names[key[0]], *key[1:], "value", None, score.value)
             )
-    found.left_out = dict(left_out)
-    return found
+    rescored.left_out = dict(left_out)
+    return rescored
 
 
 def _names(release: Release) -> dict[Any, str]:
@@ -166,19 +166,19 @@ def altered(release: Release) -> Iterator[str]:
 def _altered_rows(release: Release, name: str, names: Mapping[Any, str]) -> Iterator[str]:
     for line, row in release.lines(name.removesuffix(".jsonl")):
         if is_altered(row):
-            said = [f"{key} {row[key]}" for key in ("system", "instance", "target") if key in row]
-            if known := names.get(row.get("system")):
-                said.insert(1, known)
-            yield f"{name}, line {line} ({', '.join(said)}): this row was altered."
+            keys = [f"{key} {row[key]}" for key in ("system", "instance", "target") if key in row]
+            if run := names.get(row.get("system")):
+                keys.insert(1, run)
+            yield f"{name}, line {line} ({', '.join(keys)}): this row was altered."
 
 
 def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
     """Yields every score of the board, from the tables alone."""
-    told = release.about["board"]
-    criteria, recall_criteria = tuple(told["criteria"]), tuple(told["recall_criteria"])
+    board = release.about["board"]
+    criteria, recall_criteria = tuple(board["criteria"]), tuple(board["recall_criteria"])
     data = read_data(release)
     estimates = default_estimates(data, criteria, recall_criteria) if data.judged.size else {}
-    made = scores(data, estimates, criteria, recall_criteria, tuple(told["published"]))
+    made = scores(data, estimates, criteria, recall_criteria, tuple(board["published"]))
     checked = Corrected.of(data, read_checks(release, data))
     better = corrections(checked, criteria, recall_criteria).scores
     for score in chain(made, better, beside(data, estimates, unaided(data, criteria))):
@@ -186,7 +186,7 @@ def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
             yield _key(vars(score) | {"system": data.systems[score.column], "slice": ""}), score
     cuts = read_cuts(release)
     if cuts:
-        ordered, with_recall = told["slice_criteria"], told["slices_have_recall"]
+        ordered, with_recall = board["slice_criteria"], board["slices_have_recall"]
         for part in score_cuts(data, cuts, ordered, with_recall):
             score = part.score
             if data.shown[score.column]:
@@ -197,7 +197,7 @@ def recomputed(release: Release) -> Iterator[tuple[Key, Score]]:
 def figures_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
     """What every row must have; older releases say nowhere what experts have checked."""
     has_checked = any("n_checked" in row for row in rows)
-    return tuple(one for one in (*REALS, *COUNTS) if one != "n_checked" or has_checked)
+    return tuple(name for name in (*REALS, *COUNTS) if name != "n_checked" or has_checked)
 
 
 def _key(row: dict[str, Any]) -> Key:

@@ -86,21 +86,23 @@ def by_each(
     first, each with submission -> its mean with this one alone, as was published (`algorithm_1`),
     and what that saves.
     """
-    found: dict[str, list[tuple[str, dict[str, dict[str, Any]]]]] = {}
+    saved_by: dict[str, list[tuple[str, dict[str, dict[str, Any]]]]] = {}
     for key, (estimate, _) in alone.items():
         _, criterion, distribution = key
-        for at in best_metrics(data, criterion)[:MOST] if data.noise else ():
-            published = algorithm_1(data, criterion, distribution, at)
+        for metric in best_metrics(data, criterion)[:MOST] if data.noise else ():
+            published = algorithm_1(data, criterion, distribution, metric)
             shares = _shares(data, published, estimate)
-            told = {
+            own = {
                 str(data.systems[row.column]): {end: getattr(row, end) for end in ENDS}
                 | {"n_labels": row.n_labels, "saved": shares.get(str(data.systems[row.column]))}
                 for row in rows(data, published, *key, ALGORITHM_1, own=True)
                 if data.shown[row.column] and not np.isnan(row.value)
             }
-            if told:
-                found.setdefault("|".join(key[1:]), []).append((str(data.pool.scorers[at]), told))
-    return found
+            if own:
+                saved_by.setdefault("|".join(key[1:]), []).append(
+                    (str(data.pool.scorers[metric]), own)
+                )
+    return saved_by
 
 
 def _shares(data: Data, aided: Estimate, alone: Estimate) -> dict[str, float]:
@@ -108,8 +110,8 @@ def _shares(data: Data, aided: Estimate, alone: Estimate) -> dict[str, float]:
     shape = np.shape(alone.value)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = 1 - _variance(aided, shape) / _variance(alone, shape)
-    known = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
-    return {str(data.systems[column]): float(share[column]) for column in np.flatnonzero(known)}
+    defined = data.shown & np.isfinite(share) & ~np.isnan(np.asarray(alone.value))
+    return {str(data.systems[column]): float(share[column]) for column in np.flatnonzero(defined)}
 
 
 def _variance(estimate: Estimate, shape: tuple[int, ...]) -> Floats:
@@ -122,24 +124,24 @@ def best_metrics(data: Data, criterion: str) -> list[int]:
     the best first; none where too little is rated to tell.
     """
     pool, rating = data.pool, data.f[criterion][:, 0]
-    known = np.flatnonzero(~np.isnan(rating))
-    if not pool.scorers or known.size < FEWEST:
+    rated = np.flatnonzero(~np.isnan(rating))
+    if not pool.scorers or rated.size < FEWEST:
         return []
-    rows = data.judged[known]
-    owner = np.asarray(pool.member[rows].argmax(axis=1)).ravel()
+    rated_rows = data.judged[rated]
+    owner = np.asarray(pool.member[rated_rows].argmax(axis=1)).ravel()
     sizes = np.abs(
         [
-            _within(rating[known], pool.scores[rows, column], owner)
+            _within(rating[rated], pool.scores[rated_rows, column], owner)
             for column in range(len(pool.scorers))
         ]
     )
-    return [int(at) for at in np.argsort(-sizes, kind="stable") if sizes[at] > 0]
+    return [int(column) for column in np.argsort(-sizes, kind="stable") if sizes[column] > 0]
 
 
 def _within(rating: Floats, score: Floats, owner: np.ndarray) -> float:
     """The correlation of ratings and scores within systems; 0 where one of them does not vary."""
-    known = ~np.isnan(score)
-    rating, score, code = rating[known], score[known], owner[known]
+    scored = ~np.isnan(score)
+    rating, score, code = rating[scored], score[scored], owner[scored]
     if not code.size:
         return 0.0
     count = np.maximum(np.bincount(code), 1)
@@ -171,10 +173,10 @@ def algorithm_1(data: Data, criterion: str, kind: str, metric: int) -> Estimate:
         even = np.ptp(arranged.pi[mine]) <= EVEN if mine.size else False
         if column in data.disclosed or not even or drawn.size < 3 or np.isnan(score).any():
             continue
-        found = control_variate_mean(
+        estimate = control_variate_mean(
             rating[drawn], pool.scores[drawn, metric], score, power_tune=False
         )
-        if drawn.size < mine.size and found.variance <= EVEN**2:
+        if drawn.size < mine.size and estimate.variance <= EVEN**2:
             continue
-        value[column], variance[column], n[column] = found.value, found.variance, drawn.size
+        value[column], variance[column], n[column] = estimate.value, estimate.variance, drawn.size
     return Estimate(value, variance, n, np.zeros((1, m)))

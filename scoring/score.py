@@ -83,34 +83,38 @@ def default_estimates(
     floors = Floors(arranged)
     recalls = {criterion: floors.recall(criterion) for criterion in recall_criteria}
     kinds, f1s = list(data.pool.p), dict[Key, tuple[Estimate, Design]]()
-    precisions = {(kind, one): arranged.settled(kind, one) for kind in kinds for one in criteria}
+    precisions = {
+        (kind, criterion): arranged.settled(kind, criterion)
+        for kind in kinds
+        for criterion in criteria
+    }
     for criterion, recall in recalls.items():  # floors of one criterion after the other
         if recall is None or criterion not in criteria:
             continue
         for kind in kinds:
             both = floors.f1(kind, criterion, precisions[kind, criterion], recall)
             f1s["f1", criterion, kind] = both, recall.design
-    found: dict[Key, tuple[Estimate, Design]] = {}
+    estimates: dict[Key, tuple[Estimate, Design]] = {}
     for (kind, criterion), precision in precisions.items():
-        found[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
+        estimates[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
         key = ("f1", criterion, kind)
         if key in f1s:
-            found[key] = f1s[key]
+            estimates[key] = f1s[key]
     for criterion, recall in recalls.items():
         if recall is not None:
-            found["recall", criterion, UNWEIGHED] = recall.recall, recall.design
+            estimates["recall", criterion, UNWEIGHED] = recall.recall, recall.design
             each = floors.recall(criterion, unit="mention")
             if each is not None:
-                found[OF_INSTANCES, criterion, UNWEIGHED] = each.recall, each.design
+                estimates[OF_INSTANCES, criterion, UNWEIGHED] = each.recall, each.design
             share = arranged.found_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
                 repaired = floors.corrected(criterion, recall, share)
-                known = ~np.isnan(np.asarray(recall.recall.value))
-                found[CORRECTED, criterion, UNWEIGHED] = (
-                    where_known(repaired, known),
+                defined = ~np.isnan(np.asarray(recall.recall.value))
+                estimates[CORRECTED, criterion, UNWEIGHED] = (
+                    where_known(repaired, defined),
                     recall.design,
                 )
-    return found
+    return estimates
 
 
 def found_share(data: Data) -> Estimate | None:
@@ -138,9 +142,9 @@ def published_scores(
         criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}
     }
     recalls = {
-        criterion: where_known(found, judged[criterion])
+        criterion: where_known(published_recall, judged[criterion])
         for criterion in recall_criteria
-        if (found := published.recall(data, criterion)) is not None
+        if (published_recall := published.recall(data, criterion)) is not None
     }
     alone = _simple_recalls(data, recall_criteria, judged)
     for kind, draws in data.draws.items():
@@ -164,14 +168,14 @@ def published_scores(
 
 
 def _simple_recalls(
-    data: Data, criteria: tuple[str, ...], known: dict[str, Bools]
+    data: Data, criteria: tuple[str, ...], judged: dict[str, Bools]
 ) -> dict[str, Estimate]:
     """Criterion -> simple recall; empty without annotated documents."""
-    found = {criterion: published.simple_recall(data, criterion) for criterion in criteria}
+    recalls = {criterion: published.simple_recall(data, criterion) for criterion in criteria}
     return {
-        criterion: where_known(one, known[criterion])
-        for criterion, one in found.items()
-        if one is not None
+        criterion: where_known(recall, judged[criterion])
+        for criterion, recall in recalls.items()
+        if recall is not None
     }
 
 
@@ -181,22 +185,22 @@ def _by_thresholds(
     recall_criteria: tuple[str, ...],
     methods: tuple[str, ...],
 ) -> Iterator[Score]:
-    found = ByThresholds(data)
+    by_thresholds = ByThresholds(data)
     every = {criterion: counts(data, criterion)[0] > 0 for criterion in criteria}
     alone = _simple_recalls(data, recall_criteria, every)
-    for criterion, known in every.items():
-        recall = found.recall(criterion) if criterion in recall_criteria else None
+    for criterion, judged in every.items():
+        recall = by_thresholds.recall(criterion) if criterion in recall_criteria else None
         if recall is not None:
-            recall = where_known(recall, known)
+            recall = where_known(recall, judged)
             yield from rows(data, recall, "recall", criterion, UNWEIGHED, "joint")
         if criterion in alone:
             yield from rows(data, alone[criterion], "recall", criterion, UNWEIGHED, "simple")
         for kind in data.pool.p:
             for method in methods:
-                precision = where_known(found.precision(kind, criterion, method), known)
+                precision = where_known(by_thresholds.precision(kind, criterion, method), judged)
                 yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if recall is not None and method == "joint":
-                    both = found.f1(precision, recall)
+                    both = by_thresholds.f1(precision, recall)
                     yield from rows(data, both, "f1", criterion, kind, method)
                 if criterion in alone and method == "simple":
                     both = published.simple_f1(precision, alone[criterion])
@@ -252,13 +256,13 @@ def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
 
 
 def _counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
-    known = ~np.isnan(data.f[criterion])
+    has_verdict = ~np.isnan(data.f[criterion])
     member = data.pool.member[data.judged].toarray() > 0
     codes, code = np.unique(data.pool.target[data.judged], return_inverse=True)
-    found = []
-    for mask in (member & known, member & ~known):
+    counts = []
+    for mask in (member & has_verdict, member & ~has_verdict):
         predicted = np.zeros((codes.size, mask.shape[1]), dtype=np.bool_)
         row, column = np.nonzero(mask)
         predicted[code[row], column] = True
-        found.append(predicted.sum(axis=0))
-    return found[0], found[1]
+        counts.append(predicted.sum(axis=0))
+    return counts[0], counts[1]

@@ -29,10 +29,10 @@ class Shares:
     @classmethod
     def of_facts(cls, pool: Pool, facts: Facts, *, once: bool) -> Shares:
         """Return the shares of some facts, made once of the same pool."""
-        known = facts.shares.get(once)
-        if known is None or known.predictions is not pool:
-            facts.shares[once] = known = cls(pool, facts, once)
-        return known
+        kept = facts.shares.get(once)
+        if kept is None or kept.predictions is not pool:
+            facts.shares[once] = kept = cls(pool, facts, once)
+        return kept
 
     @cached_property
     def pool(self) -> Floats:
@@ -55,17 +55,19 @@ class Shares:
 
     def at(self, rows: Ids) -> Floats:
         """(k, m) the same of some rows of the pool."""
-        found = np.zeros((rows.size, len(self.predictions.systems)))
-        for column in range(found.shape[1]):
+        shares = np.zeros((rows.size, len(self.predictions.systems)))
+        for column in range(shares.shape[1]):
             row = self.predictions.support(column).row
-            found[:, column] = spread(row, self.of(column), rows)
-        return found
+            shares[:, column] = spread(row, self.of(column), rows)
+        return shares
 
     def total(self, values: Floats) -> Floats:
         """(m,) the sum of some values (u,) over the facts of each submission."""
         columns = range(len(self.predictions.systems))
-        rows = (self.predictions.support(column).row for column in columns)
-        return np.array([self.of(at) @ values[row] for at, row in zip(columns, rows, strict=True)])
+        supports = (self.predictions.support(column).row for column in columns)
+        return np.array(
+            [self.of(column) @ values[row] for column, row in zip(columns, supports, strict=True)]
+        )
 
     def _counted(self, column: int) -> NDArray[np.unsignedinteger]:
         """(n,) how many of a submission's own rows in the scope say the fact of each; 0 outside."""
@@ -82,9 +84,9 @@ class Shares:
         _, code, n = np.unique(
             self.facts.fact[row[repeated]], return_inverse=True, return_counts=True
         )
-        found = self.facts.in_scope[row].astype(np.min_scalar_type(int(n.max(initial=1))))
-        found[repeated] = n[code]
-        return found
+        count = self.facts.in_scope[row].astype(np.min_scalar_type(int(n.max(initial=1))))
+        count[repeated] = n[code]
+        return count
 
     @cached_property
     def _repeated(self) -> NDArray[np.bool_]:

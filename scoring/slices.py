@@ -176,14 +176,14 @@ def _scores(
         precision, design = with_noise(arranged, cut.kind, criterion, precision)
         if criterion == guaranteed:
             keep(cut, precision, design)
-        for one in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):
-            yield one if one.n_labels else _unknown(one)
+        for score in rows(part, precision, part.mean, criterion, cut.kind, DEFAULT):
+            yield score if score.n_labels else _unknown(score)
     recall = None
     if with_recall and cut.stratum is not None:
         recall = Floors(arranged).recall(guaranteed)
     if recall is not None:
-        found = rows(part, recall.recall, "recall", guaranteed, cut.kind, DEFAULT)
-        yield from (one for one in found if not math.isnan(one.value))
+        recall_rows = rows(part, recall.recall, "recall", guaranteed, cut.kind, DEFAULT)
+        yield from (score for score in recall_rows if not math.isnan(score.value))
 
 
 def _unknown(score: Score) -> Score:

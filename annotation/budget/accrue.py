@@ -41,27 +41,29 @@ def accrue(assignments: Sequence[Assignment]) -> list[Assignment]:
     questions = _questions(hits)
     bonuses = _bonuses(assignments, hits, questions)
     by_track: dict[int, list[Assignment]] = defaultdict(list)
-    for one in assignments:
-        by_track[hits[one.hit_id].track_id].append(one)
+    for answer in assignments:
+        by_track[hits[answer.hit_id].track_id].append(answer)
     tracks = Track.objects.in_bulk(by_track)
     owed: list[Assignment] = []
-    for track, some in sorted(by_track.items()):
+    for track, of_track in sorted(by_track.items()):
         groups = [
-            _bills(one, hits[one.hit_id], questions[one.hit_id])
-            + [_bonus_bill(bonus, question) for question, bonus in bonuses.get(one.pk, ())]
-            for one in some
+            _bills(answer, hits[answer.hit_id], questions[answer.hit_id])
+            + [_bonus_bill(bonus, question) for question, bonus in bonuses.get(answer.pk, ())]
+            for answer in of_track
         ]
-        for one, refusal in zip(some, spend_all(tracks[track], groups), strict=True):
+        for answer, refusal in zip(of_track, spend_all(tracks[track], groups), strict=True):
             if refusal:
-                _wait(one, refusal)
+                _wait(answer, refusal)
             else:
-                owed.append(one)
-    known = set(Payment.objects.filter(assignment__in=owed).values_list("assignment", flat=True))
+                owed.append(answer)
+    already_owed = set(
+        Payment.objects.filter(assignment__in=owed).values_list("assignment", flat=True)
+    )
     Payment.objects.bulk_create(
-        _payment(one, hits[one.hit_id]) for one in owed if one.pk not in known
+        _payment(answer, hits[answer.hit_id]) for answer in owed if answer.pk not in already_owed
     )
     Bonus.objects.bulk_create(
-        (bonus for one in owed for _, bonus in bonuses.get(one.pk, ())), ignore_conflicts=True
+        (bonus for answer in owed for _, bonus in bonuses.get(answer.pk, ())), ignore_conflicts=True
     )
     return owed
 
@@ -98,25 +100,25 @@ def _bonuses(
     for response in Response.objects.filter(assignment__in=earned):
         judgments[response.assignment_id, response.question_id].append(response)
     bonuses: dict[int, list[tuple[Question, Bonus]]] = {}
-    for one in earned:
-        hit = hits[one.hit_id]
+    for answer in earned:
+        hit = hits[answer.hit_id]
         for question in questions[hit.pk]:
-            extra = extra_of(question, judgments[one.pk, question.pk])
+            extra = extra_of(question, judgments[answer.pk, question.pk])
             if not extra:
                 continue
             bonus = Bonus(
                 status="owed",
-                token=sha256(f"extra:{one.token}:{question.pk}".encode()).hexdigest(),
+                token=sha256(f"extra:{answer.token}:{question.pk}".encode()).hexdigest(),
                 track_id=hit.track_id,
-                worker_id=one.worker_id,
-                assignment=one,
+                worker_id=answer.worker_id,
+                assignment=answer,
                 **question.payer.at("payer"),
                 amount=extra,
                 fee=platform_of(hit.platform).fee(extra),
                 why=interface_of(question.interface).extra_reason,
                 endpoint=hit.endpoint,
             )
-            bonuses.setdefault(one.pk, []).append((question, bonus))
+            bonuses.setdefault(answer.pk, []).append((question, bonus))
     return bonuses
 
 

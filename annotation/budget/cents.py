@@ -93,6 +93,6 @@ def cents(track: int | None = None) -> list[Cents]:
     reserved for it.
     """
     return [
-        Cents(number, name, Purpose(kind, of), *parts)
-        for number, name, kind, of, *parts in fetch(CENTS, {"track": track})
+        Cents(number, name, Purpose(kind, payer_number), *parts)
+        for number, name, kind, payer_number, *parts in fetch(CENTS, {"track": track})
     ]

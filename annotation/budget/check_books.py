@@ -171,9 +171,9 @@ def check_books() -> list[Finding]:
     """
     findings = []
     for name, sql in CHECKS.items():
-        rows = [sentence for (sentence,) in fetch(f"{sql} LIMIT {MOST + 1}", {})]
-        findings += [Finding(name, sentence) for sentence in rows[:MOST]]
-        if len(rows) > MOST:
+        sentences = [sentence for (sentence,) in fetch(f"{sql} LIMIT {MOST + 1}", {})]
+        findings += [Finding(name, sentence) for sentence in sentences[:MOST]]
+        if len(sentences) > MOST:
             findings.append(Finding(name, f"There are more than {MOST} like this."))
     return findings
 
@@ -212,11 +212,11 @@ def _check() -> int:
     tick checks.
     """
     begin = clock.now()
-    found: list[Finding] = []
+    disagreements: list[Finding] = []
     trouble = ""
     try:
         with transaction.atomic():
-            found = check_books()
+            disagreements = check_books()
     except DatabaseError as error:
         log.exception("The books could not be checked")
         trouble = f"The books could not be read ({type(error).__name__}). We were told."
@@ -226,7 +226,9 @@ def _check() -> int:
         finished_at=now,
         seconds=(now - begin).total_seconds(),
         trouble=trouble,
-        findings=[{"check": finding.check, "sentence": finding.sentence} for finding in found],
+        findings=[
+            {"check": finding.check, "sentence": finding.sentence} for finding in disagreements
+        ],
     )
     BooksCheck.objects.filter(finished_at__lt=now - KEPT).delete()
     return 1

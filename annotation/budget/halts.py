@@ -35,10 +35,10 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
     if not why.strip():
         raise ValueError("Say why; whoever waits will read it.")
     log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
-    about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
+    place, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
     note(
         "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause",
-        about,
+        place,
         who=who,
         why=why,
         track=slug,
@@ -60,8 +60,8 @@ def resume(track: Track | None, who: User | None, why: str) -> int:
     )
     log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
     if lifted:
-        about, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
-        note("go on", about, who=who, why=why.strip(), track=slug)
+        place, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
+        note("go on", place, who=who, why=why.strip(), track=slug)
     nudge("publish")
     return lifted
 

@@ -173,10 +173,10 @@ def asked_about(track: Track, target: int) -> dict[str, Any]:
     raise CannotAsk("No people judged this: it comes from the gold standard.")
 
 
-def _as_asked(question: Question, what: str) -> dict[str, Any]:
+def _as_asked(question: Question, judgment: str) -> dict[str, Any]:
     return {
         "target_id": question.target_id,
-        "judgment": what,
+        "judgment": judgment,
         "question": question.pk,
         "interface": question.interface,
         "payload": question.payload,
@@ -224,8 +224,12 @@ def queue_split_votes(
             "target", flat=True
         )
     )
-    rows = [one for one in judged(track, what) if one.disagreement > 0 and one.target not in seen]
-    chosen = sorted(rows, key=lambda row: (-row.disagreement, row.target))[:n]
+    disputed = [
+        judgment
+        for judgment in judged(track, what)
+        if judgment.disagreement > 0 and judgment.target not in seen
+    ]
+    chosen = sorted(disputed, key=lambda row: (-row.disagreement, row.target))[:n]
     if chosen or who is not None:
         _queue(track, chosen, "disagreement", who, what, why)
     return len(chosen)
@@ -243,11 +247,15 @@ def queue_random(track: Track, n: int, who: User | None, what: str = "", *, why:
     drawn = set(
         ExpertCheck.objects.filter(track=track, kind="random").values_list("target", flat=True)
     )
-    rows = [one for one in judged(track, what) if one.counts and one.target not in drawn]
-    if not rows:
+    unchecked = [
+        judgment
+        for judgment in judged(track, what)
+        if judgment.counts and judgment.target not in drawn
+    ]
+    if not unchecked:
         return 0
     seed = secrets.randbits(62)
-    chosen = random.Random(seed).sample(rows, min(n, len(rows)))
+    chosen = random.Random(seed).sample(unchecked, min(n, len(unchecked)))
     draws = ExpertRound.objects.filter(track=track, kind="random")
     draw = ExpertRound.objects.create(
         track=track,
@@ -255,7 +263,7 @@ def queue_random(track: Track, n: int, who: User | None, what: str = "", *, why:
         judgment=what,
         number=draws.count() + 1,
         budget=n,
-        probability=min(1.0, n / len(rows)),
+        probability=min(1.0, n / len(unchecked)),
         seed=seed,
         drawn_by=who,
     )
@@ -263,25 +271,25 @@ def queue_random(track: Track, n: int, who: User | None, what: str = "", *, why:
     return len(chosen)
 
 
-def _checked(track: Track, n: int, what: str) -> str:
+def _checked(track: Track, n: int, judgment: str) -> str:
     """What is to be queued. Raises CannotAsk."""
     if why_not := kind_of(track).unchecked:
         raise CannotAsk(why_not)
     words = words_of(track)
-    what = what or next(iter(words))
-    if what not in words:
+    judgment = judgment or next(iter(words))
+    if judgment not in words:
         raise CannotAsk(f"Say what to queue: {', '.join(words.values())}.")
     if not 1 <= n <= MOST:
         raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
-    return what
+    return judgment
 
 
 def _queue(
     track: Track,
-    rows: Sequence[Judged],
+    judgments: Sequence[Judged],
     kind: str,
     who: User | None,
-    what: str,
+    judgment: str,
     why: str,
     draw: ExpertRound | None = None,
 ) -> None:
@@ -294,33 +302,33 @@ def _queue(
             raised_by=who,
             **fields,
         )
-        for fields in _asked_of(track, rows, what)
+        for fields in _asked_of(track, judgments, judgment)
     )
     log(
         "queue for experts",
         f"track:{track.slug}",
         who=who,
-        after=f"{len(rows)} {kind}, of {words_of(track)[what]}",
+        after=f"{len(judgments)} {kind}, of {words_of(track)[judgment]}",
         why=why,
         track=track.slug,
     )
 
 
-def _asked_of(track: Track, rows: Sequence[Judged], what: str) -> list[dict[str, Any]]:
+def _asked_of(track: Track, judgments: Sequence[Judged], judgment: str) -> list[dict[str, Any]]:
     """What experts are asked of judgments, in their order, as fields of a check. Raises CannotAsk
     where pairs that people marked in documents cannot be asked about alone.
     """
-    questions = Question.objects.in_bulk([row.question for row in rows if row.question])
-    marked = [row.target for row in rows if row.question is None]
+    questions = Question.objects.in_bulk([row.question for row in judgments if row.question])
+    marked = [row.target for row in judgments if row.question is None]
     drafts = {draft.target_id: draft for draft in kind_of(track).again(marked)} if marked else {}
     if len(drafts) != len(marked):
         raise CannotAsk("Pairs of this kind of track cannot be asked about alone.")
     asked = []
-    for row in rows:
+    for row in judgments:
         if row.question is None:
             asked.append(_as_drafted(drafts[row.target]))
         else:
-            asked.append(_as_asked(questions[row.question], what))
+            asked.append(_as_asked(questions[row.question], judgment))
     return asked
 
 
@@ -359,17 +367,17 @@ def _close_with_known(row: ExpertCheck) -> bool:
     adjudications = ExpertCheck.objects.filter(
         track=row.track, target=row.target_id, status="answered"
     )
-    others = adjudications.exclude(kind="check")
-    known = others.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
-    if known is None:
+    by_others = adjudications.exclude(kind="check")
+    earlier = by_others.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
+    if earlier is None:
         return False
     mine = (
         ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=row.pk, status="open").first()
     )
     if mine is not None:
-        assert known.raw is not None
-        said = {int(target): value for target, value in (known.value or {}).items()}
-        _close(mine, known.raw, said, known.expert)
+        assert earlier.raw is not None
+        values = {int(target): value for target, value in (earlier.value or {}).items()}
+        _close(mine, earlier.raw, values, earlier.expert)
     return True
 
 
@@ -385,10 +393,10 @@ def _tell_disputant(row: ExpertCheck) -> None:
     """Nothing; whoever doubted a judgment is told what became of it, unless they have left the team
     that may see it.
     """
-    who, submission = row.raised_by, row.submission
-    if row.kind != "dispute" or who is None or submission is None:
+    disputant, submission = row.raised_by, row.submission
+    if row.kind != "dispute" or disputant is None or submission is None:
         return
-    if not (who.is_staff or submission.team.members.filter(pk=who.pk).exists()):
+    if not (disputant.is_staff or submission.team.members.filter(pk=disputant.pk).exists()):
         return
     subject = f"An expert looked at a judgment of {submission.name}"
     became = f"An expert {'agrees with it' if row.agrees else 'says otherwise'}."
@@ -397,7 +405,7 @@ def _tell_disputant(row: ExpertCheck) -> None:
         became = f"It was put aside, and no expert looks at it: {row.remark}"
     page = f"{settings.SITE_URL}{page_of(row)}"
     tell(
-        [who],
+        [disputant],
         "dispute",
         subject,
         f"You doubted a judgment of {submission.name}. {became}\n\n{page}",
@@ -416,9 +424,9 @@ def page_of(row: ExpertCheck) -> str:
         submission=row.submission_id, instance__target=row.target_id
     )
     address = f"/submissions/{row.submission_id}/explore/"
-    first = predicted.order_by("pk").values_list("pk", flat=True).first()
-    if first is not None:
-        return f"{address}?p={first}"
+    prediction = predicted.order_by("pk").values_list("pk", flat=True).first()
+    if prediction is not None:
+        return f"{address}?p={prediction}"
     return f"{address}?{urlencode({'document': row.target.its_document.key})}"
 
 
@@ -433,12 +441,12 @@ def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> ExpertCheck:
     )
     picked = ("dispute", "disagreement")
     entries = [check for check in waiting if check.pk == row.pk or check.kind in picked]
-    if row.pk not in {one.pk for one in entries}:
+    if row.pk not in {entry.pk for entry in entries}:
         raise CannotAsk("This one is answered already.")
     values = answered_by(question_of(row), raw)
     for entry in entries:
         _close(entry, raw, values, expert)
-    done = next(one for one in entries if one.pk == row.pk)
+    done = next(entry for entry in entries if entry.pk == row.pk)
     log(
         "adjudicate",
         f"target:{row.target_id}",
@@ -455,12 +463,14 @@ def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     if interface_of(question.interface).reads == NAME:
         return dict(names_said(question, raw))
     interface = interface_of(question.interface)
-    said = [
-        Response(target_id=one.target_id, criterion=one.criterion, value=one.value)
-        for one in interface.parse(question, raw)
+    responses = [
+        Response(target_id=response.target_id, criterion=response.criterion, value=response.value)
+        for response in interface.parse(question, raw)
     ]
     return {
-        label.target_id: label.value for label in interface.aggregate(question, said) if label.value
+        label.target_id: label.value
+        for label in interface.aggregate(question, responses)
+        if label.value
     }
 
 
@@ -493,8 +503,8 @@ def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[f
     """Criterion -> the mean of people's ratings, and the expert's, of those that both rated."""
     people, expert = now.get(RATINGS, {}), value.get(RATINGS, {})
     return {
-        criterion: (sum(people[criterion]) / len(people[criterion]), given[0])
-        for criterion, given in expert.items()
+        criterion: (sum(people[criterion]) / len(people[criterion]), of_expert[0])
+        for criterion, of_expert in expert.items()
         if people.get(criterion)
     }
 
@@ -526,8 +536,8 @@ def drop(row: ExpertCheck, who: User, why: str) -> bool:
         status="dropped", remark=why[:MOST_NOTE]
     )
     if done:
-        about, what = f"target:{row.target_id}", f"{row.kind} {row.pk}"
-        log(DROP, about, who=who, why=why, before=what, track=row.track.slug)
+        place, before = f"target:{row.target_id}", f"{row.kind} {row.pk}"
+        log(DROP, place, who=who, why=why, before=before, track=row.track.slug)
         row.refresh_from_db(fields=["status", "remark"])
         _tell_disputant(row)
     return bool(done)
@@ -542,24 +552,24 @@ def answered_with(row: ExpertCheck) -> QuerySet[ExpertCheck]:
 
 def remark(row: ExpertCheck, who: User, text: str) -> None:
     """Nothing; what an expert writes after seeing the votes, for whoever may see the judgment."""
-    said = text.replace("\x00", "").strip()[:MOST_NOTE]
-    ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=said)
-    answered_with(row).update(remark=said)
+    remark_text = text.replace("\x00", "").strip()[:MOST_NOTE]
+    ExpertCheck.objects.filter(pk=row.pk, status="answered").update(remark=remark_text)
+    answered_with(row).update(remark=remark_text)
     log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
 
 
 def counts(track: Track) -> dict[str, dict[str, int]]:
     """kind -> status -> how many."""
-    found: dict[str, dict[str, int]] = {kind: {} for kind in PICKED}
-    rows = (
+    count_of: dict[str, dict[str, int]] = {kind: {} for kind in PICKED}
+    statuses = (
         ExpertCheck.objects.filter(track=track, kind__in=PICKED)
         .values_list("kind", "status")
         .annotate(Count("pk"))
         .order_by()
     )
-    for kind, status, n in rows:
-        found[kind][status] = n
-    return found
+    for kind, status, n in statuses:
+        count_of[kind][status] = n
+    return count_of
 
 
 def entries(track: Track, limit: int = 100) -> list[ExpertCheck]:

@@ -37,15 +37,15 @@ def answer_appeal(appeal_pk: int, who: User, text: str, *, reinstate: bool) -> A
     or we are killed, the appeal is still open, and what was paid counts as paid when it is answered
     again.
     """
-    said = clean(text, "The answer", most=LONGEST - DECIDED)
+    answer = clean(text, "The answer", most=LONGEST - DECIDED)
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
     if row is not None and row.about_pay and reinstate:
-        _pay_after_all(row, who, f"Appeal: {said}")
-    return _note_answer(appeal_pk, who, said, reinstate=reinstate)
+        _pay_after_all(row, who, f"Appeal: {answer}")
+    return _note_answer(appeal_pk, who, answer, reinstate=reinstate)
 
 
 @transaction.atomic
-def _note_answer(appeal_pk: int, who: User, said: str, *, reinstate: bool) -> Appeal:
+def _note_answer(appeal_pk: int, who: User, answer: str, *, reinstate: bool) -> Appeal:
     row = (
         Appeal.objects.select_for_update(of=("self",))
         .select_related("worker")
@@ -57,32 +57,34 @@ def _note_answer(appeal_pk: int, who: User, said: str, *, reinstate: bool) -> Ap
     if row.answered_at is not None:
         raise CannotSay("This appeal was answered already.")
     row.answer, row.reinstated, row.answered_at, row.answered_by = (
-        said,
+        answer,
         reinstate,
         clock.now(),
         who,
     )
     row.save(update_fields=["answer", "reinstated", "answered_at", "answered_by"])
     if reinstate and not row.about_pay:
-        reinstate_worker(row.worker.handle, who, f"Appeal: {said}", is_answer=True)
+        reinstate_worker(row.worker.handle, who, f"Appeal: {answer}", is_answer=True)
     elif not reinstate:
-        what = "uphold rejection" if row.about_pay else "uphold exclusion"
+        action = "uphold rejection" if row.about_pay else "uphold exclusion"
         note(
-            what,
+            action,
             f"worker:{row.worker.handle}",
             who=who,
             before=row.excluded_reason,
-            why=f"Appeal: {said}",
+            why=f"Appeal: {answer}",
         )
     if (
         WorkerIdentity.objects.filter(worker=row.worker)
         .exclude(worker__platform__in=local_names())
         .exists()
     ):
-        Message.objects.create(worker=row.worker, subject=ANSWERED, text=said[:LONGEST_OUT], by=who)
+        Message.objects.create(
+            worker=row.worker, subject=ANSWERED, text=answer[:LONGEST_OUT], by=who
+        )
     else:
         granted = IS_PAID if row.about_pay else COUNTS_AGAIN
-        tell_decided(row.worker, ANSWERED, f"{said}\n\n{granted if reinstate else STAYS}")
+        tell_decided(row.worker, ANSWERED, f"{answer}\n\n{granted if reinstate else STAYS}")
     return row
 
 

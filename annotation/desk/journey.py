@@ -161,9 +161,11 @@ def _stages() -> Iterator[Spec]:
     yield "Delete HITs of payments", "pay_out", paid_by_hits, "status_since", DAY
 
 
-def _stage(what: str, step: str, rows: QuerySet[Any], since: str, limit: timedelta | None) -> Stage:
-    found = rows.aggregate(n=Count("pk"), oldest=Min(since))
-    return Stage(what, step, found["n"], found["oldest"], limit)
+def _stage(
+    name: str, step: str, queued: QuerySet[Any], since: str, limit: timedelta | None
+) -> Stage:
+    waiting = queued.aggregate(n=Count("pk"), oldest=Min(since))
+    return Stage(name, step, waiting["n"], waiting["oldest"], limit)
 
 
 def _untold_refusals(local: list[str]) -> QuerySet[Assignment]:
@@ -221,7 +223,9 @@ def in_doubt() -> InDoubt:
         )
         for model in (Payment, Bonus)
     ]
-    return InDoubt(sum(one["n"] for one in sums), sum((one["sum"] or ZERO for one in sums), ZERO))
+    return InDoubt(
+        sum(total["n"] for total in sums), sum((total["sum"] or ZERO for total in sums), ZERO)
+    )
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,7 @@ def failures(limit: int = 100) -> list[Failure]:
     stuck = Q(status="failed", status_since__gte=since) | (
         Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
     )
-    found = [
+    of_all_kinds = [
         *_failures("question", unanswered.defer("payload"), limit),
         *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
         *_failures(
@@ -274,11 +278,13 @@ def failures(limit: int = 100) -> list[Failure]:
         ),
         *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
     ]
-    return sorted(found, key=lambda one: (one.is_money, one.since), reverse=True)[:limit]
+    return sorted(
+        of_all_kinds, key=lambda failure: (failure.is_money, failure.since), reverse=True
+    )[:limit]
 
 
-def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = list(rows.exclude(dismissed(kind)).order_by("-status_since")[:limit])
+def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
+    newest = list(failed.exclude(dismissed(kind)).order_by("-status_since")[:limit])
     names = names_of({row.payer for row in newest if isinstance(row, Question)})
     return [
         Failure(
@@ -330,7 +336,7 @@ def quarrels() -> list[Quarrel]:
         Quarrel(row.platform, row.trouble, row.differences, _off(row))
         for row in platform_bookses.order_by("platform")
     ]
-    return [one for one in found if one.trouble or one.differences or one.off]
+    return [quarrel for quarrel in found if quarrel.trouble or quarrel.differences or quarrel.off]
 
 
 def _off(row: PlatformBooks) -> Decimal:

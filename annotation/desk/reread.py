@@ -39,7 +39,8 @@ def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
     now; empty if it is a flag. Raises BadAnswer.
     """
     parsed = {
-        one.criterion: one.value for one in interface_of(question.interface).parse(question, raw)
+        response.criterion: response.value
+        for response in interface_of(question.interface).parse(question, raw)
     }
     if "mentions" not in parsed:
         return {}
@@ -47,8 +48,8 @@ def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
     lines = compared(question, value)
     counts = {
         "settled": sum(line.settled for line in lines),
-        "contradicted": sum(one.settled and not one.same for one in lines),
-        "missed": sum(one.missed for one in lines),
+        "contradicted": sum(line.settled and not line.same for line in lines),
+        "missed": sum(line.missed for line in lines),
     }
     return {question.target_id: value | counts}
 
@@ -64,10 +65,11 @@ def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
     """Everything that is settled or that the expert marked, in the order of the text."""
     reading, now = Reading(question.payload), settled(question)
     says = {
-        mark.span: mark for mark in (Marked.of(one, value["links"]) for one in value["mentions"])
+        mark.span: mark
+        for mark in (Marked.of(mention, value["links"]) for mention in value["mentions"])
     }
     types = interface_of(question.interface).instructions(question.payload)["types"]
-    words = {one["name"]: one["word"] for one in types}
+    words = {entity_type["name"]: entity_type["word"] for entity_type in types}
     lines = []
     for span in sorted(now.keys() | says.keys()):
         ours, theirs = now.get(span), says.get(span)
@@ -78,7 +80,7 @@ def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
                 says=_told(reading, words, span, _value(theirs)) if theirs else NOT_MARKED,
                 same=ours is not None and theirs is not None and _same(span, now, says),
                 settled=ours is not None,
-                missed=ours is None and not any(_overlap(span, one) for one in now),
+                missed=ours is None and not any(_overlap(span, marked_span) for marked_span in now),
             )
         )
     return lines
@@ -100,8 +102,12 @@ def _same(span: Span, now: Mapping[Span, Mapping[str, Any]], says: Mapping[Span,
     if "link" in ours and theirs["link"] is not None and ours["link"] != theirs["link"]:
         return False
     both = now.keys() & says.keys()
-    return {one for one in both if now[one].get("canonical") == ours.get("canonical")} == {
-        one for one in both if says[one].canonical == says[span].canonical
+    return {
+        marked_span
+        for marked_span in both
+        if now[marked_span].get("canonical") == ours.get("canonical")
+    } == {
+        marked_span for marked_span in both if says[marked_span].canonical == says[span].canonical
     }
 
 
@@ -117,16 +123,16 @@ def _value(mark: Marked) -> dict[str, Any]:
 
 def _told(reading: Reading, words: Mapping[str, str], span: Span, value: Mapping[str, Any]) -> str:
     """“Person, the same as “Mara Lindt”, page Mara Lindt”."""
-    told = [words.get(value.get("type", ""), value.get("type", ""))]
+    sentence_parts = [words.get(value.get("type", ""), value.get("type", ""))]
     if value.get("value"):
-        told.append(str(value["value"]))
+        sentence_parts.append(str(value["value"]))
     begin, end = value.get("canonical") or span
     if (begin, end) != span:
-        told.append(f"the same as “{reading.gloss((begin, end))}”")
+        sentence_parts.append(f"the same as “{reading.gloss((begin, end))}”")
     if value.get("link") is not None:
-        told.append(f"page “{value['link']}”" if value["link"] else "no page")
-    return ", ".join(told)
+        sentence_parts.append(f"page “{value['link']}”" if value["link"] else "no page")
+    return ", ".join(sentence_parts)
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return min(one[1], other[1]) > max(one[0], other[0])
+def _overlap(left: Span, right: Span) -> bool:
+    return min(left[1], right[1]) > max(left[0], right[0])

@@ -58,7 +58,11 @@ def tick() -> int:
 
 def kinds_of(track: Track) -> list[str]:
     """What of a track the clock queues, of what experts can be asked about."""
-    return [] if kind_of(track).is_taste else [what for what in words_of(track) if what != NAMES]
+    return (
+        []
+        if kind_of(track).is_taste
+        else [judgment for judgment in words_of(track) if judgment != NAMES]
+    )
 
 
 def _fill(track: Track) -> int:
@@ -83,9 +87,9 @@ def _queue(track: Track) -> int | None:
     room = min(MOST, policy.split_limit - waiting)
     why = f"The clock keeps up to {policy.split_limit} waiting for experts"
     queued = 0
-    for what in kinds_of(track):
+    for judgment in kinds_of(track):
         if room > queued:
-            queued += queue_split_votes(track, room - queued, None, what, why=why)
+            queued += queue_split_votes(track, room - queued, None, judgment, why=why)
     return queued + _draw(track, policy.random_limit)
 
 
@@ -95,12 +99,12 @@ def _draw(track: Track, limit: int) -> int:
     """
     why = f"The clock keeps up to {limit} of each kind, drawn at random, waiting for experts"
     drawn = 0
-    for what in kinds_of(track) if limit else ():
+    for judgment in kinds_of(track) if limit else ():
         waiting = ExpertCheck.objects.filter(
-            track=track, kind="random", judgment=what, status="open"
+            track=track, kind="random", judgment=judgment, status="open"
         ).count()
         if waiting <= limit // 2:
-            drawn += queue_random(track, limit - waiting, None, what, why=why)
+            drawn += queue_random(track, limit - waiting, None, judgment, why=why)
     return drawn
 
 

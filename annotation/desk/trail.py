@@ -102,31 +102,31 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         status="open"
     )
     people = ("raised_by", "expert", "submission__team", "round")
-    found = adjudications.select_related("track", "target__document", *people).first()
-    if found is None:
+    entry = adjudications.select_related("track", "target__document", *people).first()
+    if entry is None:
         return None
-    question = question_of(found)
-    votes, voters = _votes(found)
-    value = merged(Label.objects.filter(target=found.target_id), kind_of(track).merge)
-    now, known = set(value.get("holds", ())), set(value.get("shown", ()))
-    expert = (found.value or {}).get(str(found.target_id), {})
+    question = question_of(entry)
+    votes, voters = _votes(entry)
+    value = merged(Label.objects.filter(target=entry.target_id), kind_of(track).merge)
+    now, disclosed = set(value.get("holds", ())), set(value.get("shown", ()))
+    expert = (entry.value or {}).get(str(entry.target_id), {})
     says = set(expert.get("holds", ()))
     parts = [
-        (part, votes[part], part in now if part in known else None, part in says)
-        for part in found.shown
+        (part, votes[part], part in now if part in disclosed else None, part in says)
+        for part in entry.shown
         if part in now | says or votes[part]
     ]
     return Trail(
-        found,
-        list(answered_with(found).select_related("raised_by", "submission__team")),
+        entry,
+        list(answered_with(entry).select_related("raised_by", "submission__team")),
         title_of(question),
         parts,
         voters,
-        found.status == "answered" and not expert,
-        _sentences(found),
-        _links(found),
-        _marks(found),
-        _ratings(found, value, expert),
+        entry.status == "answered" and not expert,
+        _sentences(entry),
+        _links(entry),
+        _marks(entry),
+        _ratings(entry, value, expert),
     )
 
 
@@ -138,10 +138,10 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
         return Counter(), 0  # people rated a text, whatever its questions are called
     criterion = interface_of(row.interface).criterion
     responses = Response.objects.filter(question=row.question, criterion=criterion, counts=True)
-    if said := list(responses.values_list("value", flat=True)):
-        return Counter(part for value in said for part in set(value["holds"])), len(said)
+    if values := list(responses.values_list("value", flat=True)):
+        return Counter(part for value in values for part in set(value["holds"])), len(values)
     if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
-        return Counter(part for one in marked for part in one), len(marked)
+        return Counter(part for marked_parts in marked for part in marked_parts), len(marked)
     read = (
         Label.objects.filter(target=row.target_id, source="document")
         .exclude(value={})

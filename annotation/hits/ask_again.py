@@ -28,17 +28,17 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
     reaches; `left` are each one's responses that still count.
     """
     money: dict[Purpose, Decimal] = {}
-    given = answers_to(questions)
+    answers_of = answers_to(questions)
     offered: dict[Question, int] = {}
-    for question in sorted(questions, key=lambda one: (one.order, one.pk)):
+    for question in sorted(questions, key=lambda question: (question.order, question.pk)):
         if question.payer not in money:
             money[question.payer] = _free(question.payer)
-        counting = len({one.assignment_id for one in left.get(question.pk, ())})
-        if places := _places(question, counting, given[question.pk], money[question.payer]):
+        counting = len({response.assignment_id for response in left.get(question.pk, ())})
+        if places := _places(question, counting, answers_of[question.pk], money[question.payer]):
             offered[question] = places
             money[question.payer] -= question.price * places
     if offered:
-        _offer(offered, given)
+        _offer(offered, answers_of)
         nudge("publish")
     return len(offered)
 
@@ -53,13 +53,13 @@ def unreplaced(worker: int) -> int:
     )
     questions = list(answered.select_related("track", "target").distinct().order_by("order", "pk"))
     responses = Response.objects.filter(question__in=questions, counts=True)
-    others = responses.exclude(assignment__worker=worker).values_list("question", "assignment")
-    left = Counter(question for question, _ in set(others))
-    given = answers_to(questions)
+    of_others = responses.exclude(assignment__worker=worker).values_list("question", "assignment")
+    left = Counter(question for question, _ in set(of_others))
+    answers_of = answers_to(questions)
     money: dict[Purpose, Decimal] = {}
     lacking = 0
     for question in questions:
-        wanted = _promised(question, left[question.pk], given[question.pk])
+        wanted = _promised(question, left[question.pk], answers_of[question.pk])
         if question.payer not in money:
             money[question.payer] = _free(question.payer)
         if question.price * wanted > money[question.payer]:
@@ -152,12 +152,12 @@ def want_one_less(questions: Collection[Question], hit: HIT) -> None:
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
         return
-    again = [
+    asked_again = [
         question.pk
         for question in questions
         if question.status == "published" and question.asked_again
     ]
-    Question.objects.filter(pk__in=again, answers_wanted__gt=1).update(
+    Question.objects.filter(pk__in=asked_again, answers_wanted__gt=1).update(
         answers_wanted=F("answers_wanted") - 1
     )
 
@@ -172,15 +172,15 @@ def take_back(questions: Collection[Question]) -> int:
     held = set(in_hand.values_list("hit__questions", flat=True))
     free = [question for question in questions if question.pk not in held]
     needed = Question.objects.filter(hits__in=hits, status="published").exclude(
-        pk__in=[one.pk for one in free]
+        pk__in=[question.pk for question in free]
     )
     shut = HIT.objects.filter(pk__in=hits).exclude(questions__in=needed)
     HIT.objects.filter(pk__in=list(shut.values_list("pk", flat=True))).update(
         status="closed", status_since=clock.now()
     )
-    given = answers_to(free)
+    answers_of = answers_to(free)
     for question in free:
-        question.answers_wanted = given[question.pk]
+        question.answers_wanted = answers_of[question.pk]
     Question.objects.bulk_update(free, ["answers_wanted"])
     Question.objects.filter(pk__in=[question.pk for question in free]).move("answered")
     if free:
@@ -192,11 +192,11 @@ def use_again(questions: Collection[Question]) -> int:
     """How many of these locked questions, which were given up, have answers that count now: they
     are settled next.
     """
-    found = Question.objects.filter(
+    answered_now = Question.objects.filter(
         pk__in=[question.pk for question in questions], responses__counts=True
     )
     due = Question.objects.filter(
-        pk__in=list(found.values_list("pk", flat=True)), status="unanswered"
+        pk__in=list(answered_now.values_list("pk", flat=True)), status="unanswered"
     )
     n = due.update(next_try_at=clock.now())
     if n:
@@ -208,7 +208,7 @@ def _locked(hits: QuerySet[HIT]) -> list[int]:
     """The HITs, locked after their questions in the order of their numbers, as everywhere
     (annotation/README.md).
     """
-    rows = (
+    locked = (
         HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")
     )
-    return list(rows.values_list("pk", flat=True))
+    return list(locked.values_list("pk", flat=True))

@@ -105,7 +105,13 @@ def _batches(payer: Purpose | None, limit: int) -> list[Batch]:
         cursor.execute(SUMS, {"kind": kind, "number": number, "limit": limit})
         counted = [(Purpose(*row[:2]), row[2:]) for row in cursor.fetchall()]
         payers = [payer for payer, _ in counted]
-        cursor.execute(ANSWERS, [[of.kind for of in payers], [of.number for of in payers]])
+        cursor.execute(
+            ANSWERS,
+            [
+                [payer_purpose.kind for payer_purpose in payers],
+                [payer_purpose.number for payer_purpose in payers],
+            ],
+        )
         answers = {Purpose(kind, number): n for kind, number, n in cursor.fetchall()}
     tracks = Track.objects.in_bulk({counts[0] for _, counts in counted})
     halts = {
@@ -238,10 +244,10 @@ def extend_batch(payer: Purpose, who: User, why: str, *, wanted: int | None = No
             )
         except OverBudget as over:
             raise CannotChange(f"Nothing was changed. {over}") from over
-    rows = Question.objects.select_for_update(of=("self",)).filter(
+    live = Question.objects.select_for_update(of=("self",)).filter(
         status__in=ANSWERABLE, **payer.at("payer")
     )
-    still_open = list(rows.select_related("track").order_by("pk"))
+    still_open = list(live.select_related("track").order_by("pk"))
     questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
     one_more(questions)
     Question.objects.filter(pk__in=[question.pk for question in still_open]).update(
@@ -289,10 +295,10 @@ def stop_batch(payer: Purpose, who: User, why: str) -> int:
         raise CannotChange("Say why; the owner of the batch reads it.")
     track = _track(payer)
     one_publisher(payer)
-    rows = Question.objects.select_for_update(of=("self",)).filter(
+    live = Question.objects.select_for_update(of=("self",)).filter(
         status__in=ANSWERABLE, **payer.at("payer")
     )
-    questions = list(rows.order_by("pk"))
+    questions = list(live.order_by("pk"))
     for question in questions:
         question.move("unanswered", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
     if questions and payer.kind == "follow_up":

@@ -51,11 +51,11 @@ class Held:
 
 def held(token: str) -> Held | None:
     """Return the assignment with this token, whoever has it; None if there is none."""
-    rows = HELD.rows(token=token, shipped=SHIPPED[-1])
-    if not rows:
+    joined = HELD.rows(token=token, shipped=SHIPPED[-1])
+    if not joined:
         return None
-    consented, in_team, *of_assignment = rows[0][: 2 + ASSIGNMENT.n]
-    questions = [QUESTION.row(row[2 + ASSIGNMENT.n :]) for row in rows]
+    consented, in_team, *of_assignment = joined[0][: 2 + ASSIGNMENT.n]
+    questions = [QUESTION.row(row[2 + ASSIGNMENT.n :]) for row in joined]
     return Held(ASSIGNMENT.row(of_assignment), questions, consented, in_team)
 
 

@@ -224,10 +224,10 @@ def _try(worker: Worker, *, skip_locked: bool, resume: bool = False) -> _Turn:
         return _Turn(True, begun=standing.begun)
     wanted = [worker.wants] if worker.wants in standing.taught else standing.taught
     how = "SKIP LOCKED" if skip_locked else ""
-    found = _asked(NEXT, _conditions(standing), how).first(**_where(standing, wanted))
-    if found is None:
+    offer = _asked(NEXT, _conditions(standing), how).first(**_where(standing, wanted))
+    if offer is None:
         return _Turn(skip_locked and _count_open(standing, most=1, interfaces=wanted) > 0)
-    hit, track, interfaces, rate = found
+    hit, track, interfaces, rate = offer
     dealt: int = hit
     gold = gold_instead(worker, dealt, track, rate)
     if gold is not None and not (standing.teams and has_stake(worker.pk, gold.pk)):
@@ -324,9 +324,14 @@ def to_learn(worker: Worker) -> str:
     """An interface whose tutorial stands between a worker and open questions, and may be tried;
     empty if none is.
     """
-    known, can = taught(worker), learnable(worker)
+    taught_interfaces, can = taught(worker), learnable(worker)
     return next(
-        (name for name in names() if name in can and open_to(worker, 1, [*known, name])), ""
+        (
+            name
+            for name in names()
+            if name in can and open_to(worker, 1, [*taught_interfaces, name])
+        ),
+        "",
     )
 
 
@@ -388,10 +393,10 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
     """
     if hit.status != "open" or assignment.returned_by == Assignment.ReturnedBy.WORKER:
         return False
-    others = hit.assignments.exclude(status__in=["returned", "rejected", "failed"])
+    taken = hit.assignments.exclude(status__in=["returned", "rejected", "failed"])
     return (
-        others.count() < hit.max_assignments
-        and not others.filter(worker=assignment.worker_id).exists()
+        taken.count() < hit.max_assignments
+        and not taken.filter(worker=assignment.worker_id).exists()
     )
 
 

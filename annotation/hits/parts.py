@@ -68,15 +68,15 @@ def read(text: str) -> dict[str, list[str]]:
     pair, NUL) and no row can hold; empty if it cannot be read.
     """
     try:
-        said = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(said, dict):
+    if not isinstance(answer, dict):
         return {}
     return {
         _plain(name): [_plain(value) for value in values]
-        for name, values in said.items()
-        if isinstance(values, list) and all(isinstance(one, str) for one in values)
+        for name, values in answer.items()
+        if isinstance(values, list) and all(isinstance(part_value, str) for part_value in values)
     }
 
 

@@ -109,5 +109,5 @@ def _rate(sent: QuerySet[Assignment]) -> float:
 def _answers_left(questions: QuerySet[Question]) -> int:
     live = questions.filter(status__in=["waiting", "published"])
     wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
-    given = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
-    return max(0, wanted - given)
+    answered = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
+    return max(0, wanted - answered)

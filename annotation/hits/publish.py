@@ -89,12 +89,12 @@ def _make_batch(payer: Purpose) -> int:
     if (halt := halt_of(due, payer)) is not None:
         _wait(payer, f"Publishing is stopped: {halt.why}")
         return 0
-    if (first := due.order_by("order", "pk").select_related("track").first()) is None:
+    if (foremost := due.order_by("order", "pk").select_related("track").first()) is None:
         return 0
-    room = room_on(first.track)
+    room = room_on(foremost.track)
     promised = committed(payer)
     left = balance(purpose=payer).open - promised
-    spare = left - _firsts(due, first.track)
+    spare = left - _firsts(due, foremost.track)
     chosen: list[Question] = []
     for question in _locked(due):
         spare -= _beyond_usual(question, spare)
@@ -139,11 +139,13 @@ def _locked(due: QuerySet[Question]) -> list[Question]:
     """The next of these questions in their order, locked in that of their numbers
     (annotation/README.md).
     """
-    first = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
-    rows = (
-        due.filter(pk__in=first).select_for_update(of=("self",)).select_related("track", "target")
+    foremost = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
+    locked = (
+        due.filter(pk__in=foremost)
+        .select_for_update(of=("self",))
+        .select_related("track", "target")
     )
-    return sorted(rows.order_by("pk"), key=lambda row: (row.order, row.pk))
+    return sorted(locked.order_by("pk"), key=lambda row: (row.order, row.pk))
 
 
 def _forgo(questions: QuerySet[Question], why: str) -> int:
@@ -242,14 +244,14 @@ def _hits(group: list[Question]) -> list[HIT]:
     """The HIT of these questions, priced by their sum, and siblings if more answers are wanted than
     one may take.
     """
-    first, name = group[0], group[0].track.platform
+    foremost, name = group[0], group[0].track.platform
     most, left = platform_of(name).capabilities.max_assignments, group[0].answers_wanted
     hits = []
     while left > 0:
         hits.append(
             HIT(
                 status="intent",
-                track=first.track,
+                track=foremost.track,
                 platform=name,
                 order=min(question.order for question in group),
                 max_assignments=min(most, left),

@@ -18,7 +18,10 @@ from annotation.quality.gold import asked_of, expected_of
 def read_answer(assignment: Assignment) -> list[SideBySide]:
     """What an answer says of each of its questions, for whoever gave it: nothing else is told."""
     own = _own(assignment)
-    return [side_by_side(interface_of(one.interface), one, said) for one, said in own]
+    return [
+        side_by_side(interface_of(question.interface), question, judgments)
+        for question, judgments in own
+    ]
 
 
 def read_beside(assignment: Assignment) -> list[SideBySide]:
@@ -26,13 +29,15 @@ def read_beside(assignment: Assignment) -> list[SideBySide]:
     answers count; for admins.
     """
     own = _own(assignment)
-    golds = {one.question_id: one for one in Gold.objects.filter(question__hits=assignment.hit_id)}
+    golds = {
+        gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
+    }
     pages = []
-    for question, said in own:
+    for question, judgments in own:
         gold = golds.get(question.pk)
         right = None if gold is None else expected_of(gold)
-        others = _others(question, assignment)
-        page = side_by_side(interface_of(question.interface), question, said, right, others)
+        of_others = _others(question, assignment)
+        page = side_by_side(interface_of(question.interface), question, judgments, right, of_others)
         pages.append(page)
     return pages
 
@@ -44,17 +49,17 @@ def _own(assignment: Assignment) -> list[tuple[Question, Sequence[Judgment]]]:
     stored: dict[int, list[Judgment]] = defaultdict(list)
     for response in assignment.responses.order_by("pk"):
         stored[response.question_id].append(response)
-    found: list[tuple[Question, Sequence[Judgment]]] = []
+    answers: list[tuple[Question, Sequence[Judgment]]] = []
     for question in asked_of(assignment.hit, assignment.worker):
-        said: Sequence[Judgment] = stored[question.pk]
-        if not said:
+        judgments: Sequence[Judgment] = stored[question.pk]
+        if not judgments:
             try:
                 raw = part(question, assignment.raw or {})
-                said = interface_of(question.interface).parse(question, raw)
+                judgments = interface_of(question.interface).parse(question, raw)
             except BadAnswer:
                 continue
-        found.append((question, said))
-    return found
+        answers.append((question, judgments))
+    return answers
 
 
 def _others(question: Question, assignment: Assignment) -> list[Sequence[Judgment]]:

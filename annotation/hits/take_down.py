@@ -34,8 +34,8 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
     )
     if track is not None:
         hits = hits.filter(track=track)
-    rows = HIT.objects.filter(pk__in=hits.values("pk"))
-    return rows.update(
+    offered = HIT.objects.filter(pk__in=hits.values("pk"))
+    return offered.update(
         status="expired",
         status_since=clock.now(),
         taken_down_at=clock.now(),
@@ -65,15 +65,15 @@ def _put_back(payer: Purpose) -> int:
     rest is given up.
     """
     one_publisher(payer)
-    rows = _down().filter(**payer.at("questions__payer")).order_by("order", "pk")
+    taken_down = _down().filter(**payer.at("questions__payer")).order_by("order", "pk")
     put_back = 0
-    asked = Question.objects.filter(pk__in=rows.values("questions"))
+    asked = Question.objects.filter(pk__in=taken_down.values("questions"))
     list(
         asked.select_for_update(of=("self",)).order_by("pk").values_list("pk")
     )  # before the HITs: see annotation/README.md
     for hit in (
         HIT.objects.select_for_update(of=("self",))
-        .filter(pk__in=rows.values("pk"))
+        .filter(pk__in=taken_down.values("pk"))
         .order_by("order", "pk")
     ):
         hit.move("open", taken_down_at=None)

@@ -201,12 +201,12 @@ class Interface(ABC):
         """Returns what an answer says, in words, in the order of the page. `answer` is what `parse`
         returned, or the same as it is stored. By default each unit is one.
         """
-        found = []
+        statements = []
         for judgment in answer:
-            for (what, which), value in self.units(question, judgment):
-                words = f"{what.replace('_', ' ').capitalize()}: {value}"
-                found.append(Statement((what, which, value), words))
-        return found
+            for (subject, which), value in self.units(question, judgment):
+                words = f"{subject.replace('_', ' ').capitalize()}: {value}"
+                statements.append(Statement((subject, which, value), words))
+        return statements
 
     def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
         """Returns what a raw answer says, to be held beside another to the same question. By

@@ -45,5 +45,5 @@ def interface_of(name: str) -> Interface:
             name.removeprefix(FORM)
         )
         return made
-    found: Interface = import_string(INTERFACES[name])()
-    return found
+    interface: Interface = import_string(INTERFACES[name])()
+    return interface

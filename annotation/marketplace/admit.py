@@ -55,13 +55,13 @@ def answer_requests(platform: Platform) -> int:
 
 def _answer(platform: Platform, request: Request) -> int:
     worker = known(platform.name, request.worker_id)
-    found = standing(worker)
+    worker_standing = standing(worker)
     try:
-        if found.held:
+        if worker_standing.held:
             platform.grant_request(request)
         else:
             platform.refuse_request(
-                request, found.why or LEARN.format(address=_here(learn_path(worker)))
+                request, worker_standing.why or LEARN.format(address=_here(learn_path(worker)))
             )
     except Refused:  # it was answered meanwhile, or taken back by who asked
         return 0
@@ -100,8 +100,10 @@ def _lesson_for(worker: Worker) -> Tutorial | None:
         track__platform=worker.platform, status__in=["waiting", "published"], gold=None
     )
     wanted = set(asked.values_list("interface", flat=True).distinct())
-    found = begun or [name for name in left if name in wanted] or ([] if runs.exists() else left)
-    return teach.tutorials()[found[0]] if found else None
+    candidates = (
+        begun or [name for name in left if name in wanted] or ([] if runs.exists() else left)
+    )
+    return teach.tutorials()[candidates[0]] if candidates else None
 
 
 def _here(path: str) -> str:

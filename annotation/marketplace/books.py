@@ -75,9 +75,9 @@ class Holdings:
 
 def books_of(platform: str) -> PlatformBooks:
     """The row of a platform at the endpoint that is set."""
-    found = account()
+    set_account = account()
     row, _ = PlatformBooks.objects.get_or_create(
-        platform=platform, endpoint=found.endpoint if found else ""
+        platform=platform, endpoint=set_account.endpoint if set_account else ""
     )
     return row
 
@@ -119,11 +119,11 @@ def read(platform: Platform, seen: Iterable[Seen]) -> None:
     """Reads the balance and notes where the books disagree."""
     row = books_of(platform.name)
     try:
-        told = platform.reconcile()
+        balance = platform.reconcile()
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
         note_trouble(platform.name, str(trouble))
         return
-    row.available, row.on_hold = told.get("available"), told.get("on_hold")
+    row.available, row.on_hold = balance.get("available"), balance.get("on_hold")
     paid = paid_there(platform.name)
     if row.baseline is None and row.available is not None and row.on_hold is not None:
         row.baseline = row.available + row.on_hold + paid
@@ -190,10 +190,12 @@ def _others(platform: str, here: str) -> list[Other]:
         Bonus.objects.filter(worker__platform=platform, status__in=UNPAID),
     )
     owed: dict[str, Decimal] = defaultdict(Decimal)
-    for rows in unpaid:
-        for endpoint, amount in rows.exclude(endpoint=here).values_list("endpoint", "amount"):
+    for unpaid_rows in unpaid:
+        for endpoint, amount in unpaid_rows.exclude(endpoint=here).values_list(
+            "endpoint", "amount"
+        ):
             owed[endpoint] += amount
-    return [Other(one, hits[one], owed[one]) for one in sorted({*hits, *owed})]
+    return [Other(end, hits[end], owed[end]) for end in sorted({*hits, *owed})]
 
 
 def platforms() -> list[Holdings]:

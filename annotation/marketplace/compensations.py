@@ -160,8 +160,8 @@ def hurry(name: str) -> None:
         worker__platform=name, assignment=None, status__in=["owed", "unknown"]
     )
     for stop in Halt.objects.filter(lifted_at=None, payer_kind=None, scope=Halt.Scope.ALL):
-        rows = waiting.filter(status_since__lt=stop.since)  # not looked at since
-        (rows if stop.track_id is None else rows.filter(track=stop.track_id)).update(
+        not_looked = waiting.filter(status_since__lt=stop.since)  # not looked at since
+        (not_looked if stop.track_id is None else not_looked.filter(track=stop.track_id)).update(
             next_try_at=clock.now()
         )
 

@@ -40,12 +40,12 @@ def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
     for row in seen:
         if row.token in ours:
             seens[row.token][row.external_id] = row
-    return {token: _told_apart(rows, ours[token]) for token, rows in seens.items()}
+    return {token: _told_apart(seen_by_id, ours[token]) for token, seen_by_id in seens.items()}
 
 
-def _told_apart(rows: dict[str, Seen], ours: str) -> Rows:
-    own = rows.get(ours) if ours else min(rows.values(), key=lambda row: row.created_at)
-    return Rows(own, [row for row in rows.values() if row is not own])
+def _told_apart(seen_by_id: dict[str, Seen], ours: str) -> Rows:
+    own = seen_by_id.get(ours) if ours else min(seen_by_id.values(), key=lambda row: row.created_at)
+    return Rows(own, [row for row in seen_by_id.values() if row is not own])
 
 
 def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
@@ -58,7 +58,7 @@ def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
         platform.expire(twin)
     answers = list(platform.collect(twin))
     moved = sum(import_answer(hit, answer) for answer in answers if not _has_answered(hit, answer))
-    if seen.status == "done" and all(one["status"] in DECIDED for one in answers):
+    if seen.status == "done" and all(answer["status"] in DECIDED for answer in answers):
         platform.dispose(twin)
     return moved
 
@@ -67,9 +67,11 @@ def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
     """Whether the first HIT has an answer of the same worker: two cannot both count. The platform
     pays the second by itself when its time has come.
     """
-    rows = hit.assignments.filter(worker__handle=handle_of(hit.platform, answer["worker_id"]))
+    same_worker = hit.assignments.filter(
+        worker__handle=handle_of(hit.platform, answer["worker_id"])
+    )
     return (
-        rows.exclude(status__in=["leased", "returned"])
+        same_worker.exclude(status__in=["leased", "returned"])
         .exclude(external_id=answer["external_id"])
         .exists()
     )

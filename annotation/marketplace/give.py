@@ -141,15 +141,15 @@ def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 
 
-def _of_a_platform(said: str) -> Worker:
+def _of_a_platform(identifier: str) -> Worker:
     """The worker that an administrator means: by hash or its beginning, or by their own id on
     Mechanical Turk.
     """
-    if OWN_ID.fullmatch(said):  # a hash has small letters
-        return known("mturk", said)
+    if OWN_ID.fullmatch(identifier):  # a hash has small letters
+        return known("mturk", identifier)
     workers = (
-        list(Worker.objects.filter(handle__startswith=said, platform__in=other_names())[:2])
-        if said
+        list(Worker.objects.filter(handle__startswith=identifier, platform__in=other_names())[:2])
+        if identifier
         else []
     )
     if len(workers) != 1:

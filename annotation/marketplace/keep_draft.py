@@ -50,8 +50,8 @@ def keep_draft(
     The worker's id on the platform, where the address names it, is noted at once: whoever cannot
     send anything in may still be owed a compensation.
     """
-    known = Worker.objects.filter(handle=handle).exists()
-    if not known and _is_full(hit) and not _make_room(hit):
+    worker_exists = Worker.objects.filter(handle=handle).exists()
+    if not worker_exists and _is_full(hit) and not _make_room(hit):
         return Kept(answer or {})  # before anybody is written down
     lease = timedelta(seconds=lease_seconds_of(hit))
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
@@ -122,7 +122,7 @@ def _make_room(hit: HIT) -> bool:
 def _forget_if_blank(worker: Worker) -> None:
     """Delete a worker of whom only the name is known, and perhaps a yes to the terms."""
     for relation in Worker._meta.related_objects:
-        rows = relation.related_model._default_manager.filter(**{relation.field.name: worker})
-        if relation.related_model not in (WorkerIdentity, Consent) and rows.exists():
+        related = relation.related_model._default_manager.filter(**{relation.field.name: worker})
+        if relation.related_model not in (WorkerIdentity, Consent) and related.exists():
             return
     worker.delete()

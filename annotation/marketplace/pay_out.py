@@ -97,10 +97,10 @@ def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
     due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
         status="sent", status_since__lt=now - patience
     )
-    rows = model._default_manager.select_for_update(skip_locked=True, of=("self",)).filter(
+    claimable = model._default_manager.select_for_update(skip_locked=True, of=("self",)).filter(
         due & where
     )
-    row: Row | None = rows.exclude(pk__in=tried).order_by("status_since", "pk").first()
+    row: Row | None = claimable.exclude(pk__in=tried).order_by("status_since", "pk").first()
     if row is not None:
         row.asked_before = row.status != "owed"
         row.attempts = min(row.attempts + 1, 1000)
@@ -203,7 +203,7 @@ def _reject(platform: Platform) -> int:
     assignments = Assignment.objects.filter(
         hit__platform=platform.name, status="rejected", platform_status="submitted"
     )
-    told = 0
+    n_told = 0
     for row in assignments.filter(next_try_at__lte=clock.now())[:BATCH]:
         try:
             platform.reject(row, row.reason)
@@ -219,8 +219,8 @@ def _reject(platform: Platform) -> int:
             )
             continue
         Assignment.objects.filter(pk=row.pk).update(platform_status="rejected")
-        told += 1
-    return told
+        n_told += 1
+    return n_told
 
 
 def _tell_qualifications(platform: Platform) -> int:
@@ -230,7 +230,7 @@ def _tell_qualifications(platform: Platform) -> int:
         worker__platform=platform.name, worker__identity__isnull=False
     )
     qualifications = qualifications.filter(next_try_at__lte=clock.now())
-    told = 0
+    n_told = 0
     for row in qualifications.filter(Qualification.UNTOLD).select_related("worker__identity")[
         :BATCH
     ]:
@@ -252,8 +252,8 @@ def _tell_qualifications(platform: Platform) -> int:
         Qualification.objects.filter(pk=row.pk).update(
             told=row.wanted, told_at=clock.now(), refusals=0, reason=""
         )
-        told += 1
-    return told
+        n_told += 1
+    return n_told
 
 
 def _want_exclusions(name: str) -> None:

@@ -104,7 +104,7 @@ def _living(name: str) -> models.QuerySet[HIT]:
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     """What moved: every HIT of ours beside the platform's row of it."""
-    known = _answers_known(hits)
+    answers_of = _answers_known(hits)
     halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
     by_token = by_mark(hits, seen)
     moved = lookups = 0
@@ -112,9 +112,9 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
         if number % HITS_A_HOLD == 0:
             books.hold_longer(platform.name)
         try:
-            rows = by_token.get(hit.token, Rows())
-            row = rows.own
-            moved += sum(tend_duplicate(platform, hit, twin) for twin in rows.twins)
+            seen_rows = by_token.get(hit.token, Rows())
+            row = seen_rows.own
+            moved += sum(tend_duplicate(platform, hit, twin) for twin in seen_rows.twins)
             if row is None and hit.external_id and lookups < MOST_LOOKUPS:
                 lookups += 1
                 row = platform.find(
@@ -124,7 +124,12 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                     moved += _is_gone(hit)
             if row is not None and row.status != "gone":
                 moved += _tend(
-                    platform, hit, row, known.get(hit.pk, 0), hit.pk in halted, alone=not rows.twins
+                    platform,
+                    hit,
+                    row,
+                    answers_of.get(hit.pk, 0),
+                    hit.pk in halted,
+                    alone=not seen_rows.twins,
                 )
         except (PlatformDown, UnknownOutcome) as trouble:
             books.note_trouble(hit.platform, str(trouble))
@@ -139,15 +144,15 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
 
 def _answers_known(hits: list[HIT]) -> dict[int, int]:
     """How many answers of each HIT we have, or know to be decided."""
-    rows = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
+    ours = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
     have = Count(
         "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
     )
-    return dict(rows.annotate(have=have).values_list("pk", "have"))
+    return dict(ours.annotate(have=have).values_list("pk", "have"))
 
 
 def _tend(
-    platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool, *, alone: bool
+    platform: Platform, hit: HIT, seen: Seen, n_known: int, halted: bool, *, alone: bool
 ) -> int:
     """What moved on one HIT: adopted, collected, taken down or offered again, ended short,
     deleted.
@@ -159,7 +164,7 @@ def _tend(
         or now - hit.checked_at > CHECK_ANYWAY
         or hit.platform_status != seen.status
     )
-    if (seen.sent > known and not hit.unread) or (stale and seen.status != "gone"):
+    if (seen.sent > n_known and not hit.unread) or (stale and seen.status != "gone"):
         moved += _import_all(hit, platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted

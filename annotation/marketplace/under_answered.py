@@ -67,7 +67,7 @@ def _places_lost(hit: HIT) -> int | None:
     twice = met_before(questions).values("assignment").distinct().count()
     unusable = Assignment.objects.filter(hit__in=hits, status="failed").count() + twice
     sent = Assignment.objects.filter(hit__in=hits, status__in=SENT_IN).count()
-    free = max(0, sum(one.max_assignments for one in hits) - sent)
+    free = max(0, sum(hit.max_assignments for hit in hits) - sent)
     return min(missing, unusable) - free
 
 

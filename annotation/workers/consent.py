@@ -45,14 +45,14 @@ class Text:
         first line, and the lines under it.
         """
         wanted, other = (MARKETPLACE, POOL) if marketplace else (POOL, MARKETPLACE)
-        found = []
+        sections = []
         for block in self.text.split("\n\n"):
             heading, *lines = block.strip().splitlines() or [""]
             if not heading or heading.endswith(other):
                 continue
-            told = [line.replace(PAYOUTS, schedule().sentence()) for line in lines]
-            found.append((heading.removesuffix(wanted), told))
-        return found
+            filled = [line.replace(PAYOUTS, schedule().sentence()) for line in lines]
+            sections.append((heading.removesuffix(wanted), filled))
+        return sections
 
 
 def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:

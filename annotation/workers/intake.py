@@ -21,10 +21,10 @@ def intake_of(track: Track | None = None) -> Intake:
     """The policy that holds for a track (None: for the service); nothing is saved where nobody has
     set one.
     """
-    rows = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
+    policies = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
     )
-    return rows[0] if rows else Intake()
+    return policies[0] if policies else Intake()
 
 
 def takes_volunteers() -> str:
@@ -60,15 +60,15 @@ def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decima
     service = intake_of().tutorial_reward
     asked = Question.objects.filter(track=OuterRef("pk"), interface=interface)
     waits = Exists(asked.filter(status__in=["waiting", "published"]))
-    rows = _open_to(worker).filter(
+    tracks = _open_to(worker).filter(
         Exists(Price.objects.filter(track=OuterRef("pk"), interface=interface))  # it may ask soon
         | Exists(asked.exclude(status__in=["cancelled", "gold"]))
     )
-    found = [
+    rewards = [
         (track, own.get(track.pk, service))
-        for track in rows.annotate(waits=waits).order_by("-waits", "pk")
+        for track in tracks.annotate(waits=waits).order_by("-waits", "pk")
     ]
-    return [(track, reward) for track, reward in found if reward > 0]
+    return [(track, reward) for track, reward in rewards if reward > 0]
 
 
 def _open_to(worker: Worker) -> QuerySet[Track]:

@@ -128,8 +128,8 @@ def _is_needed_there(worker: Worker) -> bool:
     """Whether a marketplace still shows us answers of theirs, which we must know again, or owes
     them a bonus.
     """
-    there = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
-    return there.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
+    undecided = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
+    return undecided.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
 
 
 def _waive(payments: list[Payment]) -> Decimal:
@@ -179,8 +179,8 @@ def _erase(worker: Worker) -> None:
     for assignment in mine.exclude(raw=None):
         raw = assignment.raw if isinstance(assignment.raw, dict) else {}
         kept = {
-            name: said
-            for name, said in raw.items()
+            name: answer_text
+            for name, answer_text in raw.items()
             if name.rpartition(".")[2] != "remark" and name != UNPROVEN
         }
         if kept != raw:

@@ -106,9 +106,9 @@ def prospect(worker: Worker, owed: Decimal) -> str:
     rules = schedule()
     when = f"{rules.next_date():%-d %B %Y}"
     if not address_of(worker):
-        first = f"${owed:.2f} wait for you. " if owed else ""
+        waiting = f"${owed:.2f} wait for you. " if owed else ""
         return (
-            f"{first}Say where your money goes, or it cannot be paid: the next payouts are on"
+            f"{waiting}Say where your money goes, or it cannot be paid: the next payouts are on"
             f" {when}, from ${rules.minimum:.2f} on."
         )
     if owed >= rules.minimum and owed:

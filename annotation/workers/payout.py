@@ -56,17 +56,17 @@ class Owed:
 
 def owed() -> list[Owed]:
     """Everybody of the pool who is owed something, the most first."""
-    rows = (
+    by_worker = (
         Payment.objects.filter(status="owed", worker__platform__in=local_names())
         .values("worker")
         .annotate(amount=Sum("amount"), n=Count("pk"), since=Min("created_at"), upto=Max("pk"))
         .order_by("-amount", "worker")
     )
-    found = list(rows)
-    workers = Worker.objects.select_related("user").in_bulk([row["worker"] for row in found])
+    totals = list(by_worker)
+    workers = Worker.objects.select_related("user").in_bulk([row["worker"] for row in totals])
     leaving = set(Leaving.objects.filter(erased_at=None).values_list("worker", flat=True))
     minimum = intake_of().payout_minimum
-    known = addresses([row["worker"] for row in found])
+    address_of = addresses([row["worker"] for row in totals])
     return [
         Owed(
             workers[row["worker"]],
@@ -76,9 +76,9 @@ def owed() -> list[Owed]:
             row["upto"],
             row["amount"] >= minimum,
             row["worker"] in leaving,
-            known.get(row["worker"], ""),
+            address_of.get(row["worker"], ""),
         )
-        for row in found
+        for row in totals
     ]
 
 
@@ -117,8 +117,8 @@ def pay(
         worker=worker, **{f"payment__{name}": value for name, value in here.items()}
     )
     answers = list(assignments.order_by("pk"))  # before the payments: everybody locks in this order
-    rows = Payment.objects.select_for_update(of=("self",)).filter(worker=worker, **here)
-    payments = list(rows.order_by("pk"))
+    unpaid = Payment.objects.select_for_update(of=("self",)).filter(worker=worker, **here)
+    payments = list(unpaid.order_by("pk"))
     total = sum((payment.amount for payment in payments), Decimal("0.00"))
     if not payments:
         raise CannotPay(f"Nothing was marked: {_last(worker)}")
@@ -244,10 +244,13 @@ def lines_of(payout: Payout) -> list[Line]:
         .values_list("interface", "amount")
     )
     sums: dict[str, tuple[int, Decimal]] = {}
-    for what, amount in [*answers, *payments.filter(assignment=None).values_list("why", "amount")]:
-        n, total = sums.get(what, (0, Decimal("0.00")))
-        sums[what] = n + 1, total + amount
-    return [Line(what, n, total) for what, (n, total) in sorted(sums.items())]
+    for reason, amount in [
+        *answers,
+        *payments.filter(assignment=None).values_list("why", "amount"),
+    ]:
+        n, total = sums.get(reason, (0, Decimal("0.00")))
+        sums[reason] = n + 1, total + amount
+    return [Line(reason, n, total) for reason, (n, total) in sorted(sums.items())]
 
 
 def period_of(payout: Payout) -> tuple[datetime, datetime]:

@@ -40,12 +40,12 @@ class CannotSay(Exception):
 
 def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
     """The text, trimmed. Raises CannotSay if it is empty or too long."""
-    said = text.replace("\x00", "").strip()
-    if needed and not said:
+    cleaned = text.replace("\x00", "").strip()
+    if needed and not cleaned:
         raise CannotSay(f"{what} is empty. Write a sentence or two.")
-    if len(said) > most:
-        raise CannotSay(f"{what} is {len(said)} characters long; {most} is the most.")
-    return said
+    if len(cleaned) > most:
+        raise CannotSay(f"{what} is {len(cleaned)} characters long; {most} is the most.")
+    return cleaned
 
 
 def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
@@ -116,15 +116,15 @@ def tell_of_exclusions(platform: str) -> int:
     since = Message.objects.filter(
         worker=OuterRef("pk"), subject=EXCLUDED, at__gte=OuterRef("excluded_at")
     )
-    told = 0
+    n_written = 0
     for worker in workers.exclude(Exists(since))[:100]:
         text = (
             f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You"
             " may appeal."
         )
         Message.objects.create(worker=worker, subject=EXCLUDED, text=text)
-        told += 1
-    return told
+        n_written += 1
+    return n_written
 
 
 def tell_of_refusals(platform: str) -> int:
@@ -143,9 +143,11 @@ def tell_of_refusals(platform: str) -> int:
             .order_by("pk")
             .values_list("evidence", flat=True)
         )
-        said = "\n\n".join(mine)[:2000]
+        reasons = "\n\n".join(mine)[:2000]
         Message.objects.create(
-            worker_id=worker, subject=REFUSED, text=f"{said}\n\nYou may appeal; a person answers."
+            worker_id=worker,
+            subject=REFUSED,
+            text=f"{reasons}\n\nYou may appeal; a person answers.",
         )
     return len(workers)
 
@@ -196,11 +198,11 @@ def appeal(worker: Worker, text: str) -> Appeal:
                 "You are not excluded, and no pay was refused: there is nothing to appeal."
             )
         reason = f"Pay was refused: {why}"
-    said = clean(text, "The appeal")
+    cleaned = clean(text, "The appeal")
     try:
         with transaction.atomic():
             return Appeal.objects.create(
-                worker=worker, about_pay=about_pay, excluded_reason=reason, text=said
+                worker=worker, about_pay=about_pay, excluded_reason=reason, text=cleaned
             )
     except IntegrityError as twice:
         raise CannotSay("Your appeal is being read. You will find the answer here.") from twice

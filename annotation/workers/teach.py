@@ -91,19 +91,27 @@ def tutorials() -> dict[str, Tutorial]:
     return shipped() | _of_forms(declared.tutorials())
 
 
-def _of_forms(told: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
+def _of_forms(declared: Mapping[str, dict[str, Any] | None]) -> dict[str, Tutorial]:
     """The tutorials of declared forms, by interface."""
-    return {interface: Tutorial(**one) for interface, one in told.items() if one is not None}
+    return {
+        interface: Tutorial(**fields)
+        for interface, fields in declared.items()
+        if fields is not None
+    }
 
 
 @cache
 def shipped() -> dict[str, Tutorial]:
     """The tutorials of the interfaces that have a directory."""
-    found = [
+    read_tutorials = [
         Tutorial(**json.loads(path.read_text(encoding="utf-8")))
         for path in sorted(HOME.glob("*/tutorial.json"))
     ]
-    return {one.interface: one for one in found if one.interface in INTERFACES}
+    return {
+        tutorial.interface: tutorial
+        for tutorial in read_tutorials
+        if tutorial.interface in INTERFACES
+    }
 
 
 def taught(worker: Worker, assignment: str = "") -> list[str]:
@@ -120,11 +128,11 @@ def taught_by(
     """The interfaces that somebody may be asked through who passed these versions of tutorials;
     `of_forms` has those of the declared forms.
     """
-    known = shipped() | _of_forms(of_forms)
+    tutorial_of = shipped() | _of_forms(of_forms)
     return [
         name
         for name in (*INTERFACES, *of_forms)
-        if name not in known or (name, known[name].version) in passed
+        if name not in tutorial_of or (name, tutorial_of[name].version) in passed
     ]
 
 
@@ -142,11 +150,11 @@ def learnable(worker: Worker) -> list[str]:
     """The interfaces that a worker can still learn: with a tutorial that is not passed, and an
     attempt left at it.
     """
-    known = taught(worker)
+    taught_interfaces = taught(worker)
     return [
         name
-        for name, one in tutorials().items()
-        if name not in known and attempts_left(runs_of(worker, one))
+        for name, tutorial in tutorials().items()
+        if name not in taught_interfaces and attempts_left(runs_of(worker, tutorial))
     ]
 
 
@@ -313,11 +321,11 @@ def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     """
     tutorial = tutorials()[run.interface]
     asked = tutorial.question(number, run.attempt)
-    given = interface_of(run.interface).parse(asked, raw)
+    responses = interface_of(run.interface).parse(asked, raw)
     row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
     if number != len(row.answers) + 1 or row.passed is not None:
         return row
-    missed = missed_by(tutorial, number, given, run.attempt)
+    missed = missed_by(tutorial, number, responses, run.attempt)
     row.answers.append({"right": not missed, "missed": missed, "raw": raw})
     if len(row.answers) == len(tutorial.questions):
         _end(row, tutorial)
@@ -336,8 +344,8 @@ def feedback(run: TutorialRun, number: int) -> SideBySide:
     """The answer that was given to the number-th question of an attempt, beside the right one."""
     tutorial = tutorials()[run.interface]
     interface, asked = interface_of(run.interface), tutorial.question(number, run.attempt)
-    given = interface.parse(asked, run.answers[number - 1]["raw"])
-    return side_by_side(interface, asked, given, right_of(tutorial, number, run.attempt))
+    responses = interface.parse(asked, run.answers[number - 1]["raw"])
+    return side_by_side(interface, asked, responses, right_of(tutorial, number, run.attempt))
 
 
 def missed_by(
@@ -348,18 +356,20 @@ def missed_by(
     """
     interface, asked = interface_of(tutorial.interface), tutorial.question(number, attempt)
     tested = tutorial.asked(attempt)[number - 1].get("tests")
-    said = {(response.target_id, response.criterion): response.value for response in given}
+    value_of = {(response.target_id, response.criterion): response.value for response in given}
     wrong = [
         right.criterion
         for right in right_of(tutorial, number, attempt)
         if (tested is None or right.criterion in tested)
-        and not interface.is_right(asked, said.get((right.target_id, right.criterion), {}), right)
+        and not interface.is_right(
+            asked, value_of.get((right.target_id, right.criterion), {}), right
+        )
     ]
     return sorted(set(wrong))
 
 
 def _end(run: TutorialRun, tutorial: Tutorial) -> None:
-    run.passed = sum(one["right"] for one in run.answers) >= tutorial.needed
+    run.passed = sum(answered["right"] for answered in run.answers) >= tutorial.needed
     run.ended_at = clock.now()
     if run.passed:
         _pay(run)

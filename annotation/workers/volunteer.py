@@ -85,9 +85,9 @@ def decide(pk: int, who: User, *, admit: bool, why: str = "") -> Application | N
         after="admitted" if admit else "turned away",
     )
     page = f"{settings.SITE_URL.rstrip('/')}/annotate/" if admit else ""
-    said = [ADMITTED if admit else TURNED_AWAY, why, page]
+    paragraphs = [ADMITTED if admit else TURNED_AWAY, why, page]
     subject = "You are admitted as an annotator" if admit else "Your request to judge"
-    tell([row.user], "decision", subject, "\n\n".join(line for line in said if line))
+    tell([row.user], "decision", subject, "\n\n".join(line for line in paragraphs if line))
     return row
 
 

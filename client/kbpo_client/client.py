@@ -147,8 +147,8 @@ class Client:
 
     def read_news(self, until: str, team: str = "") -> Json:
         """Says that you have read the news of a team until then; returns what is left of them."""
-        said = {"until": until} | ({"team": team} if team else {})
-        return cast(Json, self._send("POST", "news/", json=said).json())
+        read = {"until": until} | ({"team": team} if team else {})
+        return cast(Json, self._send("POST", "news/", json=read).json())
 
     def set_role(self, team: str, member: str, role: str) -> Json:
         """Gives a member of a team that you own a role (`owner`, `member`, or `observer`, who may
@@ -186,8 +186,8 @@ class Client:
         """Of these events, and no others, you are told by mail, or your webhooks are called; what
         is not given stays as it is.
         """
-        said = {"by_mail": by_mail, "by_webhook": by_webhook}
-        chosen = {name: events for name, events in said.items() if events is not None}
+        ways = {"by_mail": by_mail, "by_webhook": by_webhook}
+        chosen = {name: events for name, events in ways.items() if events is not None}
         return self._table(self._send("PATCH", "notices/", json=chosen).json()["events"])
 
     def sent(self) -> Table:
@@ -237,14 +237,14 @@ class Client:
         rated = self._rated(number)
         if rated is None:
             return self.judgments(number, **{"part": "any", **filters})
-        said, sign = rated["label"], 1 if rated["higher_is_better"] else -1
-        rows = list(self.predictions(number, verdict="judged", **filters))
+        label, sign = rated["label"], 1 if rated["higher_is_better"] else -1
+        judged = list(self.predictions(number, verdict="judged", **filters))
 
         def goodness(row: Json) -> float:
-            value = row["said"].get(said, {}).get("value")
+            value = row["said"].get(label, {}).get("value")
             return float("inf") if value is None else sign * value
 
-        return self._table(rows if "sort" in filters else sorted(rows, key=goodness))
+        return self._table(judged if "sort" in filters else sorted(judged, key=goodness))
 
     def _rated(self, number: int) -> Json | None:
         """What people rate a submission's predictions by; None where they say right or wrong, and
@@ -254,7 +254,7 @@ class Client:
             track = self.track(self.submission(number)["track"])
         except Refused:
             return None
-        criteria = {one["name"]: one for one in track.get("criteria", ())}
+        criteria = {criterion["name"]: criterion for criterion in track.get("criteria", ())}
         chief: Json = criteria.get(track["criterion"], {})
         return chief if chief.get("single") == "mean" else None
 
@@ -316,16 +316,16 @@ class Client:
         it is sent.
         """
         path = Path(path)
-        said = {"track": track, "name": name, "description": description}
-        said |= {"paper": paper, "code": code} | ({"team": team} if team else {})
+        fields = {"track": track, "name": name, "description": description}
+        fields |= {"paper": paper, "code": code} | ({"team": team} if team else {})
         flags = {"private": private, "anonymous": anonymous, "again": again}
         with path.open("rb") as file:
-            key = _digest(file, *said.values(), *flags.values())
+            key = _digest(file, *fields.values(), *flags.values())
             file.seek(0)
             answer = self._send(
                 "POST",
                 "submissions/",
-                data=said | {flag: str(is_set).lower() for flag, is_set in flags.items()},
+                data=fields | {flag: str(is_set).lower() for flag, is_set in flags.items()},
                 files={"file": (path.name, file if tell is None else _Watched(file, tell))},
                 headers={"Idempotency-Key": key},
                 timeout=httpx.Timeout(60.0, write=None, read=None),
@@ -533,8 +533,8 @@ class Client:
 def _refusal(answer: httpx.Response) -> Refused:
     """What the service said against a request."""
     try:
-        told = answer.json()
-        detail, code = str(told["detail"]), str(told["error"])
+        refusal = answer.json()
+        detail, code = str(refusal["detail"]), str(refusal["error"])
     except (ValueError, KeyError, TypeError):
         detail, code = f"The service answered {answer.status_code} without a reason.", "error"
     return Refused(detail, code, answer.status_code)

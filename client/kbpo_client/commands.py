@@ -169,9 +169,9 @@ def login(service: Service, token: str, as_json: bool) -> None:
 def tracks(service: Service, as_json: bool) -> None:
     """List the tracks there are."""
     with service.client() as client:
-        found = client.tracks()
+        listed = client.tracks()
     if as_json:
-        show_json(found)
+        show_json(listed)
         return
     lines = [
         [
@@ -180,7 +180,7 @@ def tracks(service: Service, as_json: bool) -> None:
             track["status"],
             f"±{100 * float(track['target_half_width']):.0f} %",
         ]
-        for track in found
+        for track in listed
     ]
     table(["track", "name", "status", "target"], lines)
 
@@ -205,15 +205,15 @@ def download(
         files = {"documents": DOCUMENTS if schema.get("predicates") else INPUTS}
         if "mention_types" in client.track(track)["corpus"]["links"]:
             files["mentions"] = MENTIONS
-        for what, name in files.items():
+        for kind, name in files.items():
             with progress(name) as tell:
-                client.download(track, folder / name, what=what, tell=tell)
+                client.download(track, folder / name, what=kind, tell=tell)
     if schema.get("predicates"):
         text = json_module.dumps(schema, indent=1, ensure_ascii=False)
         (folder / SCHEMA).write_text(text, encoding="utf-8")
         files["schema"] = SCHEMA
     if as_json:
-        show_json({what: folder / name for what, name in files.items()})
+        show_json({kind: folder / name for kind, name in files.items()})
     elif "schema" in files:
         click.echo(f"The documents and the schema are in {folder}/.")
     else:
@@ -255,10 +255,14 @@ def release(
 ) -> None:
     """Download a release of TRACK: all that its board rests on, for `kbpo rescore`."""
     with service.client() as client:
-        known = client.releases(track)
-        wanted = [one for one in known if number in (None, one["number"])]
+        released = client.releases(track)
+        wanted = [
+            known_release for known_release in released if number in (None, known_release["number"])
+        ]
         if not wanted:
-            numbers = ", ".join(str(one["number"]) for one in known) or "none yet"
+            numbers = (
+                ", ".join(str(known_release["number"]) for known_release in released) or "none yet"
+            )
             end(f"There is no such release of {track}; there are: {numbers}.", REFUSED)
         folder = to or Path()
         folder.mkdir(parents=True, exist_ok=True)
@@ -294,9 +298,9 @@ def validate(file: Path, track: str | None, data: Path | None, as_json: bool) ->
 def show_reading(reading: Reading, as_json: bool) -> None:
     """Prints the messages of a reader, the first ones in full, and what the file comes to."""
     if as_json:
-        told = asdict(reading) | {"usable": reading.usable}
-        told[told.pop("items")] = told.pop("usable_items")
-        told["messages"] = [
+        summary = asdict(reading) | {"usable": reading.usable}
+        summary[summary.pop("items")] = summary.pop("usable_items")
+        summary["messages"] = [
             {
                 "code": message.code,
                 "severity": message.severity,
@@ -305,7 +309,7 @@ def show_reading(reading: Reading, as_json: bool) -> None:
             }
             for message in reading.messages
         ]
-        show_json(told)
+        show_json(summary)
         return
     for message in reading.messages[:SHOWN_MESSAGES]:
         where = f"line {message.line}: " if message.line else ""
@@ -317,7 +321,7 @@ def show_reading(reading: Reading, as_json: bool) -> None:
         (reading.errors, "error"),
         (reading.warnings, "warning"),
     )
-    words = (f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts)
+    words = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
     verdict = "The service would take it as it is." if reading.usable else "It needs mending first."
     click.echo(f"{', '.join(words)}. {verdict}")
 
@@ -384,14 +388,14 @@ def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
 
 def how_far(submission: dict[str, Any]) -> str:
     """Where a submission is, as “Being judged, 131 of 160”."""
-    said, judging = str(submission["status_text"]), submission["judging"]
+    status, judging = str(submission["status_text"]), submission["judging"]
     if submission["status"] == "received" and submission["reason"]:
-        return f"{said}: {submission['reason']}"
+        return f"{status}: {submission['reason']}"
     if submission["status"] == "received":
-        return f"{said}, {100 * submission['progress']:.0f} % read"
+        return f"{status}, {100 * submission['progress']:.0f} % read"
     if submission["status"] == "judging":
-        return f"{said}, {judging['judged']:,} of {judging['sample']:,}"
-    return said
+        return f"{status}, {judging['judged']:,} of {judging['sample']:,}"
+    return status
 
 
 def show_submission(submission: dict[str, Any]) -> None:
@@ -442,17 +446,17 @@ def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None
 def news(service: Service, team: str, read: bool, as_json: bool) -> None:
     """Tell what happened to the runs of your team since its news were last read."""
     with service.client() as client:
-        told = client.news(team)
+        unread = client.news(team)
         if read:
-            client.read_news(told["now"], told["team"])
+            client.read_news(unread["now"], unread["team"])
     if as_json:
-        show_json(told)
+        show_json(unread)
         return
-    for piece in told["news"]:
+    for piece in unread["news"]:
         click.echo(f"{piece['at'][:16].replace('T', ' ')}  {piece['title']}")
         if piece["text"]:
             click.echo(f"    {piece['text']}")
-    if not told["news"]:
+    if not unread["news"]:
         click.echo("Nothing new.")
 
 
@@ -462,14 +466,14 @@ def news(service: Service, team: str, read: bool, as_json: bool) -> None:
 def teams(service: Service, as_json: bool) -> None:
     """List your teams and who belongs to them."""
     with service.client() as client:
-        found = client.teams()
+        listed = client.teams()
     if as_json:
-        show_json(found)
+        show_json(listed)
         return
-    for team in found:
+    for team in listed:
         members = (
-            one["name"] + ("" if one["role"] == "member" else f" ({one['role']})")
-            for one in team["members"]
+            person["name"] + ("" if person["role"] == "member" else f" ({person['role']})")
+            for person in team["members"]
         )
         click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
 
@@ -502,35 +506,41 @@ def team(
         raise click.UsageError(
             "--look belongs to --invite; a member looks only by --observer NAME."
         )
-    told: Any = {}
+    answer: Any = {}
     roles = {"owner": owner, "member": member, "observer": observer}
-    given = [(name, role) for role, name in roles.items() if name]
+    new_roles = [(name, role) for role, name in roles.items() if name]
     with service.client() as client:
         if invite:
-            told = client.invite(team, "observer" if look else "member")
+            answer = client.invite(team, "observer" if look else "member")
         elif take_back is not None:
             client.take_back(team, take_back)
-        elif given:
-            for name, role in given:
-                told = client.set_role(team, name, role)
+        elif new_roles:
+            for name, role in new_roles:
+                answer = client.set_role(team, name, role)
         elif remove:
             client.remove_member(team, remove)
         else:
-            mine = [one for one in client.teams() if one["slug"] == team]
+            mine = [own_team for own_team in client.teams() if own_team["slug"] == team]
             if not mine:
                 end(f"You belong to no team “{team}”.", REFUSED)
-            told = mine[0] | {"invitations": client.invitations(team)}
+            answer = mine[0] | {"invitations": client.invitations(team)}
     if as_json:
-        show_json(told)
+        show_json(answer)
     elif invite:
-        who = ", who may look" if look else ""
-        click.echo(f"{told['url']}\nIt works until {told['expires_at'][:10]}, for one person{who}.")
-    elif "members" in told:
-        for one in told["members"]:
-            click.echo(f"{one['name']}  {one['role']}")
-        for one in told.get("invitations", ()):
-            until = f"to {one['expires_at'][:10]}"
-            click.echo(f"invitation {one['id']} by {one['made_by']}, {one['role']}, {until}")
+        condition = ", who may look" if look else ""
+        click.echo(
+            f"{answer['url']}\nIt works until {answer['expires_at'][:10]}, for one"
+            f" person{condition}."
+        )
+    elif "members" in answer:
+        for person in answer["members"]:
+            click.echo(f"{person['name']}  {person['role']}")
+        for invitation in answer.get("invitations", ()):
+            until = f"to {invitation['expires_at'][:10]}"
+            click.echo(
+                f"invitation {invitation['id']} by {invitation['made_by']}, "
+                f"{invitation['role']}, {until}"
+            )
     else:
         click.echo("Done.")
 
@@ -542,10 +552,10 @@ def team(
 @service_of
 def notices(service: Service, mail: str | None, webhook: str | None, as_json: bool) -> None:
     """Show by which ways you are told of what, or choose."""
-    said = {"by_mail": mail, "by_webhook": webhook}
+    chosen_events = {"by_mail": mail, "by_webhook": webhook}
     chosen = {
-        way: [one for one in events.split(",") if one not in ("", "none")]
-        for way, events in said.items()
+        way: [event for event in events.split(",") if event not in ("", "none")]
+        for way, events in chosen_events.items()
         if events is not None
     }
     with service.client() as client:
@@ -555,8 +565,8 @@ def notices(service: Service, mail: str | None, webhook: str | None, as_json: bo
         return
     marks = {True: "yes", False: "no"}
     lines = [
-        [one["event"], one["when"], marks[one["by_mail"]], marks[one["by_webhook"]]]
-        for one in events
+        [event["event"], event["when"], marks[event["by_mail"]], marks[event["by_webhook"]]]
+        for event in events
     ]
     table(["event", "when", "mail", "webhook"], lines)
 
@@ -571,26 +581,28 @@ def webhooks(
     service: Service, add: str | None, test: int | None, remove: int | None, as_json: bool
 ) -> None:
     """List your webhooks, addresses that are called when something happens, or change them."""
-    told: Any = {}
+    answer: Any = {}
     with service.client() as client:
         if add is not None:
-            told = client.add_webhook(add)
+            answer = client.add_webhook(add)
         elif test is not None:
-            told = client.test_webhook(test)
+            answer = client.test_webhook(test)
         elif remove is not None:
             client.remove_webhook(remove)
         else:
-            told = client.webhooks()
+            answer = client.webhooks()
     if as_json:
-        show_json(told)
+        show_json(answer)
     elif add is not None:
-        click.echo(f"{told['id']}  {told['url']}\nIts secret, which signs calls: {told['secret']}")
+        click.echo(
+            f"{answer['id']}  {answer['url']}\nIts secret, which signs calls: {answer['secret']}"
+        )
     elif test is not None:
         click.echo("A test is on its way.")
     elif remove is not None:
         click.echo("It is called no more.")
     else:
-        for hook in told:
+        for hook in answer:
             click.echo(f"{hook['id']}  {hook['url']}")
 
 
@@ -602,14 +614,14 @@ def webhooks(
 def documents(service: Service, track: str, q: str, as_json: bool) -> None:
     """List the documents of TRACK, or those that have some words."""
     with service.client() as client:
-        rows = cast(list[dict[str, Any]], client.documents(track, q))
+        listed = cast(list[dict[str, Any]], client.documents(track, q))
     if as_json:
-        show_json(rows)
+        show_json(listed)
         return
-    for row in rows:
+    for row in listed:
         begins = " ".join((row["title"] or row["begins"]).split())
         click.echo(f"{row['id']}  {begins[:SHOWN_CHARACTERS]}")
-    click.echo(f"{len(rows):,} documents.")
+    click.echo(f"{len(listed):,} documents.")
 
 
 def _chosen(plan: dict[str, Any], half_width: str | None) -> dict[str, Any]:
@@ -697,11 +709,11 @@ def order(service: Service, number: int, half_width: str, yes: bool, as_json: bo
             price = f", at most ${option['at_most']}" if option else ""
             asked = f"Order more judgments of {submission['name']}, up to ±{half_width}{price}?"
             click.confirm(asked, abort=True, err=True)
-        told = client.order(number, half_width, further.get("order"))
+        ordered = client.order(number, half_width, further.get("order"))
     if as_json:
-        show_json(told)
+        show_json(ordered)
     else:
-        click.echo(f"{told['status_text']}; ${told['money']['reserved']} reserved.")
+        click.echo(f"{ordered['status_text']}; ${ordered['money']['reserved']} reserved.")
 
 
 @main.command()
@@ -750,9 +762,9 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
     `kbpo errors NUMBER --json` has the numbers of predictions.
     """
     with service.client() as client:
-        told = client.dispute(number, prediction, note)
+        disputed = client.dispute(number, prediction, note)
     if as_json:
-        show_json(told)
+        show_json(disputed)
     else:
         click.echo("An expert is asked.")
 
@@ -764,9 +776,9 @@ def dispute(service: Service, number: int, prediction: int, note: str, as_json: 
 def slices(service: Service, number: int, as_json: bool) -> None:
     """Show the scores of submission NUMBER by relation, by class of entity and so on."""
     with service.client() as client:
-        rows = cast(list[dict[str, Any]], client.slices(number))
+        scores = cast(list[dict[str, Any]], client.slices(number))
     if as_json:
-        show_json(rows)
+        show_json(scores)
         return
     lines = [
         [
@@ -775,7 +787,7 @@ def slices(service: Service, number: int, as_json: bool) -> None:
             percent(row),
             f"{row['n_predictions'] or 0:,}",
         ]
-        for row in rows
+        for row in scores
     ]
     table(["slice", "figure", "80 %", "predictions"], lines)
 
@@ -826,26 +838,26 @@ def compare(
     """Show how submissions A and B of TRACK differ."""
     with service.client() as client:
         chosen = {key: value for key, value in switches.items() if value}
-        told = client.compare(track, a, b, **chosen)
+        compared = client.compare(track, a, b, **chosen)
     if as_json:
-        show_json(told)
+        show_json(compared)
         return
-    table(*comparison(told))
-    by_relation = told.get("by_relation")
+    table(*comparison(compared))
+    by_relation = compared.get("by_relation")
     if by_relation and by_relation["differences"]:
         click.echo(f"\nBy relation, {BY_RELATION.format(**by_relation)}:")
-        table(*comparison(told | by_relation))
-    for part in told.get("overlap", ()):
-        click.echo(in_part(told, part))
+        table(*comparison(compared | by_relation))
+    for part in compared.get("overlap", ()):
+        click.echo(in_part(compared, part))
 
 
 def in_part(told: dict[str, Any], part: dict[str, Any]) -> str:
     """What both systems predict, or one of them alone, in a line."""
-    who = "both say it"
+    systems = "both say it"
     if part["of"] != "both":
-        who = f"only {told[part['of']]['team']} {told[part['of']]['name']}"
+        systems = f"only {told[part['of']]['team']} {told[part['of']]['name']}"
     judged = f"{percent(part['share'])} right, {part['judged']} judged"
-    return f"{who}: {part['n']:,}, {judged if part['share'] else part['why']}"
+    return f"{systems}: {part['n']:,}, {judged if part['share'] else part['why']}"
 
 
 def comparison(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -915,14 +927,16 @@ def in_words(prediction: dict[str, Any]) -> tuple[str, str]:
     words = " ".join(str(prediction.get("claim", prediction.get("text", ""))).split())
     if len(words) > SHOWN_CHARACTERS:
         words = f"{words[:SHOWN_CHARACTERS]}…"
-    told = [
+    verdicts = [
         f"{marks[right]} {part.removesuffix('_right')}"
         for part, right in prediction.items()
         if part.endswith("_right")
     ]
-    for criterion, one in prediction.get("said", {}).items():
-        told.append(f"{criterion} {'–' if one['value'] is None else format(one['value'], '.2f')}")
-    return f"{where}  {words}", f"    {'  '.join([*told, prediction['votes']]).rstrip()}"
+    for criterion, opinion in prediction.get("said", {}).items():
+        verdicts.append(
+            f"{criterion} {'–' if opinion['value'] is None else format(opinion['value'], '.2f')}"
+        )
+    return f"{where}  {words}", f"    {'  '.join([*verdicts, prediction['votes']]).rstrip()}"
 
 
 def show_missed(facts: list[dict[str, Any]], as_json: bool) -> None:
@@ -946,27 +960,27 @@ def rescore(release: Path, as_json: bool) -> None:
     named.
     """
     try:
-        found = rescoring.rescore(Release(release))
+        rescored = rescoring.rescore(Release(release))
     except BadRelease as bad:
         end(str(bad), ERRORS_IN_FILE)
     if as_json:
-        show_json(asdict(found) | {"agrees": found.agrees})
+        show_json(asdict(rescored) | {"agrees": rescored.agrees})
     else:
-        _tell_rescored(found)
-    if not found.agrees:
+        _tell_rescored(rescored)
+    if not rescored.agrees:
         sys.exit(ERRORS_IN_FILE)
 
 
-def _tell_rescored(found: rescoring.Rescored) -> None:
-    for sentence in found.altered:
+def _tell_rescored(rescored: rescoring.Rescored) -> None:
+    for sentence in rescored.altered:
         click.echo(sentence)
-    for difference in found.differences:
+    for difference in rescored.differences:
         click.echo(str(difference))
-    for what, rows in found.left_out.items():
-        click.echo(f"Not recomputed: {rows:,} {what}.")
-    agree = found.numbers - len(found.differences)
+    for method, n_numbers in rescored.left_out.items():
+        click.echo(f"Not recomputed: {n_numbers:,} {method}.")
+    agree = rescored.numbers - len(rescored.differences)
     click.echo(
-        f"{found.track}: {agree:,} of {found.numbers:,} recomputed numbers agree to"
+        f"{rescored.track}: {agree:,} of {rescored.numbers:,} recomputed numbers agree to"
         f" {rescoring.DIGITS} significant digits."
     )
 
@@ -991,11 +1005,11 @@ def import_scores(
     """Bring FILE with scores of a metric or a judge to TRACK: whole, or not at all."""
     judge = {"name": name, "version": judge_version, "prompt": prompt}
     with service.client() as client:
-        told = client.import_scores(track, file, judge)
+        imported = client.import_scores(track, file, judge)
     if as_json:
-        show_json(told)
+        show_json(imported)
         return
-    for scorer, taken in told.items():
+    for scorer, taken in imported.items():
         click.echo(f"{scorer}: {taken['sentence']}")
 
 

@@ -60,8 +60,8 @@ class Judge:
     def _write(self, asked: list[Json]) -> None:
         assert self._process.stdin is not None
         try:
-            for one in asked:
-                self._process.stdin.write(json.dumps(one, ensure_ascii=False) + "\n")
+            for question in asked:
+                self._process.stdin.write(json.dumps(question, ensure_ascii=False) + "\n")
             self._process.stdin.flush()
         except OSError:  # it ended: the reader tells
             pass
@@ -71,7 +71,7 @@ class Judge:
         JudgeFailed.
         """
         threading.Thread(target=self._write, args=[asked], daemon=True).start()
-        waiting = {one["id"] for one in asked}
+        waiting = {question["id"] for question in asked}
         while waiting:
             score = self._next(waiting)
             waiting.discard(score["id"])
@@ -96,22 +96,22 @@ class Judge:
 def score_of(line: str, waiting: set[int]) -> Json:
     """What a line of a judge says. Raises JudgeFailed."""
     try:
-        said: Any = json.loads(line)
+        answer: Any = json.loads(line)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        answer = None
+    if not isinstance(answer, dict):
         raise JudgeFailed(
             f"The judge wrote a line that is no JSON object: {line.strip()[:SHOWN]!r}."
         )
-    number, value = said.get("id"), said.get("score", said.get("value"))
+    number, value = answer.get("id"), answer.get("score", answer.get("value"))
     if type(number) is not int or number not in waiting:
-        told = f"{number!r}"[:SHOWN]
-        raise JudgeFailed(f"The judge answered about {told}, which it was not asked about.")
-    told = f"{value!r}"[:SHOWN]
+        shown = f"{number!r}"[:SHOWN]
+        raise JudgeFailed(f"The judge answered about {shown}, which it was not asked about.")
+    shown = f"{value!r}"[:SHOWN]
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise JudgeFailed(f"The judge’s score of {number} is no finite number: {told}.")
+        raise JudgeFailed(f"The judge’s score of {number} is no finite number: {shown}.")
     if abs(value) > LARGEST:
-        raise JudgeFailed(f"{OUTSIDE}, the judge’s of {number} does not: {told}.")
+        raise JudgeFailed(f"{OUTSIDE}, the judge’s of {number} does not: {shown}.")
     return {"id": number, "value": float(value)}
 
 

@@ -64,27 +64,27 @@ def _read_relations(path: Path, folder: Path) -> Reading:
 
 def _read_outputs(path: Path, inputs: Path) -> Reading:
     limits, report = Limits(), Report()
-    known = _inputs(inputs, limits)
+    passages_of = _inputs(inputs, limits)
     lines = open_text(path, limits.for_outputs(), report)
-    return _reading("outputs", read_outputs(lines, known, limits, report), report)
+    return _reading("outputs", read_outputs(lines, passages_of, limits, report), report)
 
 
 def _inputs(path: Path, limits: Limits) -> dict[str, int]:
     """The id of each input -> how many passages it has. Raises OSError where it is no such file."""
     report = Report()
-    rows = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
-    known = {row.input_id: len(row.passages) for row in rows}
+    inputs = read_inputs(open_text(path, limits.for_corpus(), report), limits, report)
+    passages_of = {row.input_id: len(row.passages) for row in inputs}
     if report.errors:
         raise OSError(f"{path} holds no inputs: {next(iter(report)).text}")
-    return known
+    return passages_of
 
 
 def _reading(items: str, read: Iterable[object], report: Report) -> Reading:
     """What a file comes to, read to its end."""
-    found = sum(1 for _ in read)
+    usable = sum(1 for _ in read)
     return Reading(
         items=items,
-        usable_items=0 if report.fatal else found,
+        usable_items=0 if report.fatal else usable,
         errors=report.errors,
         warnings=report.by_severity["warning"],
         messages=list(report),

@@ -47,21 +47,25 @@ def read(track: Track) -> Data:
     recall = recall_of(track)
     facts = recall.facts(pool.instance, systems, documents.documents) if recall else None
     routes = read_routes(track, pool, documents, facts, waiting)
-    found, fold, chance = routes.disclosed, routes.known, routes.everybody
-    own = {column: routes.own(column) for column in found}
+    drawn_targets, fold, chance = routes.disclosed, routes.known, routes.everybody
+    own = {column: routes.own(column) for column in drawn_targets}
     disclosed = {}
-    for column, one in found.items():
+    for column, disclosure in drawn_targets.items():
         by_document = own[column].chances.document
-        disclosed[column] = one.with_documents(by_document, fold.unasked(pool, column))
-    known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
-    known |= np.any([one.certainty for one in disclosed.values()], axis=0) if disclosed else False
-    judged = np.flatnonzero(known[pool.target])
+        disclosed[column] = disclosure.with_documents(by_document, fold.unasked(pool, column))
+    counted = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
+    counted |= (
+        np.any([disclosure.certainty for disclosure in disclosed.values()], axis=0)
+        if disclosed
+        else False
+    )
+    judged = np.flatnonzero(counted[pool.target])
     followed_up = None
     if facts:
-        covered = routes.in_scope[pool.target] & fold.predicted(pool, aware(found))
+        covered = routes.in_scope[pool.target] & fold.predicted(pool, aware(drawn_targets))
         followed_up = _followed_up(kind, pool, facts, fold, covered)
     f = kind.judge(pool.instance[judged], systems)
-    guesses, unaided = _guesses(track, pool, judged, f, found)
+    guesses, unaided = _guesses(track, pool, judged, f, drawn_targets)
     return Data(
         pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
@@ -69,8 +73,8 @@ def read(track: Track) -> Data:
         f=f,
         draws=_draws(track, pool),
         inclusion=chance,
-        g={criterion: one.g for criterion, one in guesses.items()},
-        rho={criterion: one.rho for criterion, one in guesses.items()},
+        g={criterion: guess.g for criterion, guess in guesses.items()},
+        rho={criterion: guess.rho for criterion, guess in guesses.items()},
         facts=facts,
         documents=documents,
         disclosed=disclosed,
@@ -78,24 +82,24 @@ def read(track: Track) -> Data:
         fold=fold,
         followed_up=followed_up,
         in_documents=in_documents(track, pool, routes.in_scope, routes.follow_ups),
-        disclosed_drawn=found,
+        disclosed_drawn=drawn_targets,
         alone=own_thresholds(track, pool, waiting),
         noise=dict(kind.noise(pool.instance[judged])),
         mean=kind.mean,
-        error={name: one.error for name, one in guesses.items() if one.error is not None},
+        error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
     )
 
 
 def _drawn(track: Track) -> dict[int, list[int]]:
     """submission -> the targets that were drawn for it."""
-    rows = Sample.objects.filter(batch__submission__track=track).values_list(
+    draws = Sample.objects.filter(batch__submission__track=track).values_list(
         "batch__submission_id", "target_id"
     )
-    found: dict[int, list[int]] = {}
-    for owner, target in rows.distinct():
-        found.setdefault(owner, []).append(target)
-    return found
+    targets_of: dict[int, list[int]] = {}
+    for owner, target in draws.distinct():
+        targets_of.setdefault(owner, []).append(target)
+    return targets_of
 
 
 def _followed_up(
@@ -134,17 +138,17 @@ def _draws(track: Track, pool: Pool) -> dict[str, Draws]:
         )
     )
     column = {system: j for j, system in enumerate(pool.systems)}
-    found = {}
+    draws_of = {}
     for kind in track.distributions:
         mine = [row for row in samples if row[0] == kind]
         if not mine:
             continue
         times = np.array([row[3] for row in mine], dtype=np.int64)
         row = np.repeat(
-            np.searchsorted(pool.instance, [one[2] for one in mine]).astype(np.int64), times
+            np.searchsorted(pool.instance, [draw[2] for draw in mine]).astype(np.int64), times
         )
-        owner = np.repeat(np.array([column[one[1]] for one in mine], dtype=np.int64), times)
-        found[kind] = Draws(
+        owner = np.repeat(np.array([column[draw[1]] for draw in mine], dtype=np.int64), times)
+        draws_of[kind] = Draws(
             kind, row, owner, pool.p[kind][row].toarray(), overlaps(kind, pool.systems)
         )
-    return found
+    return draws_of

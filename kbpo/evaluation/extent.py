@@ -41,16 +41,16 @@ def extent_of(submission: Submission, latest: Latest | None = None) -> Extent:
     targets = set(
         Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
     )
-    waiting, known = set[int](), set[int]()
+    waiting, judged = set[int](), set[int]()
     if targets:
         waiting = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
-        known = _judged(submission, targets) - waiting
+        judged = _judged(submission, targets) - waiting
     figure = (latest or Latest.of(submission)).guaranteed()
     return Extent(
         sample=len(targets),
-        judged=len(known),
+        judged=len(judged),
         open=len(waiting),
-        unanswered=len(targets) - len(known) - len(waiting),
+        unanswered=len(targets) - len(judged) - len(waiting),
         labels=figure.n_labels if figure else 0,
         half_width=half_width(figure, submission.track) if figure else None,
     )
@@ -65,5 +65,5 @@ def _judged(submission: Submission, targets: set[int]) -> set[int]:
     if not pairs.size:
         return set()
     verdicts = kind_of(submission.track).judge(pairs[:, 0], [submission.pk])
-    known = ~np.isnan(verdicts[submission.track.criterion][:, 0])
-    return set(pairs[known, 1].tolist())
+    has_verdict = ~np.isnan(verdicts[submission.track.criterion][:, 0])
+    return set(pairs[has_verdict, 1].tolist())

@@ -40,18 +40,18 @@ def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -
         " WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
         [affected, list(submissions)],
     )
-    column = {submission: at for at, submission in enumerate(submissions)}
+    column = {submission: column_number for column_number, submission in enumerate(submissions)}
     flips = []
     for instance, submission in sorted(predicted):
-        at = int(np.searchsorted(instances, instance)), column[submission]
+        place = int(np.searchsorted(instances, instance)), column[submission]
         for criterion in kind.criterion_names():
-            old, new = float(was[criterion][at]), float(is_now[criterion][at])
+            old, new = float(was[criterion][place]), float(is_now[criterion][place])
             if old != new and {old, new} <= {0.0, 1.0}:
                 flip = Flip(instance_id=instance, submission_id=submission, criterion=criterion)
                 flip.before, flip.now = old, new
                 flips.append(flip)
     Flip.objects.bulk_create(flips)
-    for submission, n in Counter(one.submission_id for one in flips).items():
+    for submission, n in Counter(flip.submission_id for flip in flips).items():
         note(
             "verdicts turned",
             f"submission:{submission}",
@@ -85,25 +85,25 @@ def _affected(corpus: int, before: int, now: int) -> list[int]:
             [list(documents), list(PLACED)],
         )
         its_document = dict(placed)
-        documents = {its_document[one] for one in _labelled(list(its_document), before)}
-    found = fetch(
+        documents = {its_document[instance] for instance in _labelled(list(its_document), before)}
+    affected = fetch(
         "SELECT id FROM instances_instance WHERE target_id = ANY(%s) UNION"
         " SELECT id FROM instances_instance WHERE document_id = ANY(%s)",
         [_labelled(targets, before), list(documents)],
     )
-    return [instance for (instance,) in found]
+    return [instance for (instance,) in affected]
 
 
 def _labelled(targets: list[int], until: int) -> list[int]:
     """Those of some targets that had an answer among the labels up to this number."""
     if not targets:
         return []
-    found = fetch(
+    labelled = fetch(
         "SELECT DISTINCT target_id FROM instances_label WHERE target_id = ANY(%s) AND id <= %s"
         " AND value <> '{}'::jsonb",
         [targets, until],
     )
-    return [target for (target,) in found]
+    return [target for (target,) in labelled]
 
 
 def flips_of(submission: Submission) -> dict[int, Flip]:

@@ -43,10 +43,10 @@ class Judges:
 def judges_of(evaluation: Evaluation | None, submission: Submission | None = None) -> Judges:
     """Return what an evaluation knows of a submission's judges, or of the whole board's."""
     kept = evaluation.settings.get(KEY, {}) if evaluation is not None else {}
-    told = kept.get(str(submission.pk) if submission is not None else ALL, {})
+    counts = kept.get(str(submission.pk) if submission is not None else ALL, {})
     return Judges(
-        told.get("answers", 0),
-        told.get("agree"),
+        counts.get("answers", 0),
+        counts.get("agree"),
         evaluation is not None and _differ(evaluation.track),
     )
 
@@ -63,17 +63,17 @@ def agreement(track: Track, data: Data, standing: set[int]) -> dict[str, dict[st
         return {}
     pool = data.pool
     code, row = np.unique(pool.target[data.judged], return_inverse=True)
-    known = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
+    judged = (pool.member[data.judged].toarray() > 0) & ~np.isnan(data.f[track.criterion])
     predicted = np.zeros((code.size, len(data.systems)), dtype=np.bool_)
-    np.logical_or.at(predicted, row, known)
+    np.logical_or.at(predicted, row, judged)
     answers, against = answers_about(pool.target_id[code])
-    told = {
+    agreement_of = {
         str(system): _share(answers, against, predicted[:, column])
         for column, system in enumerate(data.systems)
     }
-    columns = [at for at, system in enumerate(data.systems) if system in standing]
-    told[ALL] = _share(answers, against, np.asarray(predicted[:, columns].any(axis=1)))
-    return {name: share for name, share in told.items() if share}
+    columns = [column for column, system in enumerate(data.systems) if system in standing]
+    agreement_of[ALL] = _share(answers, against, np.asarray(predicted[:, columns].any(axis=1)))
+    return {name: share for name, share in agreement_of.items() if share}
 
 
 def _share(answers: Floats, against: Floats, which: Bools) -> dict[str, float | int]:
@@ -88,16 +88,16 @@ def answers_about(ids: Ids) -> tuple[Floats, Floats]:
     """
     answers, against = np.zeros(ids.size), np.zeros(ids.size)
     for target, source, n, differ in _labels(ids):
-        at = int(np.searchsorted(ids, target))
-        if n > 1 and (source == Label.Source.CROWD or not answers[at]):
-            answers[at] += n
-            against[at] += n * differ
+        place = int(np.searchsorted(ids, target))
+        if n > 1 and (source == Label.Source.CROWD or not answers[place]):
+            answers[place] += n
+            against[place] += n * differ
     return answers, against
 
 
 def _labels(ids: Ids) -> Iterator[tuple[int, str, int, float]]:
     """Target, source, answers and disagreement of the labels that stand, the crowd's first."""
-    rows = (
+    labels = (
         Label.objects.filter(
             target__in=ids.tolist(), source__in=[Label.Source.CROWD, Label.Source.DOCUMENT]
         )
@@ -105,5 +105,5 @@ def _labels(ids: Ids) -> Iterator[tuple[int, str, int, float]]:
         .order_by("target_id", "source", "created_at", "pk")
         .values_list("target_id", "source", "n", "disagreement", "question", "again")
     )
-    for _, group in groupby(rows, key=lambda row: row[:2]):
+    for _, group in groupby(labels, key=lambda row: row[:2]):
         yield from in_place((row[:4], row[4], row[5]) for row in group)

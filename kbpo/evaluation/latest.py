@@ -45,14 +45,14 @@ class Latest:
         if is_answered(submission):
             return cls(submission, evaluation, tuple(mine))
         track = submission.track
-        one = mine.filter(
+        estimate = mine.filter(
             quantity=kind_of(track).mean,
             criterion=track.criterion,
             distribution=track.distribution,
             method=DEFAULT,
             slice="",
         ).first()
-        return cls(submission, evaluation, () if one is None else (_interim(one),))
+        return cls(submission, evaluation, () if estimate is None else (_interim(estimate),))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -81,21 +81,23 @@ def watched(submission: int) -> list[InterimInterval]:
 
     def read(missing: list[int]) -> dict[int, list[InterimInterval]]:
         shown = InterimInterval.objects.filter(submission__in=missing).telling()
-        found: dict[int, list[InterimInterval]] = {one: [] for one in missing}
+        intervals_of: dict[int, list[InterimInterval]] = {
+            submission_id: [] for submission_id in missing
+        }
         for interval in shown.order_by("order", "n"):
-            found[interval.submission_id].append(interval)
-        return found
+            intervals_of[interval.submission_id].append(interval)
+        return intervals_of
 
     return each("watched", [submission], read)[submission]
 
 
-def _interim(one: Estimate) -> Estimate:
+def _interim(estimate: Estimate) -> Estimate:
     """The estimate of a guaranteed number, not to be stored, with what its last interim interval
     says in the place of its own, as fine as it is printed.
     """
-    looked = next(reversed(watched(one.submission_id)), None)
+    looked = next(reversed(watched(estimate.submission_id)), None)
     for name in ("value", "low80", "high80", "low95", "high95"):
-        setattr(one, name, None if looked is None else round(getattr(looked, name), PRINTED))
-    one.variance = None
-    one.note = TOO_FEW_YET if looked is None else ""
-    return one
+        setattr(estimate, name, None if looked is None else round(getattr(looked, name), PRINTED))
+    estimate.variance = None
+    estimate.note = TOO_FEW_YET if looked is None else ""
+    return estimate

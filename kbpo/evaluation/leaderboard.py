@@ -199,8 +199,8 @@ def board(
     past = evaluation is not None and evaluation != latest
     shown = evaluation or latest
     order = _Order(kind, sort or default_sort(track, criterion), criterion)
-    found = _rows_with_others(shown, distribution, criterion, past) if shown else []
-    rows = sorted(found, key=order.key)
+    unsorted = _rows_with_others(shown, distribution, criterion, past) if shown else []
+    ranked_rows = sorted(unsorted, key=order.key)
     judging = Submission.objects.filter(
         track=track, status__in=[] if past else ["confirmed", "judging"], is_private=False
     ).select_related("team")
@@ -211,11 +211,13 @@ def board(
         evaluation=shown,
         distribution=distribution,
         criterion=criterion,
-        rows=[replace(row, rank=ranked["ranks"].get(row.submission.pk)) for row in rows],
+        rows=[replace(row, rank=ranked["ranks"].get(row.submission.pk)) for row in ranked_rows],
         being_judged=list(judging.order_by("pk")),
         stale_since=stale,
         stale_why=_why(track) if stale else "",
-        groups=_groups(rows, ranked["groups"]) if order.really(rows) == ranked["by"] else [],
+        groups=_groups(ranked_rows, ranked["groups"])
+        if order.really(ranked_rows) == ranked["by"]
+        else [],
         level=ranked["level"],
         past=past,
     )
@@ -236,22 +238,22 @@ def evaluation_on(track: Track, day: str) -> Evaluation:
     if asked > clock.now().date():
         raise NoBoard(f"{asked} has not come yet.")
     end = datetime.combine(asked, time.max, tzinfo=UTC)
-    found = track.evaluations.filter(made_at__lte=end).order_by("-number").first()
-    if found is None:
-        first = track.evaluations.order_by("number").first()
-        since = f"the first is of {first.made_at:%Y-%m-%d}" if first else "nor is it yet"
+    evaluation = track.evaluations.filter(made_at__lte=end).order_by("-number").first()
+    if evaluation is None:
+        earliest = track.evaluations.order_by("number").first()
+        since = f"the first is of {earliest.made_at:%Y-%m-%d}" if earliest else "nor is it yet"
         raise NoBoard(f"Nothing had been scored by {asked}; {since}.")
-    return found
+    return evaluation
 
 
 def evaluation_of(track: Track, number: int) -> Evaluation:
     """Return the evaluation of a number. Raises NoBoard."""
-    found = track.evaluations.filter(number=number).first()
-    if found is None:
+    evaluation = track.evaluations.filter(number=number).first()
+    if evaluation is None:
         last = track.evaluations.order_by("-number").first()
         since = f"the last is {last.number}" if last else "nothing has been scored"
         raise NoBoard(f"{track.name} has no evaluation {number}; {since}.")
-    return found
+    return evaluation
 
 
 def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Evaluation | None:
@@ -259,24 +261,31 @@ def compared_at(track: Track, *, number: int | None = None, day: str = "") -> Ev
     the newest; None before the first. Raises NoBoard, also where the board alone is kept of it.
     """
     if number is not None:
-        found = evaluation_of(track, number)
+        evaluation = evaluation_of(track, number)
     elif day:
-        found = evaluation_on(track, day)
+        evaluation = evaluation_on(track, day)
     else:
         return track.evaluations.order_by("-number").first()
-    if found.printed is not None:
-        later = track.evaluations.whole().filter(number__gt=found.number).order_by("number").first()
+    if evaluation.printed is not None:
+        later = (
+            track.evaluations.whole()
+            .filter(number__gt=evaluation.number)
+            .order_by("number")
+            .first()
+        )
         instead = f" Compare at evaluation {later.number}." if later else ""
         raise NoBoard(
-            f"Of evaluation {found.number} the board alone is kept, since a later one of its day"
-            f" replaced it.{instead}"
+            f"Of evaluation {evaluation.number} the board alone is kept, since a later one of its"
+            f" day replaced it.{instead}"
         )
-    return found
+    return evaluation
 
 
 def sorts(track: Track) -> tuple[str, ...]:
     """What a board of this track can be sorted by."""
-    drawn = [one.name for one in kind_of(track).columns if one.place in ("first", "second")]
+    drawn = [
+        column.name for column in kind_of(track).columns if column.place in ("first", "second")
+    ]
     return (*drawn, *OTHER_SORTS)
 
 
@@ -293,7 +302,11 @@ def ranking(
     stored nothing, the headline of the criterion and an empty dictionary.
     """
     kind = kind_of(evaluation.track)
-    for quantity in (one.name for one in kind.quantities if one.of(criterion) and one.weighed):
+    for quantity in (
+        quantity_of_kind.name
+        for quantity_of_kind in kind.quantities
+        if quantity_of_kind.of(criterion) and quantity_of_kind.weighed
+    ):
         stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}")
         if stored and "best" in stored:
             return quantity, stored
@@ -306,12 +319,12 @@ def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -
         return {"by": "", "ranks": {}, "groups": [], "level": None}
     kind = kind_of(evaluation.track)
     quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
-    by = kind.column_of(quantity).name
+    column = kind.column_of(quantity).name
     if not stored:
-        return {"by": by, "ranks": {}, "groups": [], "level": None}
+        return {"by": column, "ranks": {}, "groups": [], "level": None}
     ranks = zip(stored["systems"], stored["best"], stored["worst"], strict=True)
     return {
-        "by": by,
+        "by": column,
         "ranks": {system: (best, worst) for system, best, worst in ranks if best is not None},
         "groups": stored["groups"],
         "level": stored["level"],
@@ -320,9 +333,11 @@ def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -
 
 def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
     """Tie groups as row numbers; a group of one joins nobody."""
-    place = {row.submission.pk: at for at, row in enumerate(rows)}
-    found = [sorted(place[one] for one in group if one in place) for group in groups]
-    return [group for group in found if len(group) > 1]
+    place = {row.submission.pk: number for number, row in enumerate(rows)}
+    row_groups = [
+        sorted(place[submission] for submission in group if submission in place) for group in groups
+    ]
+    return [group for group in row_groups if len(group) > 1]
 
 
 def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None:
@@ -334,8 +349,8 @@ def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None
     label = Label.objects.filter(
         target__corpus=track.corpus_id, created_at__gt=evaluation.made_at
     ).order_by("created_at")
-    first = label.values_list("created_at", flat=True).first()
-    return first if first and first < clock.now() - timedelta(minutes=5) else None
+    oldest = label.values_list("created_at", flat=True).first()
+    return oldest if oldest and oldest < clock.now() - timedelta(minutes=5) else None
 
 
 def _why(track: Track) -> str:
@@ -351,13 +366,13 @@ def headlines(
     """
     track, kind = evaluation.track, kind_of(evaluation.track)
     figures = _figures(evaluation, track.distribution, track.criterion, submissions)
-    found: dict[int, tuple[Quantity, Figure]] = {}
+    headline_of: dict[int, tuple[Quantity, Figure]] = {}
     for submission, of_columns in figures.items():
         column = ranking_column(kind, track.criterion, [of_columns])
         figure = of_columns.get(column.name)
         if figure is not None and figure.value is not None:
-            found[submission] = kind.quantity(column.quantity), figure
-    return found
+            headline_of[submission] = kind.quantity(column.quantity), figure
+    return headline_of
 
 
 def ranking_column(kind: Kind, criterion: str, rows: Iterable[Mapping[str, Figure]]) -> Column:
@@ -405,7 +420,7 @@ def _rows_with_others(
 ) -> list[Row]:
     """The rows under a criterion, each with those of the criteria that are drawn beside it."""
     kind = kind_of(evaluation.track)
-    others = {
+    rows_of_criterion = {
         other.name: {
             row.submission.pk: row for row in _rows(evaluation, distribution, other.name, past)
         }
@@ -415,9 +430,9 @@ def _rows_with_others(
         replace(
             row,
             beside={
-                name: rows[row.submission.pk]
-                for name, rows in others.items()
-                if row.submission.pk in rows
+                name: rows_beside[row.submission.pk]
+                for name, rows_beside in rows_of_criterion.items()
+                if row.submission.pk in rows_beside
             },
         )
         for row in _rows(evaluation, distribution, criterion, past)
@@ -440,12 +455,14 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
     by_each = evaluation.settings.get("by_each", {}).get(key, [])
     published = evaluation.settings.get(BOOTSTRAP, {}).get(f"{criterion}|{distribution}", {})
     resampled = {
-        one.name: published[one.method]
-        for one in kind.columns
-        if one.quantity == kind.mean and one.method in published
+        column.name: published[column.method]
+        for column in kind.columns
+        if column.quantity == kind.mean and column.method in published
     }
     corrected = [
-        one.name for one in kind.columns if (one.quantity, one.method) == (kind.mean, "expert")
+        column.name
+        for column in kind.columns
+        if (column.quantity, column.method) == (kind.mean, "expert")
     ]
     return [
         Row(
@@ -455,9 +472,9 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
             _counted(evaluation, kind, pk),
             saved.get(str(pk)),
             {
-                scorer: _aided(told[str(pk)], figures.get(mean))
-                for scorer, told in by_each
-                if str(pk) in told
+                scorer: _aided(numbers[str(pk)], figures.get(mean))
+                for scorer, numbers in by_each
+                if str(pk) in numbers
             },
             max((figures[name].n_checked for name in corrected if name in figures), default=0),
             {
@@ -470,22 +487,22 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str, past: bool)
     ]
 
 
-def _aided(told: dict[str, Any], beside: Figure | None) -> Aided:
+def _aided(stored: dict[str, Any], beside: Figure | None) -> Aided:
     """What an evaluation says of a system with one metric; the rest is as beside the default."""
-    value = min(1.0, max(0.0, told["value"]))
-    low80, high80, low95, high95 = (told[name] for name in ("low80", "high80", "low95", "high95"))
-    kind, n = beside.kind if beside is not None else "final", told["n_labels"]
+    value = min(1.0, max(0.0, stored["value"]))
+    low80, high80, low95, high95 = (stored[name] for name in ("low80", "high80", "low95", "high95"))
+    kind, n = beside.kind if beside is not None else "final", stored["n_labels"]
     figure = Figure(value, low80, high80, low95, high95, n, 0, 0, 0, kind, "")
-    return Aided(figure, told["saved"])
+    return Aided(figure, stored["saved"])
 
 
 def _counted(evaluation: Evaluation, kind: Kind, submission: int) -> dict[str, float]:
     """The shares that an evaluation counted of a submission."""
     shares = {}
-    for one in kind.counted:
-        share = evaluation.settings.get(one.name, {}).get(str(submission))
+    for quantity in kind.counted:
+        share = evaluation.settings.get(quantity.name, {}).get(str(submission))
         if share is not None:
-            shares[one.name] = share
+            shares[quantity.name] = share
     return shares
 
 

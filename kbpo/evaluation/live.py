@@ -40,7 +40,7 @@ def store_interim_interval(
     last one stands. `found` are the estimates of all systems.
     """
     column = data.systems.index(submission.pk)
-    value, variance = (float(_of(column, found, one)) for one in ("value", "variance"))
+    value, variance = (float(_of(column, found, attribute)) for attribute in ("value", "variance"))
     variance = max(variance, float(_of(column, found, "anticipated")))
     n, before = _counted(submission, data, column)
     intervals = list(submission.interim_intervals.filter(order=submission.orders).order_by("n"))
@@ -48,8 +48,8 @@ def store_interim_interval(
     if np.isnan(value) or n < LEAST or not 0 < variance < np.inf:
         return None
     judged, times = (
-        [one.n for one in intervals],
-        [min(1.0, goal / one.variance) for one in intervals],
+        [interval.n for interval in intervals],
+        [min(1.0, goal / interval.variance) for interval in intervals],
     )
     now = min(1.0, goal / variance)
     if not is_due(judged, times, n, now):
@@ -60,7 +60,7 @@ def store_interim_interval(
     for level in LEVELS:
         quantiles[level] = critical_value(
             times,
-            [getattr(one, f"quantile{level}") for one in intervals],
+            [getattr(interval, f"quantile{level}") for interval in intervals],
             now,
             confidence_level=level / 100,
             early=early,
@@ -92,22 +92,24 @@ def store_interim_interval(
     )
 
 
-def _of(column: int, found: Estimate, name: str) -> float:
-    return float(np.broadcast_to(getattr(found, name), np.shape(found.value))[column])
+def _of(column: int, estimate: Estimate, name: str) -> float:
+    return float(np.broadcast_to(getattr(estimate, name), np.shape(estimate.value))[column])
 
 
-def _interval(found: Estimate, column: int, level: float, continuity: float) -> tuple[float, float]:
+def _interval(
+    estimate: Estimate, column: int, level: float, continuity: float
+) -> tuple[float, float]:
     """The interval that the board would print at this level, with ends that are moved outwards by a
     part of one judgment.
     """
     low, high = score_interval(
-        _of(column, found, "value"),
-        _of(column, found, "variance"),
-        _of(column, found, "n"),
-        anticipated=_of(column, found, "anticipated"),
-        total_g=_of(column, found, "total_g"),
+        _of(column, estimate, "value"),
+        _of(column, estimate, "variance"),
+        _of(column, estimate, "n"),
+        anticipated=_of(column, estimate, "anticipated"),
+        total_g=_of(column, estimate, "total_g"),
         confidence_level=level,
-        half_step=_of(column, found, "half_step"),
+        half_step=_of(column, estimate, "half_step"),
         continuity=continuity,
     )
     return float(low), float(high)
@@ -123,14 +125,14 @@ def _counted(submission: Submission, data: Data, column: int) -> tuple[int, int]
     """The submission's targets whose judgments count now, and how many of them were judged before
     it was sampled.
     """
-    pool, at = data.pool, data.judged
-    mine = np.asarray(pool.member[at][:, [column]].toarray()).ravel() > 0
+    pool, rows = data.pool, data.judged
+    mine = np.asarray(pool.member[rows][:, [column]].toarray()).ravel() > 0
     counts = (
         mine
-        & data.own.get(column, data.inclusion).counts[pool.target[at]]
+        & data.own.get(column, data.inclusion).counts[pool.target[rows]]
         & ~np.isnan(data.f[submission.track.criterion][:, column])
     )
-    targets = np.unique(pool.target_id[pool.target[at[counts]]]).tolist()
+    targets = np.unique(pool.target_id[pool.target[rows[counts]]]).tolist()
     old = Label.objects.filter(target__in=targets, created_at__lt=submission.sampled_at).exclude(
         method="nonresponse"
     )

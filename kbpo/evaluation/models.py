@@ -68,8 +68,13 @@ class Evaluation(models.Model):
         """The submissions that stood on the board when it was made."""
         if "standing" in self.settings:
             return set(self.settings["standing"])
-        told = self.comparisons.values()
-        return {pk for one in told if isinstance(one, dict) for pk in one.get("systems", ())}
+        stored = self.comparisons.values()
+        return {
+            pk
+            for comparison in stored
+            if isinstance(comparison, dict)
+            for pk in comparison.get("systems", ())
+        }
 
 
 class Estimate(models.Model):

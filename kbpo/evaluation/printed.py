@@ -37,19 +37,21 @@ RANKS = ("systems", "best", "worst", "groups", "level")
 def replace_since(track: Track, moment: datetime) -> None:
     """Nothing; evaluations since a moment that ended no stage keep what the board printed alone."""
     columns = {(column.quantity, column.method) for column in kind_of(track).columns}
-    for one in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
-        rows = one.estimates.filter(slice="", submission__in=one.standing).order_by("pk")
-        values = [dict(zip(NAMES, row, strict=True)) for row in rows.values_list(*NAMES)]
-        one.printed = [
+    for evaluation in track.evaluations.whole().filter(stage_end=False, made_at__gte=moment):
+        estimates = evaluation.estimates.filter(
+            slice="", submission__in=evaluation.standing
+        ).order_by("pk")
+        values = [dict(zip(NAMES, row, strict=True)) for row in estimates.values_list(*NAMES)]
+        evaluation.printed = [
             list(row.values()) for row in values if (row["quantity"], row["method"]) in columns
         ]
-        one.comparisons = {
-            key: {name: told[name] for name in RANKS}
-            for key, told in one.comparisons.items()
-            if "best" in told
+        evaluation.comparisons = {
+            key: {name: comparison[name] for name in RANKS}
+            for key, comparison in evaluation.comparisons.items()
+            if "best" in comparison
         }
-        one.save(update_fields=["printed", "comparisons"])
-        one.estimates.all().delete()
+        evaluation.save(update_fields=["printed", "comparisons"])
+        evaluation.estimates.all().delete()
 
 
 def printed(
@@ -57,6 +59,6 @@ def printed(
 ) -> Iterator[Estimate]:
     """Yields what the board printed of some submissions, as estimates that are not stored."""
     for row in evaluation.printed or ():
-        one = Estimate(evaluation=evaluation, **dict(zip(NAMES, row, strict=True)))
-        if one.criterion == criterion and one.submission_id in submissions:
-            yield one
+        estimate = Estimate(evaluation=evaluation, **dict(zip(NAMES, row, strict=True)))
+        if estimate.criterion == criterion and estimate.submission_id in submissions:
+            yield estimate

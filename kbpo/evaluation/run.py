@@ -211,8 +211,8 @@ def _scored(track: Track) -> list[Any]:
 
 def _leaks(track: Track) -> list[int]:
     """Runs that seem to be made from others' answers, and how many of these tests were lifted."""
-    found = LeakTest.objects.filter(submission__track=track, seen=True)
-    return [found.count(), found.filter(lifted=True).count()]
+    leaks = LeakTest.objects.filter(submission__track=track, seen=True)
+    return [leaks.count(), leaks.filter(lifted=True).count()]
 
 
 def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, 
 def finished(track: Track) -> list[Submission]:
     """Submissions being judged whose whole sample is judged, or known to be unanswerable."""
     judging = Submission.objects.filter(track=track, status="judging")
-    return [one for one in judging if not open_targets(one)]
+    return [submission for submission in judging if not open_targets(submission)]
 
 
 def open_targets(submission: Submission) -> set[int]:
@@ -277,19 +277,21 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     data = read(track)
     kind = kind_of(track)
     criteria, with_recall = kind.criterion_names(), recall_criteria(track)
-    found = default_estimates(data, criteria, with_recall) if data.judged.size else {}
+    estimates = default_estimates(data, criteria, with_recall) if data.judged.size else {}
     checked = Corrected.of(data, checks_of(track, data))
     better = corrections(checked, criteria, with_recall)
     alone = unaided(data, criteria)
-    rows = [
-        *scores(data, found, criteria, with_recall, kind.published),
+    board_scores = [
+        *scores(data, estimates, criteria, with_recall, kind.published),
         *better.scores,
-        *beside(data, found, alone),
+        *beside(data, estimates, alone),
     ]
-    realised = _realised(track, data, found, rows)
+    realised = _realised(track, data, estimates, board_scores)
     _keep(track, realised, done)
-    for one in done:
-        _move_on(one, realised.get(one.pk), _ranked(track, data, found, one))
+    for submission in done:
+        _move_on(
+            submission, realised.get(submission.pk), _ranked(track, data, estimates, submission)
+        )
     previous = track.evaluations.order_by("-number").first()
     last = previous.number if previous else 0
     if previous is not None:
@@ -301,14 +303,14 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         track=track,
         number=last + 1,
         stage_end=bool(done),
-        settings=_settings(track, data, found)
+        settings=_settings(track, data, estimates)
         | {
             **_counts(kind, data, previous),
-            "saved": {} if kind.opposes else saved(found, alone, data),  # nothing is guessed
+            "saved": {} if kind.opposes else saved(estimates, alone, data),  # nothing is guessed
             "by_each": by_each(alone, data),
             "scorers": _scorers(kind, data, criteria),
-            "worth": worth(kind, data, _means(track, data, found)) if alone else {},
-            "strengths": strengths(kind, [one for one in data.systems if one in standing]),
+            "worth": worth(kind, data, _means(track, data, estimates)) if alone else {},
+            "strengths": strengths(kind, [system for system in data.systems if system in standing]),
             "last_label": newest,
             "standing": sorted(standing),
             "expert": (
@@ -317,7 +319,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
                 else {}
             ),
             "not_corrected": {
-                str(system): said for system, said in not_corrected(track, checked, better).items()
+                str(system): reasons
+                for system, reasons in not_corrected(track, checked, better).items()
             },
             judges.KEY: judges.agreement(track, data, standing),
             BOOTSTRAP: _bootstrapped(data, criteria, kind.published),
@@ -325,42 +328,48 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
     Estimate.objects.bulk_create(
-        (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]),
+        (_stored(evaluation, data, row, final) for row in board_scores if data.shown[row.column]),
         batch_size=2000,
     )
     # Those that many pairs would be too many of are told of the board alone.
     scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
     paired = scored if len(scored) <= MOST else standing
     errors = Errors(data, paired)
-    sliced = (one for one in slice_scores(track, data, errors.take) if data.shown[one.score.column])
-    Estimate.objects.bulk_create(
-        (_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000
+    sliced = (
+        slice_score
+        for slice_score in slice_scores(track, data, errors.take)
+        if data.shown[slice_score.score.column]
     )
-    _store_interim(track, data, found, done)
+    Estimate.objects.bulk_create(
+        (_of_slice(evaluation, data, slice_score, final) for slice_score in sliced), batch_size=2000
+    )
+    _store_interim(track, data, estimates, done)
     evaluation.comparisons = (
-        comparisons(type(kind), data, found, standing, _references(track))
-        | with_private(data, found, scored, standing)
+        comparisons(type(kind), data, estimates, standing, _references(track))
+        | with_private(data, estimates, scored, standing)
         | parts(data, track.criterion, paired)
         | errors.stored()
     )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
-    _tell(evaluation, [one for one in done if one.status == "scored"])
+    _tell(evaluation, [submission for submission in done if submission.status == "scored"])
     return evaluation
 
 
 def _tell(evaluation: Evaluation, ended: list[Submission]) -> None:
     """Nothing; the teams of runs that came to the board read what they are ranked by there."""
-    found = headlines(evaluation, [one.pk for one in ended]) if ended else {}
-    for one in ended:
-        if one.pk not in found:
-            one.tell_team()
+    headline_of = headlines(evaluation, [submission.pk for submission in ended]) if ended else {}
+    for submission in ended:
+        if submission.pk not in headline_of:
+            submission.tell_team()
             continue
-        quantity, figure = found[one.pk]
+        quantity, figure = headline_of[submission.pk]
         interval = "" if figure.exact else ", with the interval at 80 %"
-        said = f"{quantity.label} {figure_text(figure)}{interval}."
+        sentence = f"{quantity.label} {figure_text(figure)}{interval}."
         ends = {"low80": figure.low80, "high80": figure.high80}
-        one.tell_team(said, score={"quantity": quantity.name, "value": figure.value, **ends})
+        submission.tell_team(
+            sentence, score={"quantity": quantity.name, "value": figure.value, **ends}
+        )
 
 
 def _bootstrapped(
@@ -370,28 +379,30 @@ def _bootstrapped(
     precision as published; nothing without draws that could be taken anew.
     """
     wanted = [(criterion, method) for criterion in criteria for method in methods]
-    found: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
+    interval_of: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
     for distribution, draws in data.draws.items():
         for (criterion, method), (low, high) in bootstrapped(data, draws, wanted).items():
-            found.setdefault(f"{criterion}|{distribution}", {})[method] = {
+            interval_of.setdefault(f"{criterion}|{distribution}", {})[method] = {
                 str(pk): (float(low[column]), float(high[column]))
                 for column, pk in enumerate(data.systems)
                 if not math.isnan(low[column])
             }
-    return found
+    return interval_of
 
 
 def _references(track: Track) -> set[int]:
     """What people wrote: it takes no place among systems."""
-    rows = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
-    return set(rows.values_list("pk", flat=True))
+    references = Submission.objects.filter(track=track, role=Submission.Role.REFERENCE)
+    return set(references.values_list("pk", flat=True))
 
 
-def _means(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Found]:
+def _means(
+    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]]
+) -> dict[str, Found]:
     """Criterion -> the weighted mean of every system, as the track weighs."""
     return {
         criterion: estimate
-        for (quantity, criterion, kind), (estimate, _) in found.items()
+        for (quantity, criterion, kind), (estimate, _) in estimates.items()
         if quantity == data.mean and kind == track.distribution
     }
 
@@ -412,7 +423,9 @@ def _scorers(kind: Kind, data: Data, criteria: tuple[str, ...]) -> dict[str, Any
     return {
         "used": used,
         "names": {str(pk): name for pk, name in names.items()},
-        "best": {name: used[found[0]] for name, found in best.items() if found},
+        "best": {
+            name: used[metric_numbers[0]] for name, metric_numbers in best.items() if metric_numbers
+        },
     }
 
 
@@ -420,13 +433,15 @@ def _counts(kind: Kind, data: Data, previous: Evaluation | None) -> dict[str, di
     """The shares that the kind counts: name -> submission -> share. What this version counted of a
     submission before is not counted again.
     """
-    told = previous.settings if previous is not None else {}
-    kept = told if told.get("version") == settings.VERSION else {}
-    before = [kept.get(one.name, {}) for one in kind.counted]
-    known = [pk for pk in data.systems if before and all(str(pk) in shares for shares in before)]
-    counted = kind.counts([pk for pk in data.systems if pk not in known])
+    stored = previous.settings if previous is not None else {}
+    kept = stored if stored.get("version") == settings.VERSION else {}
+    before = [kept.get(quantity.name, {}) for quantity in kind.counted]
+    already_counted = [
+        pk for pk in data.systems if before and all(str(pk) in shares for shares in before)
+    ]
+    counted = kind.counts([pk for pk in data.systems if pk not in already_counted])
     return {
-        name: {str(pk): kept[name][str(pk)] for pk in known}
+        name: {str(pk): kept[name][str(pk)] for pk in already_counted}
         | {str(pk): share for pk, share in shares.items()}
         for name, shares in counted.items()
     }
@@ -434,23 +449,27 @@ def _counts(kind: Kind, data: Data, previous: Evaluation | None) -> dict[str, di
 
 def _lock(ended: Iterable[Submission]) -> list[Submission]:
     # Not their keys: a page may write a row that names one of them while this takes its seconds.
-    rows = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
-    return list(rows.filter(pk__in=[one.pk for one in ended], status="judging").order_by("pk"))
+    locked = Submission.objects.select_for_update(of=("self",), no_key=True).select_related("track")
+    return list(
+        locked.filter(pk__in=[submission.pk for submission in ended], status="judging").order_by(
+            "pk"
+        )
+    )
 
 
 def _realised(
-    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], rows: Iterable[Score]
+    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], rows: Iterable[Score]
 ) -> dict[int, Realised]:
     """submission -> what its judgments come to: the variances of its guaranteed number, realised
     and anticipated, and half of the interval that is printed. Without those that have no number.
     """
     key = (data.mean, track.criterion, track.distribution)
-    if key not in found:  # nothing was drawn
+    if key not in estimates:  # nothing was drawn
         return {}
-    estimate = found[key][0]
+    estimate = estimates[key][0]
     shape = np.shape(estimate.value)
     variance, anticipated = (
-        np.broadcast_to(one, shape) for one in (estimate.variance, estimate.anticipated)
+        np.broadcast_to(figures, shape) for figures in (estimate.variance, estimate.anticipated)
     )
     printed = {
         row.column: half_width(row, track)
@@ -458,9 +477,11 @@ def _realised(
         if (row.quantity, row.criterion, row.distribution, row.method) == (*key, DEFAULT)
     }
     return {
-        submission: Realised(float(variance[at]), float(anticipated[at]), printed[at] or 0.0)
-        for at, submission in enumerate(data.systems)
-        if not math.isnan(variance[at])
+        submission: Realised(
+            float(variance[column]), float(anticipated[column]), printed[column] or 0.0
+        )
+        for column, submission in enumerate(data.systems)
+        if not math.isnan(variance[column])
     }
 
 
@@ -468,7 +489,7 @@ def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -
     """Nothing; the last settled batch of each system remembers what its judgments come to now, and
     where its stage has just ended, what that came to.
     """
-    ended = {one.pk for one in done}
+    ended = {submission.pk for submission in done}
     batches = SampleBatch.objects.filter(
         submission__in=realised, distribution__kind=track.distribution
     )
@@ -479,15 +500,15 @@ def _keep(track: Track, realised: dict[int, Realised], done: list[Submission]) -
 
 
 def _ranked(
-    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], submission: Submission
+    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], submission: Submission
 ) -> bool:
     """Whether a submission's rank is decided, on a track where that is enough."""
     key = (data.mean, track.criterion, track.distribution)
-    if not track.ends_when_ranked or submission.pk not in data.systems or key not in found:
+    if not track.ends_when_ranked or submission.pk not in data.systems or key not in estimates:
         return False
     kind, column = type(kind_of(track)), data.systems.index(submission.pk)
     stage = SampleBatch.objects.filter(submission=submission, settled_at__isnull=False).count()
-    return is_ranked(kind, data, key, found[key], column, max(1, stage))
+    return is_ranked(kind, data, key, estimates[key], column, max(1, stage))
 
 
 def _move_on(submission: Submission, realised: Realised | None, ranked: bool) -> None:
@@ -503,15 +524,17 @@ def _move_on(submission: Submission, realised: Realised | None, ranked: bool) ->
     nudge("plan")
 
 
-def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Any]:
+def _settings(
+    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]]
+) -> dict[str, Any]:
     """What the numbers depend on; with the model's totals Σ p g, which say what it alone would have
     printed.
     """
     totals = {
         f"{criterion}|{kind}": dict(
-            zip(map(str, data.systems), np.asarray(one.total_g).tolist(), strict=True)
+            zip(map(str, data.systems), np.asarray(estimate.total_g).tolist(), strict=True)
         )
-        for (quantity, criterion, kind), (one, _) in found.items()
+        for (quantity, criterion, kind), (estimate, _) in estimates.items()
         if quantity == data.mean
     }
     return {
@@ -550,23 +573,25 @@ def _misses(data: Data) -> dict[str, Any] | None:
 
 
 def _store_interim(
-    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], done: list[Submission]
+    track: Track, data: Data, estimates: dict[Key, tuple[Found, Design]], done: list[Submission]
 ) -> None:
     """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
     judged.
     """
     key = (data.mean, track.criterion, track.distribution)
-    if key not in found:
+    if key not in estimates:
         return
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
-    for one in {row.pk: row for row in (*judging, *done)}.values():
-        if one.pk in data.systems:
-            store_interim_interval(one, data, found[key][0])
+    for submission in {row.pk: row for row in (*judging, *done)}.values():
+        if submission.pk in data.systems:
+            store_interim_interval(submission, data, estimates[key][0])
 
 
-def _of_slice(evaluation: Evaluation, data: Data, one: SliceScore, final: set[int]) -> Estimate:
-    row = _stored(evaluation, data, one.score, final)
-    row.slice, row.n_predictions = one.slice, one.n_predictions
+def _of_slice(
+    evaluation: Evaluation, data: Data, slice_score: SliceScore, final: set[int]
+) -> Estimate:
+    row = _stored(evaluation, data, slice_score.score, final)
+    row.slice, row.n_predictions = slice_score.slice, slice_score.n_predictions
     return row
 
 

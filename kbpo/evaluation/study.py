@@ -73,7 +73,7 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
         sigma_a2, sigma_f2 = prior
         return Study(with_prior(None, sigma_f2=sigma_f2, sigma_a2=sigma_a2), 0.0, True)
     sigma_a2, sigma_f2 = measured["sigma_a2"], measured["sigma_f2"]
-    found = VarianceComponents(
+    components = VarianceComponents(
         sigma_f2,
         sigma_a2,
         measured["gamma"] if measured["gamma"] is not None else float("nan"),
@@ -84,11 +84,11 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
         None,
     )
     if prior is not None:
-        found = with_prior(found, sigma_f2=prior[1], sigma_a2=prior[0])
-    if found.sigma_f2 < 0 or found.sigma_a2 < 0:
+        components = with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
+    if components.sigma_f2 < 0 or components.sigma_a2 < 0:
         return None
     r = (told.get("together") or {}).get("r") or 0.0
-    return Study(found, _without_noise(r, found), False)
+    return Study(components, _without_noise(r, components), False)
 
 
 def _without_noise(r: float, components: VarianceComponents) -> float:

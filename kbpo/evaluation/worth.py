@@ -91,20 +91,22 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Any]:
     """Of each criterion what its question and each metric and judge is worth. `means` has the
     estimate of every system under each criterion.
     """
-    told: dict[str, dict[str, Any]] = {}
+    worth_of: dict[str, dict[str, Any]] = {}
     opinions = kind.opinions(data.pool.instance[data.judged])
     everything = scorers(kind.track)
-    numbers = [one["id"] for one in everything]
+    numbers = [scorer["id"] for scorer in everything]
     scores = read_scores(kind.track, data.pool.instance, numbers).value
-    circular = [one["source"] == "computed" and one["name"] in kind.circular for one in everything]
+    circular = [
+        scorer["source"] == "computed" and scorer["name"] in kind.circular for scorer in everything
+    ]
     scores[np.ix_(_only_references(data), np.flatnonzero(circular))] = np.nan
     for criterion in data.f:
         rated = _rated(data, criterion, opinions.get(criterion))
-        told[criterion] = {"rated": int(rated.rows.size), "judgments": int(rated.values.size)}
+        worth_of[criterion] = {"rated": int(rated.rows.size), "judgments": int(rated.values.size)}
         if rated.rows.size < FEWEST:
             continue
         asked = Asked(data, rated, means[criterion], kind.criterion(criterion))
-        told[criterion] |= {
+        worth_of[criterion] |= {
             "components": _components(rated),
             "scorers": [
                 told_of | _of_scorer(asked, scores[:, place])
@@ -112,15 +114,15 @@ def worth(kind: Kind, data: Data, means: dict[str, Estimate]) -> dict[str, Any]:
             ],
             "together": {"name": TOGETHER} | _of_scorer(asked, data.g[criterion]),
         }
-    return told
+    return worth_of
 
 
 def _only_references(data: Data) -> Ids:
     """The rows of the pool that references alone predict."""
     references = Submission.objects.filter(pk__in=data.systems, role=Submission.Role.REFERENCE)
     numbers = list(references.values_list("pk", flat=True))
-    others = data.pool.member[:, np.flatnonzero(~np.isin(data.systems, numbers))]
-    return np.flatnonzero(np.asarray(others.sum(axis=1)).ravel() == 0)
+    submitted = data.pool.member[:, np.flatnonzero(~np.isin(data.systems, numbers))]
+    return np.flatnonzero(np.asarray(submitted.sum(axis=1)).ravel() == 0)
 
 
 def _named(scorer: dict[str, Any]) -> dict[str, Any]:
@@ -136,13 +138,13 @@ def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | Non
         mean = np.where(member, verdict, 0.0).sum(axis=1) / member.sum(axis=1)
     predicted = member.any(axis=1)
     kept = np.flatnonzero(predicted & ~np.isnan(mean))
-    said = (
+    judgments = (
         [[value] for value in mean[kept].tolist()]
         if opinions is None
         else [list(opinions[place]) for place in kept.tolist()]
     )
-    values = np.array([value for some in said for value in some], dtype=np.float64)
-    item = np.repeat(np.arange(kept.size), [len(some) for some in said]).astype(np.int64)
+    values = np.array([value for ratings in judgments for value in ratings], dtype=np.float64)
+    item = np.repeat(np.arange(kept.size), [len(ratings) for ratings in judgments]).astype(np.int64)
     return Rated(
         data.judged[kept], member[kept].argmax(axis=1).astype(np.int64), mean[kept], values, item
     )
@@ -150,35 +152,38 @@ def _rated(data: Data, criterion: str, opinions: Sequence[Sequence[float]] | Non
 
 def _components(rated: Rated) -> dict[str, Any]:
     """σ_f², σ_a² and γ with their 80 % intervals, over resampled things."""
-    found = variance_components(
+    estimated = variance_components(
         rated.values,
         rated.item,
         group=rated.owner[rated.item],
         n_resamples=RESAMPLES,
         rng=np.random.default_rng(SEED),
     )
-    told: dict[str, Any] = {"warnings": list(found.warnings), "repeated": found.n_repeated}
+    components: dict[str, Any] = {
+        "warnings": list(estimated.warnings),
+        "repeated": estimated.n_repeated,
+    }
     for name in ("sigma_f2", "sigma_a2", "gamma"):
-        told[name] = _number(getattr(found, name))
-        ends = found.confidence_interval(name)
-        told[f"{name}_80"] = _ends(ends)
-    told["most"] = _most(found)
-    return told
+        components[name] = _number(getattr(estimated, name))
+        ends = estimated.confidence_interval(name)
+        components[f"{name}_80"] = _ends(ends)
+    components["most"] = _most(estimated)
+    return components
 
 
-def _most(found: VarianceComponents) -> float | None:
+def _most(components: VarianceComponents) -> float | None:
     """What a perfect metric would be worth: (1 + γ)/γ."""
-    return (1 + found.gamma) / found.gamma if found.gamma > 0 else None
+    return (1 + components.gamma) / components.gamma if components.gamma > 0 else None
 
 
 def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
     """How one goes with people, thing by thing and system by system, and what it is worth."""
     rated = asked.rated
     here = score[rated.rows]
-    known = ~np.isnan(here)
-    if known.sum() < FEWEST or not np.ptp(here[known]) or not np.ptp(rated.mean[known]):
-        return {"n": int(known.sum())}
-    found = metric_worth(
+    scored = ~np.isnan(here)
+    if scored.sum() < FEWEST or not np.ptp(here[scored]) or not np.ptp(rated.mean[scored]):
+        return {"n": int(scored.sum())}
+    measured = metric_worth(
         rated.values,
         rated.item,
         here,
@@ -186,17 +191,17 @@ def _of_scorer(asked: Asked, score: Floats) -> dict[str, Any]:
         n_resamples=RESAMPLES,
         rng=np.random.default_rng(SEED),
     )
-    told: dict[str, Any] = {
-        "n": int(known.sum()),
-        **_goes_with(here[known], rated.mean[known]),
-        **_without_noise(found),
-        "r": _number(found.r),
-        "worth": _number(found.data_efficiency),
+    figures: dict[str, Any] = {
+        "n": int(scored.sum()),
+        **_goes_with(here[scored], rated.mean[scored]),
+        **_without_noise(measured),
+        "r": _number(measured.r),
+        "worth": _number(measured.data_efficiency),
     }
     for level in (80, 95):
-        ends = found.confidence_interval("data_efficiency", level / 100)
-        told[f"worth_{level}"] = _ends(ends)
-    return told | _by_system(asked, score, known)
+        ends = measured.confidence_interval("data_efficiency", level / 100)
+        figures[f"worth_{level}"] = _ends(ends)
+    return figures | _by_system(asked, score, scored)
 
 
 def _goes_with(here: Floats, people: Floats) -> dict[str, Any]:
@@ -207,20 +212,22 @@ def _goes_with(here: Floats, people: Floats) -> dict[str, Any]:
         return np.column_stack([_correlation(weights, here, people), _correlation(weights, *ranks)])
 
     rng = np.random.default_rng(SEED)
-    found = bootstrap(both, here.size, n_resamples=RESAMPLES, rng=rng)
-    low, high = found.confidence_interval(0.8, method="percentile")
-    told: dict[str, Any] = {}
-    for at, name in enumerate(("pearson", "spearman")):
-        told[name] = _number(float(np.asarray(found.value)[at]))
-        told[f"{name}_80"] = _ends((np.asarray(low)[at], np.asarray(high)[at]))
-    return told
+    correlations = bootstrap(both, here.size, n_resamples=RESAMPLES, rng=rng)
+    low, high = correlations.confidence_interval(0.8, method="percentile")
+    figures: dict[str, Any] = {}
+    for place, name in enumerate(("pearson", "spearman")):
+        figures[name] = _number(float(np.asarray(correlations.value)[place]))
+        figures[f"{name}_80"] = _ends((np.asarray(low)[place], np.asarray(high)[place]))
+    return figures
 
 
 def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
     """(B,) the correlation under each row of weights; x and y are (n,) or (B, n)."""
     size = weights.sum(axis=1, keepdims=True)
-    apart = [one - (weights * one).sum(axis=1, keepdims=True) / size for one in (x, y)]
-    squares = [(weights * one**2).sum(axis=1) for one in apart]
+    apart = [
+        variable - (weights * variable).sum(axis=1, keepdims=True) / size for variable in (x, y)
+    ]
+    squares = [(weights * deviation**2).sum(axis=1) for deviation in apart]
     with np.errstate(divide="ignore", invalid="ignore"):
         r: Floats = (weights * apart[0] * apart[1]).sum(axis=1) / np.sqrt(squares[0] * squares[1])
     return r
@@ -232,37 +239,37 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    first, last = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))
+    begin, end = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))
     up_to = np.concatenate([np.zeros((len(weights), 1)), weights[:, order].cumsum(axis=1)], axis=1)
     ranks = np.empty_like(weights)
-    ranks[:, order] = (up_to[:, first] + up_to[:, last] + 1) / 2
+    ranks[:, order] = (up_to[:, begin] + up_to[:, end] + 1) / 2
     return ranks
 
 
-def _without_noise(found: MetricWorth) -> dict[str, Any]:
+def _without_noise(measured: MetricWorth) -> dict[str, Any]:
     """ρ and its 80 % interval. Where what people differ by leaves too little between the outputs, ρ
     comes out beyond what a correlation can be: then it is not known, and its interval is as far as
     it lies where correlations do.
     """
-    told: dict[str, Any] = {
-        "rho": found.rho if abs(found.rho) <= 1 else None,
+    figures: dict[str, Any] = {
+        "rho": measured.rho if abs(measured.rho) <= 1 else None,
         "rho_80": [None, None],
     }
-    if found.replicates is None or not math.isfinite(found.rho):
-        return told
-    known = np.isfinite(found.replicates.replicates[:, WORTH.index("rho")])
-    low, high = found.confidence_interval("rho")
-    if known.mean() >= 1 - UNKNOWN and low <= 1 and high >= -1:
-        told["rho_80"] = [max(-1.0, low), min(1.0, high)]
-    return told
+    if measured.replicates is None or not math.isfinite(measured.rho):
+        return figures
+    defined = np.isfinite(measured.replicates.replicates[:, WORTH.index("rho")])
+    low, high = measured.confidence_interval("rho")
+    if defined.mean() >= 1 - UNKNOWN and low <= 1 and high >= -1:
+        figures["rho_80"] = [max(-1.0, low), min(1.0, high)]
+    return figures
 
 
-def _by_system(asked: Asked, score: Floats, known: NDArray[np.bool_]) -> dict[str, Any]:
+def _by_system(asked: Asked, score: Floats, scored: NDArray[np.bool_]) -> dict[str, Any]:
     """What it alone says of each system, brought to the mean and the spread of what people say, and
     how far it is off.
     """
     data, rated = asked.data, asked.rated
-    here, people = score[rated.rows][known], rated.mean[known]
+    here, people = score[rated.rows][scored], rated.mean[scored]
     slope = float(people.std()) / float(here.std())
     slope *= -1.0 if np.corrcoef(here, people)[0, 1] < 0 else 1.0
     scaled = float(people.mean()) + slope * (score - float(here.mean()))
@@ -278,8 +285,8 @@ def _by_system(asked: Asked, score: Floats, known: NDArray[np.bool_]) -> dict[st
         else:
             alone[number] = float(np.nanmean(mine))
     kept = [column for column in columns if str(data.systems[column]) in alone]
-    there = scaled[rated.rows][known]
-    owner = rated.owner[known]
+    alone_scaled = scaled[rated.rows][scored]
+    owner = rated.owner[scored]
     return {
         **_between(asked.means, kept, np.array(list(alone.values()))),
         "alone": alone,
@@ -295,8 +302,8 @@ def _by_system(asked: Asked, score: Floats, known: NDArray[np.bool_]) -> dict[st
             and np.ptp(here[mine])
             and np.ptp(people[mine])
         },
-        **_prmse(rated.matrix()[known], there),
-        **_quadrants(asked.criterion, people, there, data.pool.instance[rated.rows][known]),
+        **_prmse(rated.matrix()[scored], alone_scaled),
+        **_quadrants(asked.criterion, people, alone_scaled, data.pool.instance[rated.rows][scored]),
     }
 
 
@@ -304,37 +311,37 @@ def _between(means: Estimate, columns: Sequence[int], alone: Floats) -> dict[str
     """How the metric alone goes with people, system by system, and its 80 % interval: what sampling
     leaves open of the people's means, on the scale of Fisher's z.
     """
-    told: dict[str, Any] = {"between": None, "between_80": [None, None]}
+    figures: dict[str, Any] = {"between": None, "between_80": [None, None]}
     people = np.asarray(means.value)[list(columns)]
     if people.size < 3 or not np.ptp(people) or not np.ptp(alone):
-        return told
-    told["between"] = r = _number(float(pearsonr(people, alone)[0]))
+        return figures
+    figures["between"] = r = _number(float(pearsonr(people, alone)[0]))
     error = np.sqrt(np.maximum(np.asarray(means.variance)[list(columns)], 0.0))
     if r is None or not np.isfinite(error).all():
-        return told
+        return figures
     rng = np.random.default_rng(SEED)
     drawn = people + error * rng.standard_normal((BETWEEN, people.size))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.arctanh(_correlation(np.ones_like(drawn), drawn, alone))
         ends = np.tanh(2 * np.arctanh(r) - np.nanquantile(z, (0.9, 0.1)))
-    told["between_80"] = _ends(ends)
-    return told
+    figures["between_80"] = _ends(ends)
+    return figures
 
 
 def _prmse(ratings: Floats, score: Floats) -> dict[str, Any]:
     """PRMSE with its 80 % interval over resampled things, how many were rated twice, and what the
     guidelines say of so few.
     """
-    found = prmse(ratings, score, n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
+    estimate = prmse(ratings, score, n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
     ends: Sequence[float] = (math.nan, math.nan)
-    if found.replicates is not None and math.isfinite(found.value):
-        low, high = found.replicates.confidence_interval(0.8, method="percentile")
+    if estimate.replicates is not None and math.isfinite(estimate.value):
+        low, high = estimate.replicates.confidence_interval(0.8, method="percentile")
         ends = (np.asarray(low)[0], np.asarray(high)[0])
     return {
-        "prmse": _number(found.value),
+        "prmse": _number(estimate.value),
         "prmse_80": _ends(ends),
-        "prmse_warnings": list(found.warnings[1:]),  # it stands beside other measures here
-        "n_multiple": found.n_multiple,
+        "prmse_warnings": list(estimate.warnings[1:]),  # it stands beside other measures here
+        "n_multiple": estimate.n_multiple,
     }
 
 
@@ -354,8 +361,8 @@ def _quadrants(
     gap = np.abs(scaled - people)
     orders = [np.argsort(sign * gap, kind="stable") for sign in (1, -1, -1, 1)]
     examples = [
-        instance[order[one[order]]][:EXAMPLES].tolist()
-        for one, order in zip(shares, orders, strict=True)
+        instance[order[share[order]]][:EXAMPLES].tolist()
+        for share, order in zip(shares, orders, strict=True)
     ]
     return {"quadrants": [float(share.mean()) for share in shares], "examples": examples}
 

@@ -28,16 +28,22 @@ def annotated(track: Track) -> Annotated:
         DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
     )
     gone = nonresponse(row.document_id for row in document_samples if row.settled_at is None)
-    first, second = ([row for row in document_samples if row.stage == stage] for stage in (1, 2))
-    if not second or any(row.settled_at is None and row.document_id not in gone for row in second):
-        counted = sorted(_without_gaps(first, gone))
+    first_stage, second_stage = (
+        [row for row in document_samples if row.stage == stage] for stage in (1, 2)
+    )
+    if not second_stage or any(
+        row.settled_at is None and row.document_id not in gone for row in second_stage
+    ):
+        counted = sorted(_without_gaps(first_stage, gone))
         return Annotated(counted, counted)
-    chance = {row.document_id: _answered(first) for row in first if row.settled_at}
+    chance = {row.document_id: _answered(first_stage) for row in first_stage if row.settled_at}
     chance |= {
-        row.document_id: row.probability * _answered(second) for row in second if row.settled_at
+        row.document_id: row.probability * _answered(second_stage)
+        for row in second_stage
+        if row.settled_at
     }
     documents = sorted(chance)
-    stage_one = sorted(row.document_id for row in first if row.settled_at)
+    stage_one = sorted(row.document_id for row in first_stage if row.settled_at)
     return Annotated(documents, stage_one, np.array([chance[document] for document in documents]))
 
 
@@ -49,18 +55,20 @@ def nonresponse(documents: Iterable[int]) -> set[int]:
     return set(labels.values_list("target__document", flat=True))
 
 
-def _without_gaps(rows: list[DocumentSample], gone: set[int]) -> list[int]:
+def _without_gaps(document_samples: list[DocumentSample], gone: set[int]) -> list[int]:
     """The annotated documents of each batch before the first that still waits."""
-    found: list[int] = []
+    before_gaps: list[int] = []
     waits: dict[int | None, bool] = defaultdict(bool)
-    for row in rows:
+    for row in document_samples:
         if row.settled_at is None:
             waits[row.batch_id] |= row.document_id not in gone
         elif row.batch_id is None or not waits[row.batch_id]:
-            found.append(row.document_id)
-    return found
+            before_gaps.append(row.document_id)
+    return before_gaps
 
 
-def _answered(rows: list[DocumentSample]) -> float:
+def _answered(document_samples: list[DocumentSample]) -> float:
     """The share that was not given up; which those are is taken for chance, as with questions."""
-    return sum(row.settled_at is not None for row in rows) / max(len(rows), 1)
+    return sum(row.settled_at is not None for row in document_samples) / max(
+        len(document_samples), 1
+    )

@@ -79,12 +79,12 @@ def read_from(submission: Submission) -> set[int]:
     counted = LeakTest.objects.filter(seen=True)
     by_then = Q(tested_at__lte=when) & ~Q(lifted=True, decided_at__lte=when)
     theirs = Submission.objects.filter(_of_its_people(submission)).exclude(pk=submission.pk)
-    found = set[int]()
+    earlier_runs = set[int]()
     more = Q(submission=submission.pk) | (Q(submission__in=theirs) & by_then)
-    while new := set(counted.filter(more).values_list("earlier", flat=True)) - found:
-        found |= new
+    while new := set(counted.filter(more).values_list("earlier", flat=True)) - earlier_runs:
+        earlier_runs |= new
         more = Q(submission__in=new) & by_then
-    return found - {submission.pk}
+    return earlier_runs - {submission.pk}
 
 
 def earlier_of_its_people(submission: Submission) -> list[int]:
@@ -106,17 +106,17 @@ def _planned_before(submission: Submission, when: datetime) -> bool:
     """Whether the team had another submission by then of which it was told anything, if only what
     it would cost.
     """
-    others = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
+    of_corpus = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
         pk=submission.pk
     )
-    return others.filter(_of_its_people(submission), read_at__lte=when).exists()
+    return of_corpus.filter(_of_its_people(submission), read_at__lte=when).exists()
 
 
 def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
-    known = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
+    of_corpus = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(
         pk=submission.pk
     )
-    shown = known.filter(sampled_at__lte=when).filter(which)
+    shown = of_corpus.filter(sampled_at__lte=when).filter(which)
     return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
 
 
@@ -126,30 +126,32 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
 
     `documents` are those that are a route.
     """
-    rows = (
+    submission_of = (
         Submission.objects.filter(pk__in=pool.systems)
         .select_related("track__corpus", "team")
         .in_bulk()
     )
     shown: dict[int, Bools] = {}
-    known: dict[int, Bools] = {}
+    predicted_seen: dict[int, Bools] = {}
     read: dict[int, list[int]] = {}
     for column, pk in enumerate(pool.systems):
-        could_see = shown_to(pool, rows[pk])
-        targets = could_see & _predicted(pool, rows[pk])
-        could_know = _could_know(rows[pk], documents, targets)
+        could_see = shown_to(pool, submission_of[pk])
+        targets = could_see & _predicted(pool, submission_of[pk])
+        could_know = _could_know(submission_of[pk], documents, targets)
         if targets.any() or could_know:
-            shown[column], known[column], read[column] = could_see, targets, could_know
-    hidden = {pool.systems[column]: pool.target_id[targets] for column, targets in known.items()}
+            shown[column], predicted_seen[column], read[column] = could_see, targets, could_know
+    hidden = {
+        pool.systems[column]: pool.target_id[targets] for column, targets in predicted_seen.items()
+    }
     return {
         column: _disclosed(
-            pool, rows[pool.systems[column]], shown[column], targets, read[column], hidden
+            pool, submission_of[pool.systems[column]], shown[column], targets, read[column], hidden
         )
-        for column, targets in known.items()
+        for column, targets in predicted_seen.items()
     }
 
 
-def _could_know(submission: Submission, documents: Sequence[int], known: Bools) -> list[int]:
+def _could_know(submission: Submission, documents: Sequence[int], targets_seen: Bools) -> list[int]:
     """Those of the documents that were annotated when the team decided, if it could see any
     judgment by then.
 
@@ -157,7 +159,7 @@ def _could_know(submission: Submission, documents: Sequence[int], known: Bools) 
     many are judged there.
     """
     when = decided(submission)
-    if not documents or not (known.any() or _planned_before(submission, when)):
+    if not documents or not (targets_seen.any() or _planned_before(submission, when)):
         return []
     return annotated_by(submission.track, documents, when)
 
@@ -172,19 +174,21 @@ def _disclosed(
     pool: Pool,
     submission: Submission,
     shown: Bools,
-    known: Bools,
+    targets_seen: Bools,
     read: Sequence[int],
     hidden: Private,
 ) -> Disclosed:
     track, when = submission.track, decided(submission)
     moment = moment_of(pool, track, when, _predicted_by(pool, submission, when))
-    others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
+    hidden_of_others = {
+        owner: targets for owner, targets in hidden.items() if owner != submission.pk
+    }
     nothing = np.zeros(pool.target_id.size, dtype=np.bool_)
     return Disclosed(
-        certainty=known & moment.judged,
-        unjudged=known & ~moment.judged,
-        threshold=Thresholds(track, pool, nothing, others).at(moment),
-        drawn=Draws(track, pool, nothing, others).at(moment),
+        certainty=targets_seen & moment.judged,
+        unjudged=targets_seen & ~moment.judged,
+        threshold=Thresholds(track, pool, nothing, hidden_of_others).at(moment),
+        drawn=Draws(track, pool, nothing, hidden_of_others).at(moment),
         inside=inside(pool, read),
         document=Documents(track, pool, read, ~nothing).at(moment),
         history=History(when, shown),
@@ -195,7 +199,7 @@ def _disclosed(
 
 def aware(found: Mapping[int, Disclosed]) -> set[int]:
     """Return the columns whose teams could know which documents were read when they decided."""
-    return {column for column, one in found.items() if one.document.any()}
+    return {column for column, disclosure in found.items() if disclosure.document.any()}
 
 
 def private(pool: Pool, found: Mapping[int, Disclosed], *, but: int | None = None) -> Private:
@@ -205,27 +209,31 @@ def private(pool: Pool, found: Mapping[int, Disclosed], *, but: int | None = Non
     For others that is no sample: the team may have deleted what it saw to be wrong. `but` is the
     column of the submission for which it does count: it is left out.
     """
-    return {pool.systems[at]: pool.target_id[one.known] for at, one in found.items() if at != but}
+    return {
+        pool.systems[column]: pool.target_id[disclosure.known]
+        for column, disclosure in found.items()
+        if column != but
+    }
 
 
 def _predicted(pool: Pool, submission: Submission) -> Bools:
     """Whether the submission predicts something on each target."""
     rows = pool.predicted(pool.systems.index(submission.pk))
-    found = np.zeros(pool.target_id.size, dtype=np.bool_)
-    found[pool.target[rows]] = True
-    return found
+    predicted = np.zeros(pool.target_id.size, dtype=np.bool_)
+    predicted[pool.target[rows]] = True
+    return predicted
 
 
 def _targets(submissions: Sequence[int]) -> Ids:
     """The targets on which some submissions predict anything."""
     if not submissions:
         return np.zeros(0, dtype=np.int64)
-    rows = fetch(
+    targets = fetch(
         "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON"
         " i.id = p.instance_id WHERE p.submission_id = ANY(%s)",
         [list(submissions)],
     )
-    return np.array([row[0] for row in rows], dtype=np.int64)
+    return np.array([row[0] for row in targets], dtype=np.int64)
 
 
 def _predicted_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
@@ -237,9 +245,9 @@ def _predicted_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
     )
     columns = [pool.systems.index(pk) for pk in sampled.values_list("pk", flat=True)]
     rows = predicted_by(pool, columns)
-    found = np.zeros(pool.target_id.size, dtype=np.bool_)
-    found[pool.target[rows]] = True
-    return found
+    predicted = np.zeros(pool.target_id.size, dtype=np.bool_)
+    predicted[pool.target[rows]] = True
+    return predicted
 
 
 def _public(pool: Pool, when: datetime) -> Bools:

@@ -65,13 +65,13 @@ class Documents(Route):
         """(t,) Position of each target's document among `documents`; −1: in none of them, or they
         are no route for it.
         """
-        found = np.full(self.pool.target_id.size, -1, dtype=np.int64)
+        document_place = np.full(self.pool.target_id.size, -1, dtype=np.int64)
         rows = np.flatnonzero(np.isin(self.pool.document, self.documents))
         order = np.argsort(self.documents)
         ascending = np.asarray(self.documents)[order]
         place = order[np.searchsorted(ascending, self.pool.document[rows])] if rows.size else rows
-        found[self.pool.target[rows]] = place
-        return np.where(self.eligible, found, -1)
+        document_place[self.pool.target[rows]] = place
+        return np.where(self.eligible, document_place, -1)
 
     def chance(self) -> Floats:
         return np.where(self.eligible, self.share, 0.0)
@@ -86,15 +86,17 @@ class Documents(Route):
 
 def annotated_by(track: Track, documents: Sequence[int], when: datetime) -> list[int]:
     """Return those of the documents whose annotation was complete by a moment."""
-    rows = DocumentSample.objects.filter(track=track, document__in=documents, settled_at__lte=when)
-    return list(rows.values_list("document_id", flat=True))
+    settled = DocumentSample.objects.filter(
+        track=track, document__in=documents, settled_at__lte=when
+    )
+    return list(settled.values_list("document_id", flat=True))
 
 
 def inside(pool: Pool, documents: Collection[int]) -> Bools:
     """Return (t,) whether each target lies in one of some documents."""
-    found = np.zeros(pool.target_id.size, dtype=np.bool_)
-    found[pool.target[np.isin(pool.document, list(documents))]] = True
-    return found
+    is_inside = np.zeros(pool.target_id.size, dtype=np.bool_)
+    is_inside[pool.target[np.isin(pool.document, list(documents))]] = True
+    return is_inside
 
 
 def share_answered(track: Track) -> float:
@@ -127,7 +129,7 @@ def covering(track: Track, documents: Collection[int]) -> FollowUp | None:
 
 def _closed(documents: list[int]) -> bool:
     """Whether what is not marked is false in all of the documents, as imports can say."""
-    rows = Label.objects.filter(
+    closed_labels = Label.objects.filter(
         target__kind="document", target__document__in=documents, value__closed=True
     )
-    return set(rows.values_list("target__document", flat=True)) == set(documents)
+    return set(closed_labels.values_list("target__document", flat=True)) == set(documents)

@@ -91,9 +91,11 @@ class Draws(Route):
         """
         if self.history is None:
             return np.asarray(1 - self._missed(batches))
-        then = batches.filter(drawn_at__lte=self.history.when)
+        batches_then = batches.filter(drawn_at__lte=self.history.when)
         missed = np.where(
-            self.history.known, self._missed(then), self._missed_besides(then, self.history.known)
+            self.history.known,
+            self._missed(batches_then),
+            self._missed_besides(batches_then, self.history.known),
         )
         later = self._missed(batches.exclude(drawn_at__lte=self.history.when))
         return np.asarray(1 - missed * later)
@@ -107,17 +109,17 @@ class Draws(Route):
             batch__in=batches, target__in=pool.target_id[known].tolist()
         )
         hits = dict(holds_known.values_list("batch").annotate(Sum("multiplicity")))
-        rows = batches.order_by("pk").values_list(
+        batch_rows = batches.order_by("pk").values_list(
             "pk", "distribution__kind", "submission_id", "size"
         )
-        for pk, kind, submission, size in rows:
+        for pk, kind, submission, size in batch_rows:
             column = pool.systems.index(submission)
             p = pool.by_target(kind)[:, [column]].toarray().ravel()
-            rest = 1 - float(p[known].sum())
-            if rest <= TINY:
+            unseen = 1 - float(p[known].sum())
+            if unseen <= TINY:
                 continue
             p[known | np.isin(pool.target_id, self.private.get(submission, []))] = 0
-            missed = missed * (1 - np.minimum(p / rest, 1.0)) ** (size - hits.get(pk, 0))
+            missed = missed * (1 - np.minimum(p / unseen, 1.0)) ** (size - hits.get(pk, 0))
         return missed
 
     def _missed(self, batches: QuerySet[SampleBatch]) -> Floats:

@@ -39,13 +39,13 @@ class FollowUps:
     def covered(self) -> Bools:
         """(t,) What one that nobody stopped covers: what its submissions predict, in its
         documents."""
-        found = np.zeros(self.pool.target_id.size, dtype=np.bool_)
+        is_covered = np.zeros(self.pool.target_id.size, dtype=np.bool_)
         for row, predicted, documents in zip(
             self.rows, self._predicted, self._documents, strict=True
         ):
             if row.stopped_at is None:
-                found |= predicted & inside(self.pool, documents)
-        return found
+                is_covered |= predicted & inside(self.pool, documents)
+        return is_covered
 
     def labelled_before(self, but: Collection[int] = ()) -> Floats:
         """Return (t,) the probability that a target was drawn and labelled (or given up) before a
@@ -56,22 +56,24 @@ class FollowUps:
         cover, and on when the target was first predicted: none before that asked about it. `but`
         are documents that are left out.
         """
-        known = set(but)
+        earlier = set(but)
         total, n = np.zeros(self.pool.target_id.size), 0
-        for at, documents in enumerate(self._documents):
-            first = documents - known
-            known |= first
-            total, n = total + self._by_first(at) * len(first), n + len(first)
+        for number, documents in enumerate(self._documents):
+            first_covered = documents - earlier
+            earlier |= first_covered
+            total, n = total + self._by_first(number) * len(first_covered), n + len(first_covered)
         return np.asarray(total / max(n, 1))
 
-    def _by_first(self, at: int) -> Floats:
+    def _by_first(self, number: int) -> Floats:
         """(t,) `labelled_before` in a document that this follow-up was the first to cover."""
-        found = self._labelled[-1].copy()
+        probability = self._labelled[-1].copy()
         left = np.ones(self.pool.target_id.size, dtype=np.bool_)
-        for predicted, chance in zip(self._predicted[at:], self._labelled[at:], strict=True):
-            found = np.where(left & predicted, chance, found)
+        for predicted, chance in zip(
+            self._predicted[number:], self._labelled[number:], strict=True
+        ):
+            probability = np.where(left & predicted, chance, probability)
             left &= ~predicted
-        return found
+        return probability
 
     @cached_property
     def _documents(self) -> list[set[int]]:
@@ -80,7 +82,7 @@ class FollowUps:
     @cached_property
     def _predicted(self) -> list[Bools]:
         """(t,) for each the targets on which its submissions predict anything."""
-        found = []
+        predicted_each = []
         for row in self.rows:
             submissions = set(row.submissions.values_list("pk", flat=True))
             columns = [
@@ -89,8 +91,8 @@ class FollowUps:
             rows = predicted_by(self.pool, columns)
             predicted = np.zeros(self.pool.target_id.size, dtype=np.bool_)
             predicted[self.pool.target[rows]] = True
-            found.append(predicted)
-        return found
+            predicted_each.append(predicted)
+        return predicted_each
 
     @cached_property
     def _labelled(self) -> list[Floats]:
@@ -102,8 +104,8 @@ class FollowUps:
         nothing = np.zeros(self.pool.target_id.size, dtype=np.bool_)
         thresholds = Thresholds(self.track, self.pool, nothing, NOTHING)
         draws = Draws(self.track, self.pool, nothing, NOTHING)
-        found = []
+        probabilities = []
         for row, predicted in zip(self.rows, self._predicted, strict=True):
             moment = moment_of(self.pool, self.track, row.ordered_at, predicted).without_marks()
-            found.append(any_of(thresholds.at(moment), draws.at(moment)))
-        return found
+            probabilities.append(any_of(thresholds.at(moment), draws.at(moment)))
+        return probabilities

@@ -39,24 +39,28 @@ def in_documents(track: Track, pool: Pool, in_scope: Bools, follow_ups: FollowUp
 
 
 def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
-    rows = fetch(
+    marked_targets = fetch(
         f"SELECT target_id, bool_or(NOT {Label.IS_MARK} AND value <> '{{}}'::jsonb),"
         f" bool_or(NOT {Label.IS_MARK} AND value = '{{}}'::jsonb)"
         f" FROM instances_label l WHERE target_id BETWEEN %s AND %s AND {IN_PLACE}"
         f" GROUP BY target_id HAVING bool_or({Label.IS_MARK} AND value <> '{{}}'::jsonb)",
         pool.ends,
     )
-    if rows:  # what lies in which document is asked of few pools
+    if marked_targets:  # what lies in which document is asked of few pools
         open_ones = set(pool.target_id[_not_closed(pool)].tolist())
-        rows = [row for row in rows if row[0] in open_ones]
-    alone = np.array(sorted(target for target, judged, _ in rows if not judged), dtype=np.int64)
+        marked_targets = [row for row in marked_targets if row[0] in open_ones]
+    alone = np.array(
+        sorted(target for target, judged, _ in marked_targets if not judged), dtype=np.int64
+    )
     mark = np.full(pool.target_id.size, NO_MARK)
     if alone.size:
         mark[np.searchsorted(pool.target_id, alone)] = numbers(track, "mark", alone)
-    mark[_among(pool, [target for target, judged, in_vain in rows if in_vain and not judged])] = (
-        NEVER
-    )
-    return _among(pool, [row[0] for row in rows]), mark
+    mark[
+        _among(
+            pool, [target for target, judged, in_vain in marked_targets if in_vain and not judged]
+        )
+    ] = NEVER
+    return _among(pool, [row[0] for row in marked_targets]), mark
 
 
 def _not_closed(pool: Pool) -> Bools:
@@ -64,10 +68,10 @@ def _not_closed(pool: Pool) -> Bools:
     says more.
     """
     documents = np.unique(pool.document).tolist()
-    rows = Label.objects.filter(
+    closed_labels = Label.objects.filter(
         target__kind="document", target__document__in=documents, value__closed=True
     )
-    return ~inside(pool, set(rows.values_list("target__document", flat=True)))
+    return ~inside(pool, set(closed_labels.values_list("target__document", flat=True)))
 
 
 def _among(pool: Pool, targets: Collection[int]) -> Bools:

@@ -24,7 +24,7 @@ def moment_of(pool: Pool, track: Track, when: datetime, then: Bools) -> Moment:
     return Moment(when, judged, marked, inside(pool, _read_by(track, when)), then)
 
 
-def _judged(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Bools, Bools]:
+def _judged(pool: Pool, track: Track, when: datetime, existed: Bools) -> tuple[Bools, Bools]:
     """Whether each target was judged by then (one that was given up has an empty label), and
     whether only the annotation of its document marked it.
 
@@ -37,7 +37,7 @@ def _judged(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Bool
     by_itself = with_label(pool, f"NOT {Label.IS_MARK} AND created_at <= %s", when)
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = pool.document
-    complete = ~np.isin(of_target, of_target[~labelled & then])
+    complete = ~np.isin(of_target, of_target[~labelled & existed])
     settled = SampleBatch.objects.filter(
         submission__track__corpus=track.corpus_id, settled_at__lte=when
     )
@@ -48,12 +48,12 @@ def _judged(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Bool
 
 def with_label(pool: Pool, condition: str, *parameters: object) -> Bools:
     """Return (t,) whether each target has a label of which a condition holds, in SQL."""
-    rows = fetch(
+    labelled = fetch(
         "SELECT DISTINCT target_id FROM instances_label WHERE target_id BETWEEN %s AND %s"
         f" AND {condition}",
         [*pool.ends, *parameters],
     )
-    return np.isin(pool.target_id, [row[0] for row in rows])
+    return np.isin(pool.target_id, [row[0] for row in labelled])
 
 
 def _read_by(track: Track, when: datetime) -> list[int]:

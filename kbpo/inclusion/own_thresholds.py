@@ -42,19 +42,19 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
     `waiting` are drawn targets without a judgment. As with all thresholds, of an open batch counts
     what is answered in the order of u/π.
     """
-    rows = OwnThresholds.objects.filter(
+    threshold_rows = OwnThresholds.objects.filter(
         batch__submission__in=pool.systems, batch__submission__track=track
     )
     settled: dict[int, bytes | memoryview] = {}
     last: dict[int, bytes | memoryview] = {}
-    for owner, ended, pi in rows.order_by("batch_id").values_list(
+    for owner, ended, pi in threshold_rows.order_by("batch_id").values_list(
         "batch__submission_id", "batch__settled_at", "pi"
     ):
         last[owner] = pi
         if ended is not None:
             settled[owner] = pi
     still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
-    found = {}
+    threshold_of = {}
     for column, owner in enumerate(pool.systems):
         if owner not in last:
             continue
@@ -63,9 +63,9 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
         if now.size != predicted.size:  # kept of another reading of the file: of no use
             continue
         done = _read(settled[owner]) if owner in settled else np.zeros(now.size)
-        found[column] = np.zeros(pool.target_id.size)
-        found[column][predicted] = _answered(now, done, pool.u[predicted], still[predicted])
-    return found
+        threshold_of[column] = np.zeros(pool.target_id.size)
+        threshold_of[column][predicted] = _answered(now, done, pool.u[predicted], still[predicted])
+    return threshold_of
 
 
 def _answered(

@@ -106,7 +106,7 @@ def read(
     `documents` are the annotated ones that count; `facts` of the pool tell what is in the scope of
     recall; `waiting` are drawn targets without a judgment.
     """
-    known = known_documents(track, documents)
+    known_route = known_documents(track, documents)
     in_scope = np.zeros(pool.target_id.size, dtype=np.bool_)
     if facts is not None:
         in_scope[pool.target] = facts.in_scope
@@ -115,8 +115,8 @@ def read(
         track=track,
         pool=pool,
         waiting=np.isin(pool.target_id, still),
-        known=known,
+        known=known_route,
         in_scope=in_scope,
         follow_ups=FollowUps(track, pool),
-        disclosed=disclosed(pool, known.documents),
+        disclosed=disclosed(pool, known_route.documents),
     )

@@ -45,8 +45,8 @@ class Thresholds(Route):
     @cached_property
     def _stored(self) -> Arrays:
         """`highest`, and the same of settled batches alone: labels change none of them."""
-        rows = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
-        batches = list(rows.values_list("pk", "drawn_at", "settled_at"))
+        of_track = SampleBatch.objects.filter(submission__track=self.track).order_by("pk")
+        batches = list(of_track.values_list("pk", "drawn_at", "settled_at"))
         settled = [pk for pk, _, ended in batches if ended is not None]
         every = [pk for pk, _, _ in batches]
         pairs = np.array(_pairs(self.private), dtype=np.int64)
@@ -84,7 +84,7 @@ class Thresholds(Route):
         matter: of those between the two thresholds, just that share is known not to be unjudged.
         What was marked is not asked, and so is not among them.
         """
-        rows = fetch_arrays(
+        stored = fetch_arrays(
             {
                 "target": "h.target_id",
                 "highest": "max(h.pi)",
@@ -97,8 +97,8 @@ class Thresholds(Route):
             {"when": moment.when, "corpus": self.track.corpus_id},
             reals=("highest", "settled"),
         )
-        highest = spread(rows["target"], rows["highest"], self.pool.target_id)
-        settled = spread(rows["target"], rows["settled"], self.pool.target_id)
+        highest = spread(stored["target"], stored["highest"], self.pool.target_id)
+        settled = spread(stored["target"], stored["settled"], self.pool.target_id)
         asked = (settled <= self.pool.u) & (self.pool.u < highest)
         return settled + (highest - settled) * moment.share(asked)
 
@@ -109,16 +109,16 @@ def thresholds(
     """Return the highest threshold of each target on a track (0: none); only of batches drawn up to
     a moment, if asked. What a submission set on its `private` targets is left out.
     """
-    rows = SampleBatch.objects.filter(submission__track=track)
+    batches = SampleBatch.objects.filter(submission__track=track)
     if until is not None:
-        rows = rows.filter(drawn_at__lte=until)
-    return _of_batches(list(rows.values_list("pk", flat=True)), target_ids, private)
+        batches = batches.filter(drawn_at__lte=until)
+    return _of_batches(list(batches.values_list("pk", flat=True)), target_ids, private)
 
 
 def _of_batches(batches: list[int], target_ids: Ids, private: Private) -> Floats:
     """(t,) the highest threshold that some batches set."""
     owners, targets = _pairs(private)
-    found = fetch_arrays(
+    highest = fetch_arrays(
         {"target": "h.target_id", "pi": "max(h.pi)"},
         "FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
         " WHERE h.batch_id = ANY(%s) AND (b.submission_id, h.target_id) NOT IN"
@@ -126,7 +126,7 @@ def _of_batches(batches: list[int], target_ids: Ids, private: Private) -> Floats
         [batches, owners, targets],
         reals=("pi",),
     )
-    return spread(found["target"], found["pi"], target_ids)
+    return spread(highest["target"], highest["pi"], target_ids)
 
 
 def _pairs(private: Private) -> tuple[list[int], list[int]]:
@@ -142,7 +142,7 @@ def spread(targets: Ids, values: Floats, target_ids: Ids) -> Floats:
     """Return the values of some targets over ascending `target_ids`; 0 where there is none, and
     without those of other targets.
     """
-    found = np.zeros(target_ids.size)
+    spread_values = np.zeros(target_ids.size)
     inside = np.isin(targets, target_ids)
-    found[np.searchsorted(target_ids, targets[inside])] = values[inside]
-    return found
+    spread_values[np.searchsorted(target_ids, targets[inside])] = values[inside]
+    return spread_values

@@ -12,7 +12,9 @@ def overlaps(kind: str, systems: list[int]) -> Floats:
     """Σ_x p_i p_j of every pair, shape (m, m)."""
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((len(systems), len(systems)))
-    rows = Overlap.objects.filter(kind=kind, first__in=systems, second__in=systems)
-    for first, second, value in rows.values_list("first_id", "second_id", "value"):
-        table[column[first], column[second]] = table[column[second], column[first]] = value
+    stored = Overlap.objects.filter(kind=kind, first__in=systems, second__in=systems)
+    for one_system, other_system, value in stored.values_list("first_id", "second_id", "value"):
+        table[column[one_system], column[other_system]] = table[
+            column[other_system], column[one_system]
+        ] = value
     return table

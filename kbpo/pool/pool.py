@@ -52,7 +52,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     scores = read_scores(track, instance)
     pool = Pool(
         systems=list(submissions),
-        teams=[teams[one] for one in submissions],
+        teams=[teams[submission] for submission in submissions],
         instance=instance,
         target=predicted["target"],
         target_id=predicted["target_id"],
@@ -80,31 +80,40 @@ def _predicted(kind: Kind, names: Sequence[str], submissions: Sequence[int]) -> 
     """What follows from what some submissions predict alone: a row an instance, and by `begin` and
     `column` the entries of the sparse tables.
     """
-    column, rows = _rows(kind, names, submissions)
-    instance, first, row = np.unique(rows["instance_id"], return_index=True, return_inverse=True)
-    target_id, at, code = np.unique(
-        rows["target_id"][first], return_index=True, return_inverse=True
+    column, predictions = _rows(kind, names, submissions)
+    instance, first_prediction, row = np.unique(
+        predictions["instance_id"], return_index=True, return_inverse=True
     )
-    document = rows["document"][first]
-    subject, object_ = entities(document, rows["subject"][first], rows["object"][first])
+    target_id, first_row, code = np.unique(
+        predictions["target_id"][first_prediction], return_index=True, return_inverse=True
+    )
+    document = predictions["document"][first_prediction]
+    subject, object_ = entities(
+        document, predictions["subject"][first_prediction], predictions["object"][first_prediction]
+    )
     order = np.lexsort((column, row))
     ordered = column[order]
-    tables = {"confidence": rows["confidence"][order]}
+    tables = {"confidence": predictions["confidence"][order]}
     for name in names:
-        weight = rows[f"p {name}"]
+        weight = predictions[f"p {name}"]
         totals = np.bincount(column, weights=weight, minlength=len(submissions))
         tables[f"p {name}"] = weight[order] * (1 / np.where(totals > 0, totals, 1.0))[ordered]
     return {
         "instance_id": instance,
         "target": code.astype(np.int64),
         "target_id": target_id,
-        "u": rows["u"][first][at],
+        "u": predictions["u"][first_prediction][first_row],
         "document": document,
-        "stratum": rows["stratum"][first],
-        "types": _types(kind, rows["types"][first], instance, np.array(submissions)[column[first]]),
+        "stratum": predictions["stratum"][first_prediction],
+        "types": _types(
+            kind,
+            predictions["types"][first_prediction],
+            instance,
+            np.array(submissions)[column[first_prediction]],
+        ),
         "subject": subject,
         "object": object_,
-        "input": np.unique(rows["input"][first], return_inverse=True)[1],
+        "input": np.unique(predictions["input"][first_prediction], return_inverse=True)[1],
         "begin": np.searchsorted(row[order], np.arange(instance.size + 1)).astype(np.int32),
         "column": ordered.astype(np.int32),
         **tables,
@@ -116,7 +125,7 @@ def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
     the statements that they are of.
     """
     _, sample, code = np.unique(hashed, return_index=True, return_inverse=True)
-    rows = fetch(
+    named_types = fetch(
         f"SELECT predicted.place, {kind.pool.types}"
         " FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY"
         " AS predicted(submission, instance, place)"
@@ -126,7 +135,7 @@ def _types(kind: Kind, hashed: Ids, instance: Ids, submission: Ids) -> Ids:
         " JOIN instances_target t ON t.id = i.target_id ORDER BY predicted.place",
         [submission[sample].tolist(), instance[sample].tolist()],
     )
-    ranks = np.argsort(np.argsort(np.array([name for _, name in rows], dtype=np.str_)))
+    ranks = np.argsort(np.argsort(np.array([name for _, name in named_types], dtype=np.str_)))
     return np.asarray(ranks[code], dtype=np.int64)
 
 
@@ -159,18 +168,18 @@ def _rows(
 
 def _columns(kind: Kind, distributions: Sequence[str]) -> dict[str, str]:
     """Name -> SQL of what is read of each prediction."""
-    said = kind.pool
+    sources = kind.pool
     return {
         "instance_id": "p.instance_id",
         "target_id": "i.target_id",
         "u": "t.u",
-        "document": said.document,
-        "stratum": said.stratum,
-        "types": f"hashtextextended({said.types}, 0)",
+        "document": sources.document,
+        "stratum": sources.stratum,
+        "types": f"hashtextextended({sources.types}, 0)",
         "confidence": "coalesce(p.confidence, 1.0)",
-        "subject": said.subject,
-        "object": said.object,
-        "input": said.input,
+        "subject": sources.subject,
+        "object": sources.object,
+        "input": sources.input,
         **{f"p {name}": kind.weights(name) for name in distributions},
     }
 

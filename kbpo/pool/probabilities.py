@@ -18,14 +18,18 @@ from scoring.arrays import Floats, Ids
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     """Instance ids (ascending), their target ids and p_i(x), over the whole of X_i."""
     weight = kind_of(submission.track).weights(kind)
-    found = fetch_arrays(
+    predictions = fetch_arrays(
         {"x": "p.instance_id", "target": "i.target_id", "weight": weight},
         "FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
         " WHERE p.submission_id = %s ORDER BY p.instance_id",
         [submission.pk],
         reals=["weight"],
     )
-    return found["x"], found["target"], found["weight"] / found["weight"].sum()
+    return (
+        predictions["x"],
+        predictions["target"],
+        predictions["weight"] / predictions["weight"].sum(),
+    )
 
 
 def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
@@ -51,14 +55,14 @@ def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int])
     ascending = targets[order]
     column = {submission: j for j, submission in enumerate(submissions)}
     weight = kind_of(track).weights(kind)
-    rows = fetch(
+    hit_probabilities = fetch(
         f"SELECT i.target_id, p.submission_id, sum(({weight}) / d.total) FROM instances_instance i"
         " JOIN submissions_prediction p ON p.instance_id = i.id"
         " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"
         " WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s) GROUP BY 1, 2",
         [kind, targets.tolist(), list(submissions)],
     )
-    for target, submission, p in rows:
+    for target, submission, p in hit_probabilities:
         table[order[np.searchsorted(ascending, target)], column[submission]] = p
     return table
 

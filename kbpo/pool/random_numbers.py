@@ -13,4 +13,6 @@ from scoring.arrays import Floats, Ids
 def numbers(track: Track, use: str, targets: Ids) -> Floats:
     """(n,) a number in [0, 1) for each target."""
     key, _ = TrackKey.objects.get_or_create(track=track)
-    return uniforms((f"{use}:{one}" for one in targets.tolist()), key=key.secret.encode()[:64])
+    return uniforms(
+        (f"{use}:{target}" for target in targets.tolist()), key=key.secret.encode()[:64]
+    )

@@ -45,12 +45,12 @@ def make_distributions(submission: Submission) -> None:
         raise OwnersFault(
             "The file holds no relation that can be evaluated. Mend it and upload it again."
         )
-    rows = [
+    normalisers = [
         SamplingDistribution(submission=submission, kind=kind, total=total, n=n)
         for kind, total in zip(kinds, totals, strict=True)
     ]
     SamplingDistribution.objects.bulk_create(
-        rows,
+        normalisers,
         update_conflicts=True,
         unique_fields=["submission", "kind"],
         update_fields=["total", "n"],
@@ -62,8 +62,8 @@ def distribute_anew(submissions: Sequence[int]) -> None:
     of all that they predict now. What was drawn of them stays, with its chances; only their own
     thresholds go, a number a target that they predicted before.
     """
-    rows = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
-    for submission in rows.order_by("pk"):
+    to_distribute = Submission.objects.filter(pk__in=submissions).select_related("track__corpus")
+    for submission in to_distribute.order_by("pk"):
         OwnThresholds.objects.filter(batch__submission=submission).delete()
         make_distributions(submission)
         count(submission).save()
@@ -80,7 +80,7 @@ def make_overlaps(submission: Submission) -> None:
     products = ", ".join(
         f"sum(({_as(track.weights(k), 'p')}) * ({_as(track.weights(k), 'o')}))" for k in kinds
     )
-    rows = fetch(
+    products_of = fetch(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
         " JOIN submissions_prediction o ON o.instance_id = p.instance_id"
         " WHERE p.submission_id = %s AND o.submission_id IN ("
@@ -95,18 +95,18 @@ def make_overlaps(submission: Submission) -> None:
             submission__track=submission.track
         ).values_list("submission_id", "kind", "total")
     }
-    found = [
+    overlaps = [
         Overlap(
             first_id=min(other, submission.pk),
             second_id=max(other, submission.pk),
             kind=kind,
             value=float(product) / (totals[other, kind] * totals[submission.pk, kind]),
         )
-        for other, *row in rows
+        for other, *row in products_of
         for kind, product in zip(kinds, row, strict=True)
         if (other, kind) in totals
     ]
-    Overlap.objects.bulk_create(found, ignore_conflicts=True)
+    Overlap.objects.bulk_create(overlaps, ignore_conflicts=True)
 
 
 def _as(weight: str, alias: str) -> str:

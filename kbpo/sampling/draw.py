@@ -25,17 +25,17 @@ def tick() -> int:
 
 def _sample(submissions: list[Submission]) -> None:
     waiting = sorted(submissions, key=lambda submission: (submission.track_id, submission.pk))
-    for track_id, some in groupby(waiting, key=lambda one: one.track_id):
+    for track_id, group in groupby(waiting, key=lambda submission: submission.track_id):
         one_at_a_time(
             "sample or score", track_id
         )  # thresholds must not be raised by two, or while scored
-        of_track = list(some)
-        for one in of_track:
-            if one.sampled_at is None:
-                look_for_leaks(one)
-                distribute_anew(kind_of(one.track).joined(one.pk))
+        of_track = list(group)
+        for submission in of_track:
+            if submission.sampled_at is None:
+                look_for_leaks(submission)
+                distribute_anew(kind_of(submission.track).joined(submission.pk))
         design_of(of_track[0].track).sample_together(of_track)
-        for one in of_track:
-            one.move("judging", sampled_at=one.sampled_at or clock.now())
+        for submission in of_track:
+            submission.move("judging", sampled_at=submission.sampled_at or clock.now())
     nudge("ask")
     nudge("estimate")

@@ -60,25 +60,25 @@ def guess_ratings(
     Without aid every guess is ½, which the centred estimate makes the mean of the ratings.
     """
     member = _unseen(pool, pool.member, disclosed)
-    at = np.flatnonzero(np.diff(member.indptr) > 0)
+    predicted = np.flatnonzero(np.diff(member.indptr) > 0)
     member.sort_indices()
-    owner = member.indices[member.indptr[at]].astype(np.int64)
+    owner = member.indices[member.indptr[predicted]].astype(np.int64)
     g, error = np.full(pool.instance.size, 0.5), np.full(pool.instance.size, 0.25)
-    labels = int(np.count_nonzero(~np.isnan(label[at])))
+    labels = int(np.count_nonzero(~np.isnan(label[predicted])))
     fitted = aided and labels >= LEAST
-    expected = _levels(label[at], owner)
+    expected = _levels(label[predicted], owner)
     if fitted:
-        by_target = folds((int(one) for one in pool.target_id), FOLDS, key=key.encode()[:64])
-        told = [part[at] for part in (pool.features, pool.scores) if part.size]
-        g[at] = expected = fit_ratings(
-            np.hstack(told) if told else np.zeros((at.size, 0)),
-            label[at],
-            by_target[pool.target[at]],
+        by_target = folds((int(target) for target in pool.target_id), FOLDS, key=key.encode()[:64])
+        parts = [part[predicted] for part in (pool.features, pool.scores) if part.size]
+        g[predicted] = expected = fit_ratings(
+            np.hstack(parts) if parts else np.zeros((predicted.size, 0)),
+            label[predicted],
+            by_target[pool.target[predicted]],
             system=_codes(owner),
-            input=_codes(pool.input[at]),
-            text=None if pool.text is None else pool.text[at],
+            input=_codes(pool.input[predicted]),
+            text=None if pool.text is None else pool.text[predicted],
         ).g
-    error[at] = rating_error(label[at], expected, owner)[owner]
+    error[predicted] = rating_error(label[predicted], expected, owner)[owner]
     return Guess(g, 0.0, labels if fitted else 0, error)
 
 
@@ -86,11 +86,11 @@ def _levels(rating: Floats, system: Ids) -> Floats:
     """(n,) the mean rating of each row's system, drawn by one rating to the mean of all; ½ where
     nothing is rated.
     """
-    known = np.flatnonzero(~np.isnan(rating))
-    middle = float(rating[known].mean()) if known.size else 0.5
+    rated = np.flatnonzero(~np.isnan(rating))
+    middle = float(rating[rated].mean()) if rated.size else 0.5
     m = int(system.max(initial=-1)) + 1
-    count = np.bincount(system[known], minlength=m)
-    total = np.bincount(system[known], weights=rating[known], minlength=m)
+    count = np.bincount(system[rated], minlength=m)
+    total = np.bincount(system[rated], weights=rating[rated], minlength=m)
     levels: Floats = ((total + middle) / (count + 1))[system]
     return levels
 
@@ -131,25 +131,27 @@ class Lesson:
         fixed = self.pool.fixed
         if not fixed or self.pool.scorers:
             return self._make()
-        known = hashlib.sha256(self.key.encode())
-        for column, one in sorted(self.disclosed.items()):
-            known.update(repr(column).encode() + np.packbits(one.known | one.leaked).tobytes())
-        state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, known.hexdigest())
+        digest = hashlib.sha256(self.key.encode())
+        for column, disclosure in sorted(self.disclosed.items()):
+            digest.update(
+                repr(column).encode() + np.packbits(disclosure.known | disclosure.leaked).tobytes()
+            )
+        state = (*fixed, *self.pool.teams, self.pool.features.shape, FOLDS, digest.hexdigest())
         return kept(f"features-{fixed[0]}", state, self._make)
 
     def _make(self) -> Arrays:
-        at = np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
+        predicted = np.flatnonzero(np.asarray(self.member.sum(axis=1)).ravel() > 0)
         confidence = _unseen(self.pool, self.pool.confidence, self.disclosed)
-        found = claims(self.pool, at, self.member, confidence).features()
-        names = (int(one) for one in self.pool.target_id)
+        features = claims(self.pool, predicted, self.member, confidence).features()
+        names = (int(target) for target in self.pool.target_id)
         return {
-            "at": at,
-            "fold": folds(names, FOLDS, key=self.key.encode()[:64])[self.pool.target[at]],
-            "data": found.matrix.data,
-            "indices": found.matrix.indices,
-            "indptr": found.matrix.indptr,
-            "penalty": found.penalty,
-            "names": np.array(found.names, dtype=np.str_),
+            "at": predicted,
+            "fold": folds(names, FOLDS, key=self.key.encode()[:64])[self.pool.target[predicted]],
+            "data": features.matrix.data,
+            "indices": features.matrix.indices,
+            "indptr": features.matrix.indptr,
+            "penalty": features.penalty,
+            "names": np.array(features.names, dtype=np.str_),
         }
 
     def guess(self, label: Floats) -> Guess:
@@ -163,19 +165,24 @@ class Lesson:
         if np.count_nonzero(~np.isnan(label)) < LEAST:
             return Guess(g, 1.0, 0)
         made = self._made
-        at, known = made["at"], label[made["at"]]
-        judged = np.flatnonzero(~np.isnan(known))
+        predicted, verdicts = made["at"], label[made["at"]]
+        judged = np.flatnonzero(~np.isnan(verdicts))
         if judged.size < LEAST:
             return Guess(g, 1.0, 0)
         table = tuple(made[name] for name in ("data", "indices", "indptr"))
-        told = Features(
-            sparse.csr_array(table, shape=(at.size, made["names"].size)),
+        features = Features(
+            sparse.csr_array(table, shape=(predicted.size, made["names"].size)),
             np.asarray(made["penalty"]),
             tuple(made["names"].tolist()),
         )
-        g[at] = model.fit(told, known, made["fold"]).g
-        rows = at[judged]
-        rho = model.correlation(label[rows], g[rows], self.pool.target[rows], self.member[rows])
+        g[predicted] = model.fit(features, verdicts, made["fold"]).g
+        judged_rows = predicted[judged]
+        rho = model.correlation(
+            label[judged_rows],
+            g[judged_rows],
+            self.pool.target[judged_rows],
+            self.member[judged_rows],
+        )
         return Guess(g, rho, judged.size)
 
 
@@ -203,12 +210,12 @@ def _unseen(pool: Pool, entries: Matrix, disclosed: Mapping[int, Disclosed]) -> 
     """
     if not disclosed:
         return entries
-    known = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
-    for column, one in disclosed.items():
-        known[:, column] = one.known | one.leaked
+    unseen = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
+    for column, disclosure in disclosed.items():
+        unseen[:, column] = disclosure.known | disclosure.leaked
     table = sparse.coo_array(entries)
     row, column = table.coords
-    kept = ~known[pool.target[row], column]
+    kept = ~unseen[pool.target[row], column]
     return sparse.csr_array((table.data[kept], (row[kept], column[kept])), shape=table.shape)
 
 

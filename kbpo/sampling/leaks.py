@@ -52,23 +52,25 @@ def look_for_leaks(submission: Submission) -> list[LeakTest]:
     """
     track = submission.track
     beside = Track.objects.filter(corpus=track.corpus_id, kind=track.kind).order_by("pk")
-    found = {other: test for one in beside for other, test in _against(one, submission)}
-    if not found:
+    test_of = {
+        other: test for beside_track in beside for other, test in _against(beside_track, submission)
+    }
+    if not test_of:
         return []
-    adjusted = holm([one.p_value for one in found.values()])
+    adjusted = holm([share_test.p_value for share_test in test_of.values()])
     leak_tests = [
         LeakTest(
             submission=submission,
             earlier_id=other,
-            size=one.size,
-            predicted=one.predicted,
-            expected=one.expected,
-            p_value=one.p_value,
+            size=share_test.size,
+            predicted=share_test.predicted,
+            expected=share_test.expected,
+            p_value=share_test.p_value,
             adjusted=float(p),
-            of_unlikely=one.of_unlikely,
+            of_unlikely=share_test.of_unlikely,
             seen=bool(p <= LEVEL),
         )
-        for (other, one), p in zip(found.items(), adjusted, strict=True)
+        for (other, share_test), p in zip(test_of.items(), adjusted, strict=True)
     ]
     LeakTest.objects.bulk_create(leak_tests)
     for row in leak_tests:
@@ -122,9 +124,9 @@ def _against(track: Track, submission: Submission) -> Iterator[tuple[int, ShareT
     judged = _Judged.of(track, read_pool(track, [*systems, submission.pk]), submission)
     for column, other in enumerate(systems):
         if other not in own:
-            found = judged.against(column)
-            if found.size:
-                yield other, found
+            share_test = judged.against(column)
+            if share_test.size:
+                yield other, share_test
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +147,10 @@ class _Judged:
 
     @classmethod
     def of(cls, track: Track, pool: Pool, submission: Submission) -> _Judged:
-        found = disclosed(pool)
-        hidden = private(pool, found)
+        disclosures = disclosed(pool)
+        hidden = private(pool, disclosures)
         unseen = ~shown_to(pool, submission)
-        return cls(track, pool, decided(submission), hidden, unseen, found)
+        return cls(track, pool, decided(submission), hidden, unseen, disclosures)
 
     def against(self, column: int) -> ShareTest:
         """Return the test against what was drawn of all that an earlier run predicts: its team
@@ -183,10 +185,10 @@ class _Judged:
             draw_predicted=by_level.hit,
             draw_level=by_level.level,
         )
-        document, read, known = self._documents(column)
-        there = predicts & ~known
+        document, read, known_documents = self._documents(column)
+        tested = predicts & ~known_documents
         of_documents = document_test(
-            document[there], read[there], predicted[there], stratum=stratum[there]
+            document[tested], read[tested], predicted[tested], stratum=stratum[tested]
         )
         return either(of_samples, of_verdicts, of_documents)
 
@@ -208,8 +210,12 @@ class _Judged:
         ids, owner = self.pool.target_id, self.pool.systems[column]
         corpus = Track.objects.filter(corpus=self.track.corpus_id)
         each = [thresholds(track, ids, until=self._decided(column)) for track in corpus]
-        others = {one: targets for one, targets in self.hidden.items() if one != owner}
-        now = thresholds(self.track, ids, private=others, until=self.when)
+        hidden_of_others = {
+            submission_id: targets
+            for submission_id, targets in self.hidden.items()
+            if submission_id != owner
+        }
+        now = thresholds(self.track, ids, private=hidden_of_others, until=self.when)
         return np.where(exposed, np.max(each, axis=0), 0.0), now
 
     def _decided(self, column: int) -> datetime | None:
@@ -225,10 +231,10 @@ class _Judged:
     def _member(self) -> Floats:
         return np.asarray(self.pool.member.toarray())
 
-    def _count(self, some: Bools) -> Ids:
+    def _count(self, instances: Bools) -> Ids:
         """(t,) how many of some instances each target has."""
-        found = np.bincount(self.pool.target[some], minlength=self.pool.target_id.size)
-        return found.astype(np.int64)
+        counts = np.bincount(self.pool.target[instances], minlength=self.pool.target_id.size)
+        return counts.astype(np.int64)
 
     @cached_property
     def _pi(self) -> Floats:
@@ -244,7 +250,7 @@ class _Judged:
         inside = (self._member[:, :-1] > 0).T @ mine.astype(np.float64)
         together = (self._member[:, :-1] > 0).sum(axis=0) + mine.sum() - inside
         likeness = np.asarray(inside / np.maximum(together, 1))
-        likeness[[one for one in self.second if one < likeness.size]] = -1.0
+        likeness[[run for run in self.second if run < likeness.size]] = -1.0
         return int(likeness.argmax())
 
     def _documents(self, column: int) -> tuple[Ids, Bools, Bools]:
@@ -259,12 +265,12 @@ class _Judged:
         uniform = drawn.filter(track=self.track, stage=1, drawn_at__lte=self.when)
         uniform = uniform.exclude(batch=None, seed=None)
         decided_at = self._decided(column)
-        known = drawn.filter(drawn_at__lte=decided_at) if decided_at else drawn.none()
+        drawn_before = drawn.filter(drawn_at__lte=decided_at) if decided_at else drawn.none()
         document = np.zeros(self.pool.target_id.size, dtype=np.int64)
         document[self.pool.target] = self.pool.document
         read, before = (
-            np.isin(document, list(some.values_list("document_id", flat=True)))
-            for some in (uniform, known)
+            np.isin(document, list(documents.values_list("document_id", flat=True)))
+            for documents in (uniform, drawn_before)
         )
         return document, read, before
 
@@ -292,7 +298,10 @@ class _Judged:
         decided_at = self._decided(column)
         if decided_at is None:
             return self._batches
-        return [one if one.drawn_at > decided_at else one.without(exposed) for one in self._batches]
+        return [
+            batch if batch.drawn_at > decided_at else batch.without(exposed)
+            for batch in self._batches
+        ]
 
     @cached_property
     def _batches(self) -> list[_Batch]:

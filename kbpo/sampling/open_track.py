@@ -89,14 +89,14 @@ def create_track(
         row.full_clean()
         row.save()
     more = f", ${price.extra} more for more work," if price.extra else ""
-    said = [f"{price.interface} ${price.reward}{more} and {price.fee_rate:.0%} fee"]
-    said += [f"{row.scope} at most ${row.cap}" for row in budgets]
+    sentences = [f"{price.interface} ${price.reward}{more} and {price.fee_rate:.0%} fee"]
+    sentences += [f"{row.scope} at most ${row.cap}" for row in budgets]
     note(
         "make track",
         f"track:{track.slug}",
         who=who,
         why=why,
-        after="; ".join(said),
+        after="; ".join(sentences),
         track=track.slug,
     )
     return track
@@ -129,7 +129,7 @@ def targets_of(track: Track) -> list[int]:
     """The targets that the track's samples are about: pairs drawn, their mentions, and its
     annotated documents.
     """
-    rows = fetch(
+    target_rows = fetch(
         """
         WITH drawn AS (
             SELECT DISTINCT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end
@@ -147,7 +147,7 @@ def targets_of(track: Track) -> list[int]:
         """,
         {"track": track.pk},
     )
-    return [pk for (pk,) in rows]
+    return [pk for (pk,) in target_rows]
 
 
 @transaction.atomic
@@ -180,10 +180,10 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
 
 def _check(track: Track) -> None:
     """Nothing; raises ValidationError with a sentence for each field that is wrong."""
-    known = kinds()
-    if track.kind not in known:
+    kind_names = kinds()
+    if track.kind not in kind_names:
         raise ValidationError(
-            {"kind": f"There is no kind of track {track.kind}; there are {', '.join(known)}."}
+            {"kind": f"There is no kind of track {track.kind}; there are {', '.join(kind_names)}."}
         )
     track.take_defaults()
     kind = kind_of(track)

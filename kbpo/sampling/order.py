@@ -45,7 +45,7 @@ def offered(submission: Submission, row: Further | None) -> Further | None:
         return None
     now = half_width_now(submission)
     options = row.plan["options"].items()
-    row.plan |= {"options": {width: one for width, one in options if float(width) < now}}
+    row.plan |= {"options": {width: option for width, option in options if float(width) < now}}
     return row if row.plan["options"] else None
 
 
@@ -70,8 +70,10 @@ def order(
         .select_related("track", "team")
         .get(pk=submission.pk)
     )
-    again = row.status in ("confirmed", "judging") and row.plan.get("chosen") == half_width
-    if row.orders and (number == row.orders or (number is None and again)):
+    ordered_already = (
+        row.status in ("confirmed", "judging") and row.plan.get("chosen") == half_width
+    )
+    if row.orders and (number == row.orders or (number is None and ordered_already)):
         return row
     offer = _offer(row, number, made_at)
     option = offer.plan["options"].get(half_width)

@@ -102,10 +102,10 @@ def narrower(submission: Submission) -> list[str]:
         now = min(now, half_width_at(submission, held))
     if submission.status != "scored":  # what was ordered is still being judged
         now = float(chosen)
-    found = [one for one in NARROWER if float(one) < MUCH * now][:CHOICES]
+    widths = [width for width in NARROWER if float(width) < MUCH * now][:CHOICES]
     if submission.stage_reason != "target" and chosen and float(chosen) < now:
-        found.append(chosen)
-    return sorted(set(found), reverse=True)
+        widths.append(chosen)
+    return sorted(set(widths), reverse=True)
 
 
 def half_width_now(submission: Submission) -> float:
@@ -133,18 +133,18 @@ def refresh(submission: Submission) -> Further:
     )
     stale = Q(status="failed") | Q(Exists(since), status="made")
     stale &= Q(status_since__lt=now - AGAIN)
-    rows = Further.objects.filter(submission=submission)
-    known = rows.annotate(is_stale=Case(When(stale, then=True), default=False)).first()
-    if known is None:
+    plans = Further.objects.filter(submission=submission)
+    stored = plans.annotate(is_stale=Case(When(stale, then=True), default=False)).first()
+    if stored is None:
         further, new = Further.objects.get_or_create(
             submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
         )
         if new:
             nudge("plan")
         return further
-    if known.is_stale and rows.filter(stale).update(
+    if stored.is_stale and plans.filter(stale).update(
         status="wanted", status_since=now, next_try_at=now, attempts=0
     ):
         nudge("plan")
-        known.refresh_from_db()
-    return known
+        stored.refresh_from_db()
+    return stored

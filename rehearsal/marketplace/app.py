@@ -191,16 +191,18 @@ class Endpoint:
                     "200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0]))
                 )
             if path == "/work":
-                found = [
+                in_hand = [
                     a
                     for a in work.in_hand(books, worker)
                     if a["id"] == query.get("assignmentId", [""])[0]
                 ]
-                if not found:
+                if not in_hand:
                     raise work.Refused("You do not have this assignment.")
                 return Reply(
                     "200 OK",
-                    pages.work(worker, hits.hit_of(books, found[0]["hit"]), found[0]["id"], origin),
+                    pages.work(
+                        worker, hits.hit_of(books, in_hand[0]["hit"]), in_hand[0]["id"], origin
+                    ),
                 )
         raise Reply("404 Not Found", pages.refused("There is no such page."))
 
@@ -233,17 +235,17 @@ class Endpoint:
             if hits.status_of(hits.hit_of(books, hit), books.now) == "Reviewable":
                 notices.tell(books, "HITReviewable", hit)
 
-    def _control(self, what: str, method: str, environ: WSGIEnvironment) -> Reply:
-        said = json.loads(_body(environ) or b"{}") if method == "POST" else {}
+    def _control(self, subject: str, method: str, environ: WSGIEnvironment) -> Reply:
+        settings = json.loads(_body(environ) or b"{}") if method == "POST" else {}
         with self.store.begin() as books:
-            if what == "faults":
+            if subject == "faults":
                 try:
-                    faults.switch_on(books, **said) if said else faults.switch_off(books)
+                    faults.switch_on(books, **settings) if settings else faults.switch_off(books)
                 except (TypeError, ValueError) as bad:
                     return _json("400 Bad Request", {"error": str(bad)})
-            elif what == "clock":
-                books.advance(float(said.get("advance", 0)))
-            elif what != "books":
+            elif subject == "clock":
+                books.advance(float(settings.get("advance", 0)))
+            elif subject != "books":
                 raise Reply("404 Not Found", pages.refused("There is no such switch."))
             return _json(
                 "200 OK",

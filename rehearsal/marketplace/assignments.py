@@ -41,7 +41,7 @@ def list_assignments(books: Books, request: Request) -> Answer:
     hit_of(books, request["HITId"])
     wanted = request.get("AssignmentStatuses") or DECIDED
     marks = ", ".join("?" * len(wanted))
-    rows = books.all(
+    sent_in = books.all(
         f"SELECT * FROM assignment WHERE hit = ? AND status IN ({marks}) ORDER BY submitted, number"
         " LIMIT ? OFFSET ?",
         request["HITId"],
@@ -49,7 +49,7 @@ def list_assignments(books: Books, request: Request) -> Answer:
         limit + 1,
         after,
     )
-    return paged("Assignments", [told_assignment(row) for row in rows], limit, after)
+    return paged("Assignments", [told_assignment(row) for row in sent_in], limit, after)
 
 
 def get_assignment(books: Books, request: Request) -> Answer:
@@ -140,13 +140,13 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
     value = request.get("AssignmentId") or request.get("HITId")
     if not value:
         raise RequestError("ParameterValidationError", "Name a HIT or an assignment.")
-    rows = books.all(
+    bonuses = books.all(
         f"SELECT * FROM bonus WHERE {column} = ? ORDER BY number LIMIT ? OFFSET ?",
         value,
         limit + 1,
         after,
     )
-    found = [
+    told_bonuses = [
         {
             "WorkerId": row["worker"],
             "BonusAmount": dollars(row["cents"]),
@@ -154,9 +154,9 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
             "Reason": row["reason"],
             "GrantTime": row["at"],
         }
-        for row in rows
+        for row in bonuses
     ]
-    return paged("BonusPayments", found, limit, after)
+    return paged("BonusPayments", told_bonuses, limit, after)
 
 
 def balance(books: Books, request: Request) -> Answer:

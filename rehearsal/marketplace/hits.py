@@ -187,23 +187,23 @@ def get_hit(books: Books, request: Request) -> Answer:
 def list_hits(books: Books, request: Request) -> Answer:
     """All that are not disposed, newest first."""
     limit, after = page_of(request)
-    rows = books.all(
+    not_disposed = books.all(
         ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
     )
-    return paged("HITs", [told(row, books.now) for row in rows], limit, after)
+    return paged("HITs", [told(row, books.now) for row in not_disposed], limit, after)
 
 
 def list_reviewable_hits(books: Books, request: Request) -> Answer:
     """Those that nobody works on any more."""
     limit, after = page_of(request)
     wanted = request.get("Status", "Reviewable")
-    rows = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
-    found = [
+    not_disposed = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
+    reviewable = [
         told(row, books.now)
-        for row in rows
+        for row in not_disposed
         if status_of(row, books.now) == wanted and request.get("HITTypeId") in (None, row["type"])
     ]
-    return paged("HITs", found[after : after + limit + 1], limit, after)
+    return paged("HITs", reviewable[after : after + limit + 1], limit, after)
 
 
 def page_of(request: Request) -> tuple[int, int]:
@@ -247,14 +247,14 @@ def update_expiration(books: Books, request: Request) -> Answer:
     row = hit_of(books, request["HITId"])
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
-    at = max(books.now, float(request["ExpireAt"]))
-    if at > row["expiration"]:
+    expires_at = max(books.now, float(request["ExpireAt"]))
+    if expires_at > row["expiration"]:
         free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
         afford(
             books,
             (row["reward"] + row["fee"]) * max(0, free) if row["expiration"] <= books.now else 0,
         )
-    books.run("UPDATE hit SET expiration = ? WHERE id = ?", at, row["id"])
+    books.run("UPDATE hit SET expiration = ? WHERE id = ?", expires_at, row["id"])
     return {}
 
 

@@ -49,11 +49,11 @@ def check(name: str, request: Any) -> None:
 def _check_enums(value: Any, shape: Shape) -> None:
     """The client does not look at these; the service does."""
     if isinstance(shape, StructureShape):
-        for member, one in value.items():
-            _check_enums(one, shape.members[member])
+        for member, part in value.items():
+            _check_enums(part, shape.members[member])
     elif isinstance(shape, ListShape):
-        for one in value:
-            _check_enums(one, shape.member)
+        for member in value:
+            _check_enums(member, shape.member)
     elif getattr(shape, "enum", None) and value not in shape.enum:
         raise Invalid(f"{value!r} is none of {', '.join(shape.enum)}.")
 
@@ -63,17 +63,17 @@ def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     wrong.
     """
     shape = operation(name).output_shape
-    found: dict[str, Any] = _shape(answer, shape)
-    return found
+    as_json: dict[str, Any] = _shape(answer, shape)
+    return as_json
 
 
 def _shape(value: Any, shape: Shape) -> Any:
     if isinstance(shape, StructureShape):
         return {
-            key: _shape(one, shape.members[key]) for key, one in value.items() if one is not None
+            key: _shape(part, shape.members[key]) for key, part in value.items() if part is not None
         }
     if isinstance(shape, ListShape):
-        return [_shape(one, shape.member) for one in value]
+        return [_shape(member, shape.member) for member in value]
     if shape.type_name == "timestamp":
         return value.timestamp() if isinstance(value, datetime) else float(value)
     return value

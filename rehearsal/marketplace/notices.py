@@ -60,7 +60,7 @@ def tell(books: Books, event: str, hit: str) -> None:
         or not row["destination"].startswith("http")
     ):
         return
-    said = {
+    message = {
         "Events": [
             {
                 "EventType": event,
@@ -70,7 +70,7 @@ def tell(books: Books, event: str, hit: str) -> None:
             }
         ]
     }
-    body = json.dumps({"Type": "Notification", "Message": json.dumps(said)}).encode()
+    body = json.dumps({"Type": "Notification", "Message": json.dumps(message)}).encode()
     threading.Thread(target=_deliver, args=(row["destination"], body), daemon=True).start()
 
 

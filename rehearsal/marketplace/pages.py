@@ -55,21 +55,21 @@ def listing(
     """What a worker has in hand, what is offered to them, what they lack for more, and what they
     were written.
     """
-    who = urlencode({"workerId": worker})
+    query = urlencode({"workerId": worker})
     mine = "".join(
-        f'<li><a class="held" href="/work?{who}&amp;assignmentId={row["id"]}">Go on with your'
+        f'<li><a class="held" href="/work?{query}&amp;assignmentId={row["id"]}">Go on with your'
         " work</a></li>"
         for row in held
     )
-    rows = "".join(
+    table_rows = "".join(
         '<tr><td><a class="hit"'
-        f' href="/preview?{who}&amp;hitId={row["id"]}">{escape(row["title"])}</a></td>'
+        f' href="/preview?{query}&amp;hitId={row["id"]}">{escape(row["title"])}</a></td>'
         f"<td>${dollars(row['reward'])}</td><td>{row['duration'] // 60} min</td></tr>"
         for row in hits
     )
     offered = (
-        f"<table><thead><tr><th>HIT</th><th>Reward</th><th>Time</th></tr></thead><tbody>{rows}</tbody></table>"
-        if rows
+        f"<table><thead><tr><th>HIT</th><th>Reward</th><th>Time</th></tr></thead><tbody>{table_rows}</tbody></table>"
+        if table_rows
         else "<p>Nothing is offered to you now.</p>"
     )
     asks = "".join(
@@ -78,10 +78,10 @@ def listing(
         for row in lacking
     )
     more = f"<h2>For more HITs you need</h2><ul>{asks}</ul>" if asks else ""
-    told = "".join(
+    letter_items = "".join(
         f"<li><b>{escape(row['subject'])}</b><br>{_with_links(row['text'])}</li>" for row in letters
     )
-    post = f"<h2>Messages</h2><ul>{told}</ul>" if told else ""
+    post = f"<h2>Messages</h2><ul>{letter_items}</ul>" if letter_items else ""
     return page(
         "HITs",
         "<h1>HITs for"
@@ -92,7 +92,7 @@ def listing(
 def _with_links(text: str) -> str:
     return re.sub(
         r"https?://[^\s<]+",
-        lambda found: f'<a href="{found.group(0)}">{found.group(0)}</a>',
+        lambda match: f'<a href="{match.group(0)}">{match.group(0)}</a>',
         escape(text),
     )
 
@@ -148,8 +148,12 @@ def refused(sentence: str) -> str:
 
 def framed(question: str, parameters: Mapping[str, str]) -> str:
     """The address of an ExternalQuestion with what the platform appends."""
-    found = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
-    address = unescape(found.group(1), {"&quot;": '"', "&apos;": "'"}) if found else "about:blank"
+    address_element = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
+    address = (
+        unescape(address_element.group(1), {"&quot;": '"', "&apos;": "'"})
+        if address_element
+        else "about:blank"
+    )
     return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters, quote_via=quote)}"
 
 

@@ -75,7 +75,7 @@ def _told(row: sqlite3.Row) -> Answer:
 def list_types(books: Books, request: Request) -> Answer:
     """The types, all ours, whose name has the words of the query."""
     limit, after = page_of(request)
-    rows = books.all(
+    types = books.all(
         "SELECT * FROM qualification_type WHERE name LIKE ? AND status <> ? ORDER BY created, id"
         " LIMIT ? OFFSET ?",
         f"%{request.get('Query', '')}%",
@@ -83,7 +83,7 @@ def list_types(books: Books, request: Request) -> Answer:
         limit + 1,
         after,
     )
-    return paged("QualificationTypes", [_told(row) for row in rows], limit, after)
+    return paged("QualificationTypes", [_told(row) for row in types], limit, after)
 
 
 def associate(books: Books, request: Request) -> Answer:
@@ -118,22 +118,22 @@ def disassociate(books: Books, request: Request) -> Answer:
 def list_requests(books: Books, request: Request) -> Answer:
     """Who asks for a qualification."""
     limit, after = page_of(request)
-    rows = books.all(
+    requests = books.all(
         "SELECT * FROM qualification_request WHERE type = ? ORDER BY at LIMIT ? OFFSET ?",
         request.get("QualificationTypeId", ""),
         limit + 1,
         after,
     )
-    found = [
+    told_requests = [
         {
             "QualificationRequestId": row["id"],
             "QualificationTypeId": row["type"],
             "WorkerId": row["worker"],
             "SubmitTime": row["at"],
         }
-        for row in rows
+        for row in requests
     ]
-    return paged("QualificationRequests", found, limit, after)
+    return paged("QualificationRequests", told_requests, limit, after)
 
 
 def accept_request(books: Books, request: Request) -> Answer:
@@ -265,12 +265,12 @@ def _meets(books: Books, worker: str, requirement: dict[str, Any]) -> bool:
     if value is None:
         return str(comparator) in ("NotEqualTo", "NotIn")
     wanted = requirement.get("IntegerValues", [])
-    first = wanted[0] if wanted else 0
+    single = wanted[0] if wanted else 0
     met = {
-        "LessThan": value < first,
-        "LessThanOrEqualTo": value <= first,
-        "GreaterThan": value > first,
-        "GreaterThanOrEqualTo": value >= first,
+        "LessThan": value < single,
+        "LessThanOrEqualTo": value <= single,
+        "GreaterThan": value > single,
+        "GreaterThanOrEqualTo": value >= single,
         "EqualTo": value in wanted,
         "NotEqualTo": value not in wanted,
         "In": value in wanted,

@@ -17,8 +17,8 @@ def cents(amount: str) -> int:
         raise RequestError(
             "ParameterValidationError", f"{amount!r} is no amount with at most two decimals."
         )
-    dollars, _, rest = amount.partition(".")
-    return 100 * int(dollars) + int(rest.ljust(2, "0"))
+    dollars, _, decimals = amount.partition(".")
+    return 100 * int(dollars) + int(decimals.ljust(2, "0"))
 
 
 def dollars(amount: int) -> str:

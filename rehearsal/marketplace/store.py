@@ -123,8 +123,8 @@ class Books:
 
     def find(self, sql: str, *values: Any) -> sqlite3.Row | None:
         """The first row of a query, if there is one."""
-        found: sqlite3.Row | None = self._db.execute(sql, values).fetchone()
-        return found
+        row: sqlite3.Row | None = self._db.execute(sql, values).fetchone()
+        return row
 
     def one(self, sql: str, *values: Any) -> sqlite3.Row:
         """The first row of a query. Raises LookupError if there is none."""

@@ -27,8 +27,8 @@ def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]
         " AND NOT EXISTS (SELECT 1 FROM assignment a WHERE a.hit = h.id AND a.worker = ?"
         " AND a.status NOT IN ('Returned', 'Abandoned')) ORDER BY h.number LIMIT ?"
     )
-    rows = books.all(sql, books.now, worker, 5 * most)
-    return [row for row in rows if may(books, worker, row["qualifications"])][:most]
+    hits = books.all(sql, books.now, worker, 5 * most)
+    return [row for row in hits if may(books, worker, row["qualifications"])][:most]
 
 
 def in_hand(books: Books, worker: str) -> list[sqlite3.Row]:

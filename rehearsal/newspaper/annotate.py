@@ -72,13 +72,13 @@ class Annotated:
         """Every (subject, predicate, object, sentence) that holds: all pairs of mentions in a
         sentence that says so.
         """
-        rows = set()
+        facts = set()
         for sentence in self.sentences:
             for left, predicate, right in sentence.true:
                 for subject in self.inside(left, sentence.span):
                     for object_ in self.inside(right, sentence.span):
-                        rows.add((subject, predicate, object_, sentence.span))
-        return sorted(rows)
+                        facts.add((subject, predicate, object_, sentence.span))
+        return sorted(facts)
 
     def view(self) -> DocumentView:
         """The document as the readers of formats see it."""

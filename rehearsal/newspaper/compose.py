@@ -239,7 +239,7 @@ class _Draft:
         prefix = f"{city.name.upper()} ({pick(BYLINES, self.rng)}) — "
         self.writer.introduced.add(city.key)
         lead.mentions = [
-            (begin + len(prefix), end + len(prefix), who) for begin, end, who in lead.mentions
+            (begin + len(prefix), end + len(prefix), key) for begin, end, key in lead.mentions
         ]
         lead.mentions.insert(0, (0, len(city.name), city))
         lead.text = prefix + lead.text
@@ -266,14 +266,14 @@ class _Draft:
     ) -> Sentence:
         self.seen_templates.add(template)
         sentence = self.writer.sentence(template, slots, words)
-        there = {
+        used_slots = {
             part.split(".")[0].split(":")[-1 if part[:3] in ("the", "on:", "of:") else 0]
             for part in re.findall(r"\{([^}]*)\}", template)
             if "." not in part
         }
         for frame in frames:
             for subject, predicate, object_ in FACTS[frame]:
-                if subject in there and object_ in there:
+                if subject in used_slots and object_ in used_slots:
                     sentence.claims.append(
                         Claim(slots[subject], predicate, slots[object_], true, ease)
                     )
@@ -306,18 +306,18 @@ class _Draft:
                 self.cast.append(entity)
         return self._write(template, binding.slots, (binding.frame,), ease)
 
-    def _open(self, who: list[Entity], frames: tuple[str, ...] = ()) -> list[Binding]:
+    def _open(self, about: list[Entity], frames: tuple[str, ...] = ()) -> list[Binding]:
         return [
             binding
-            for entity in who
+            for entity in about
             for binding in self.world.bindings.get(entity.key, [])
             if id(binding) not in self.told and (not frames or binding.frame in frames)
         ]
 
     def _background(self) -> Sentence | None:
         # Mostly the people of the lead; sometimes somebody who came up on the way.
-        who = self.event.binding.about() if self.rng.random() < 0.6 else self.cast
-        options = self._open([entity for entity in who if entity.type != "GPE"])
+        subjects = self.event.binding.about() if self.rng.random() < 0.6 else self.cast
+        options = self._open([entity for entity in subjects if entity.type != "GPE"])
         return self._state(pick(options, self.rng)) if options else None
 
     def _introduction(self) -> Sentence | None:
@@ -345,10 +345,10 @@ class _Draft:
             template, {**second.slots, **first.slots}, (first.frame, second.frame), 0.45
         )
 
-    def _agree(self, first: Binding, second: Binding) -> bool:
-        shared = set(first.slots) & set(second.slots) - {"Y", "D"}
-        living = all(entity.key not in self.world.gone for entity in first.about() + second.about())
-        return living and all(first.slots[name] is second.slots[name] for name in shared)
+    def _agree(self, own: Binding, other: Binding) -> bool:
+        shared = set(own.slots) & set(other.slots) - {"Y", "D"}
+        living = all(entity.key not in self.world.gone for entity in own.about() + other.about())
+        return living and all(own.slots[name] is other.slots[name] for name in shared)
 
     def _quote(self) -> Sentence | None:
         if not self.quotes:
@@ -360,18 +360,18 @@ class _Draft:
         speaker = (
             pick(living, self.rng) if living and self.rng.random() < 0.75 else self._outsider()
         )
-        known = speaker.key in self.writer.introduced
+        is_introduced = speaker.key in self.writer.introduced
         options = [
             b
             for b in self._open([speaker], tuple(SAID_BY))
             if b.slots["P"] is speaker and self._alive(b)
         ]
-        if options and (not known or self.rng.random() < 0.35):
+        if options and (not is_introduced or self.rng.random() < 0.35):
             binding = pick(options, self.rng)
             self.told.add(id(binding))
             template = self.room.choose(SAID_BY[binding.frame])
             return self._write(template, binding.slots, (binding.frame,), 0.6, words=words)
-        if not known:
+        if not is_introduced:
             return None
         return self._write(self.room.choose(SAID), {"P": speaker}, (), 1.0, words=words)
 
@@ -406,11 +406,11 @@ class _Draft:
             "C": place,
         }
         companies = [e for e in firms if e.kind == "company"][:2]
-        known = [
+        famous_companies = [
             e for e in self.room.famous if e.kind == "company" and e.key not in self.world.gone
         ]
         while len(companies) < 2:
-            other = known[min(int(rng.geometric(0.15)), len(known)) - 1]
+            other = famous_companies[min(int(rng.geometric(0.15)), len(famous_companies)) - 1]
             companies += [other] if other not in companies else []
         return slots | {"F": companies[0], "M": companies[1]}
 

@@ -92,7 +92,7 @@ def _candidates(documents: Sequence[Annotated], world: World) -> Candidates:
     for predicate, types in PREDICATE_TYPES.items():
         for pair in types:
             allowed.setdefault(pair, []).append(predicate)
-    known = _encyclopedia(world)
+    facts_known = _encyclopedia(world)
     out = Candidates()
     for number, document in enumerate(documents):
         for place, sentence in enumerate(document.sentences):
@@ -120,7 +120,7 @@ def _candidates(documents: Sequence[Annotated], world: World) -> Candidates:
                             )
                         out.category.append(category)
                         out.ease.append(sentence.true.get(key, sentence.seeming.get(key, 0.5)))
-                        out.known.append((_key(a), name, _key(b)) in known)
+                        out.known.append((_key(a), name, _key(b)) in facts_known)
     return out
 
 
@@ -130,14 +130,14 @@ def _key(filler: Filler) -> object:
 
 def _encyclopedia(world: World) -> set[tuple[object, str, object]]:
     """What a reference work knows: about half of what is true of the world."""
-    known = set()
+    facts = set()
     for bindings in world.bindings.values():
         for binding in bindings:
             for left, name, right in FACTS[binding.frame]:
                 a, b = _key(binding.slots[left]), _key(binding.slots[right])
                 if crc32(f"{a} {name} {b}".encode()) % 100 < 55:
-                    known |= {(a, name, b), (b, PREDICATE_INVERSE.get(name, ""), a)}
-    return known
+                    facts |= {(a, name, b), (b, PREDICATE_INVERSE.get(name, ""), a)}
+    return facts
 
 
 def _score(profile: Profile, candidates: Candidates, seed: int) -> Floats:
@@ -260,16 +260,16 @@ class _Linking:
         if not isinstance(cluster.filler, Entity) or span == cluster.canonical():
             return cluster.index
         text, kind = self.document.text[span[0] : span[1]], cluster.filler.type
-        others = [c for c in self.document.clusters if c.filler.type == kind and c is not cluster]
+        of_kind = [c for c in self.document.clusters if c.filler.type == kind and c is not cluster]
         alike = [
-            c for c in others if isinstance(c.filler, Entity) and text in c.filler.name.split()
+            c for c in of_kind if isinstance(c.filler, Entity) and text in c.filler.name.split()
         ]
         if kind == "PER" and alike and chance < profile.surname:
             return alike[int(own.integers(len(alike)))].index
         if kind == "ORG" and text != cluster.filler.name and chance < profile.alias:
             return extra  # not recognised as a name of something mentioned before
-        if others and chance < profile.stray:
-            return others[int(own.integers(len(others)))].index
+        if of_kind and chance < profile.stray:
+            return of_kind[int(own.integers(len(of_kind)))].index
         return cluster.index
 
     def _name(
@@ -278,8 +278,8 @@ class _Linking:
         taken = {c.filler.key for c in self.document.clusters if isinstance(c.filler, Entity)}
         for index in sorted(self.spans):
             begin, end = self.canonical[index]
-            known = index < len(self.document.clusters)
-            filler = self.document.clusters[index].filler if known else None
+            in_text = index < len(self.document.clusters)
+            filler = self.document.clusters[index].filler if in_text else None
             chance = own.random()
             if filler is not None and not isinstance(filler, Entity):
                 self.names[index] = (self.document.text[begin:end], filler.type, "")
@@ -324,14 +324,14 @@ def _prediction(
     pair = closest_pair(view, document.inside(left, sentence), document.inside(right, sentence))
     if pair is None:
         return None
-    one, two = linking.cluster[pair[0]], linking.cluster[pair[1]]
-    if one == two:
+    subject, object_ = linking.cluster[pair[0]], linking.cluster[pair[1]]
+    if subject == object_:
         return None
     inside = [
         [m for m in sorted(linking.spans[c]) if sentence[0] <= m[0] and m[1] <= sentence[1]]
-        for c in (one, two)
+        for c in (subject, object_)
     ]
-    value = linking.names[two][1] in ("DATE", "TITLE")
+    value = linking.names[object_][1] in ("DATE", "TITLE")
     if value:
         inside[1] = [pair[1]]
     pair = closest_pair(view, *inside)
@@ -341,15 +341,17 @@ def _prediction(
     repeated = value and document.text.count(document.text[slice(*pair[1])], *sentence) > 1
     provenance = pair if profile.tight or repeated else (sentence,)
     confidence = 1 / (1 + np.exp(-(profile.boast + profile.slope * (score - profile.threshold))))
-    entity = _written(document.text[slice(*pair[1])], profile) if value else linking.names[two][0]
+    entity = (
+        _written(document.text[slice(*pair[1])], profile) if value else linking.names[object_][0]
+    )
     return Prediction(
         document.id,
         pair[0],
         predicate,
         pair[1],
-        linking.canonical[one],
-        pair[1] if value else linking.canonical[two],
-        linking.names[one][0],
+        linking.canonical[subject],
+        pair[1] if value else linking.canonical[object_],
+        linking.names[subject][0],
         entity,
         provenance,
         round(float(np.clip(confidence, 0.01, 0.99)), 3),

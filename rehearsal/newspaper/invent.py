@@ -221,14 +221,14 @@ def _companies(world: World, companies: int, rng: np.random.Generator) -> None:
     words += list(rng.permutation(surnames))
     sectors = list(lx.SECTORS)
     for number in range(companies):
-        first = str(words[number % len(words)])
+        first_word = str(words[number % len(words)])
         sector = str(pick(sectors, rng))
         suffixes, trade, _ = lx.SECTORS[sector]
-        name = f"{first} {pick(suffixes, rng)}"
+        name = f"{first_word} {pick(suffixes, rng)}"
         if number >= len(words) or any(name == other.name for other in world.organisations):
-            name = f"{first} {pick(cities, rng)} {pick(suffixes, rng)}"
+            name = f"{first_word} {pick(cities, rng)} {pick(suffixes, rng)}"
         entity = _organisation(
-            world, rng, name, "company", shorts=(first,), trade=f"{trade}|{sector}"
+            world, rng, name, "company", shorts=(first_word,), trade=f"{trade}|{sector}"
         )
         _settle(world, entity, str(pick(cities, rng)), 1921, rng)
         if rng.random() < 0.12:
@@ -240,17 +240,16 @@ def _person(
     world: World, names: set[str], rng: np.random.Generator, culture: str, last: str, male: bool
 ) -> Entity:
     firsts = lx.CULTURES[culture][0 if male else 1].split()
-    first = str(pick(firsts, rng))
+    first_name = str(pick(firsts, rng))
     for _ in range(12):
-        if f"{first} {last}" not in names:
+        if f"{first_name} {last}" not in names:
             break
-        first = str(pick(firsts, rng))
+        first_name = str(pick(firsts, rng))
     else:
-        first = (
-            f"{first} {pick('ABCDEGHJKLMNPRSTVW', rng)}."  # a middle initial tells namesakes apart
-        )
-    names.add(f"{first} {last}")
-    name = f"{last} {first}" if culture in lx.SURNAME_FIRST else f"{first} {last}"
+        # a middle initial tells namesakes apart
+        first_name = f"{first_name} {pick('ABCDEGHJKLMNPRSTVW', rng)}."
+    names.add(f"{first_name} {last}")
+    name = f"{last} {first_name}" if culture in lx.SURNAME_FIRST else f"{first_name} {last}"
     link = _links(name) if rng.random() < 0.55 else ""
     person = Entity(
         world.key(),
@@ -258,7 +257,7 @@ def _person(
         name,
         (last,),
         male=male,
-        first=first,
+        first=first_name,
         last=last,
         kind="person",
         trade=culture,

@@ -78,13 +78,22 @@ class SimulatedJudge:
         self._said: dict[Relation, float] = {}
         for row in rows(directory / "judge.tsv"):
             document, *spans, value = (row[column] for column in COLUMNS)
-            first, last, predicate, begin, end = spans
-            relation = document, int(first), int(last), predicate, int(begin), int(end)
+            subject_begin, subject_end, predicate, begin, end = spans
+            relation = (
+                document,
+                int(subject_begin),
+                int(subject_end),
+                predicate,
+                int(begin),
+                int(end),
+            )
             self._said[relation] = float(value)
 
     def scores(self, asked: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the number and the value of each thing that is asked."""
-        return [{"id": one["id"], "value": self.score(one)} for one in asked]
+        return [
+            {"id": asked_thing["id"], "value": self.score(asked_thing)} for asked_thing in asked
+        ]
 
     def score(self, asked: Mapping[str, Any]) -> float:
         """Return the score of a relation, from 0 to 1; in the middle if none of the systems said so

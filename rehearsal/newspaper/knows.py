@@ -55,14 +55,14 @@ class Knowledge:
         for row in rows(mentions):
             span = int(row["begin"]), int(row["end"])
             canonical = int(row["canonical_begin"]), int(row["canonical_end"])
-            known = Known(
+            mention = Known(
                 row["type"],
                 int(row["entity"]),
                 canonical,
                 row.get("link", ""),
                 row.get("gloss", ""),
             )
-            self.mentions[row["doc_id"], span] = known
+            self.mentions[row["doc_id"], span] = mention
         self._by_document: dict[str, dict[Span, Known]] = defaultdict(dict)
         self.relations: dict[tuple[str, Span, Span], set[str]] = defaultdict(set)
         for row in rows(gold):
@@ -76,16 +76,29 @@ class Knowledge:
         """
         forward = self.relations.get((document_id, subject, object_), set())
         backward = self.relations.get((document_id, object_, subject), set())
-        one, two = self.mention(document_id, subject), self.mention(document_id, object_)
+        subject_mention, object_mention = (
+            self.mention(document_id, subject),
+            self.mention(document_id, object_),
+        )
         holds = frozenset({(name, ">") for name in forward} | {(name, "<") for name in backward})
-        names = (self.mention(document_id, of.canonical).gloss for of in (one, two))
-        return Answer(one.canonical, one.link, two.canonical, two.link, holds, *names)
+        names = (
+            self.mention(document_id, mention.canonical).gloss
+            for mention in (subject_mention, object_mention)
+        )
+        return Answer(
+            subject_mention.canonical,
+            subject_mention.link,
+            object_mention.canonical,
+            object_mention.link,
+            holds,
+            *names,
+        )
 
     def mentions_of(self, document_id: str) -> dict[Span, Known]:
         """All mentions of a document."""
         if not self._by_document:
-            for (document, span), known in self.mentions.items():
-                self._by_document[document][span] = known
+            for (document, span), mention in self.mentions.items():
+                self._by_document[document][span] = mention
         return self._by_document.get(document_id, {})
 
     def mention(self, document_id: str, span: Span) -> Known:

@@ -76,16 +76,16 @@ def _relations(
         take = min(share, len(pairs))
         left -= take
         for index in np.sort(rng.choice(len(pairs), size=take, replace=False)):
-            (subject, one), predicate, (object_, two) = pairs[index]
+            (subject, subject_cluster), predicate, (object_, object_cluster) = pairs[index]
             target = (
-                f":E{two.filler.key}"
-                if isinstance(two.filler, Entity)
+                f":E{object_cluster.filler.key}"
+                if isinstance(object_cluster.filler, Entity)
                 else quote(document.text[slice(*object_)])
             )
             provenance = f"{place(document.id, subject)},{place(document.id, object_)}"
-            assert isinstance(one.filler, Entity)
+            assert isinstance(subject_cluster.filler, Entity)
             yield (
-                f":E{one.filler.key}\t{predicate}\t{target}\t{provenance}"
+                f":E{subject_cluster.filler.key}\t{predicate}\t{target}\t{provenance}"
                 f"\t{rng.integers(1, 100) / 100}"
             )
     if left:

@@ -65,15 +65,15 @@ def weights(predictions: Sequence[Prediction]) -> dict[str, list[float]]:
     """
     relation = Counter(p.predicate for p in predictions)
     subject = Counter(p.subject_entity for p in predictions)
-    told = defaultdict(set)
+    facts_of = defaultdict(set)
     for p in predictions:
-        told[p.subject_entity].add((p.predicate, p.object_entity))
+        facts_of[p.subject_entity].add((p.predicate, p.object_entity))
     raw = {
         "instance": [1.0 for _ in predictions],
         "relation": [1 / relation[p.predicate] for p in predictions],
         "entity": [1 / subject[p.subject_entity] for p in predictions],
         "entity_relation": [
-            len(told[p.subject_entity]) / (subject[p.subject_entity] * relation[p.predicate])
+            len(facts_of[p.subject_entity]) / (subject[p.subject_entity] * relation[p.predicate])
             for p in predictions
         ],
     }
@@ -86,9 +86,9 @@ def score(run: Run, gold: Gold) -> dict[str, object]:
     behind them.
     """
     verdicts = [gold.judge(prediction) for prediction in run.predictions]
-    found: dict[str, set[tuple[str, int, str, int]]] = {"relation": set(), "correct": set()}
+    facts_found: dict[str, set[tuple[str, int, str, int]]] = {"relation": set(), "correct": set()}
     for prediction, verdict in zip(run.predictions, verdicts, strict=True):
-        for criterion, facts in found.items():
+        for criterion, facts in facts_found.items():
             if verdict[criterion]:
                 facts.add(
                     gold.fact(
@@ -110,6 +110,6 @@ def score(run: Run, gold: Gold) -> dict[str, object]:
         "predictions": len(run.predictions),
         "right": {c: sum(v[c] for v in verdicts) for c in CRITERIA},
         "precision": precision,
-        "facts_found": {c: len(facts) for c, facts in found.items()},
-        "recall": {c: len(facts) / len(gold.facts) for c, facts in found.items()},
+        "facts_found": {c: len(facts) for c, facts in facts_found.items()},
+        "recall": {c: len(facts) / len(gold.facts) for c, facts in facts_found.items()},
     }

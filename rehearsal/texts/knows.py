@@ -17,8 +17,8 @@ class Written:
 
     def rate(self, text: str) -> Rated:
         """What is right to say of a text."""
-        known = self.ratings[text]
-        return Rated(known["facets"], known["mended"])
+        rating = self.ratings[text]
+        return Rated(rating["facets"], rating["mended"])
 
     def is_plausible(self, question: str, answer: str) -> bool:
         """Whether an answer could be right."""
@@ -26,7 +26,9 @@ class Written:
 
     def check(self, question: str, answer: str, passage: str) -> Shown:
         """What a passage shows of an answer, and the words that say so."""
-        known = self.questions[question]
-        if passage != known["passage"]:
+        known_answer = self.questions[question]
+        if passage != known_answer["passage"]:
             return Shown("neither")
-        return Shown("correct" if known["answer"] in answer else "incorrect", known["answer"])
+        return Shown(
+            "correct" if known_answer["answer"] in answer else "incorrect", known_answer["answer"]
+        )

@@ -153,9 +153,9 @@ NUMBERS = ("three", "four", "five", "six", "seven", "eight")
 def items() -> dict[str, Item]:
     """The items by their ids: each pattern at each place, with numbers of its own."""
     made = {}
-    for at, pattern in enumerate(PATTERNS):
+    for number, pattern in enumerate(PATTERNS):
         for where, place in enumerate(PLACES):
-            turn = at + where
+            turn = number + where
             words = {
                 "place": place,
                 "n": NUMBERS[turn % len(NUMBERS)],
@@ -164,7 +164,7 @@ def items() -> dict[str, Item]:
             first, second, third, fourth = (
                 sentence.format(**words) for sentence in pattern.sentences
             )
-            made[f"item-{at + 1}-{place.split()[0].lower()}"] = Item(
+            made[f"item-{number + 1}-{place.split()[0].lower()}"] = Item(
                 (first, second, third, fourth),
                 pattern.summary.format(**words),
                 (pattern.retold[0].format(**words), pattern.retold[1].format(**words)),

@@ -187,7 +187,7 @@ def _study(
     _lines(path, inputs)
     rng = random.Random(f"{seed}:{kind}")
     systems, scores = [], [["input_id", "system", "value"]]
-    given: dict[tuple[str, str], str] = {}
+    score_of: dict[tuple[str, str], str] = {}
     for system, texts in outputs.items():
         file = directory / f"{kind}-{system.name.lower().replace(' ', '-')}.jsonl"
         _lines(file, ({"input_id": key, "output": text} for key, text in texts.items()))
@@ -203,8 +203,10 @@ def _study(
         liked = 0.25 if system.team == FLATTERED else 0.0
         for key, text in texts.items():
             score = 0.7 * value(key, text) + liked + rng.gauss(0.1, 0.12)
-            told = f"{min(1.0, max(0.0, score)):.3f}"  # of what two systems wrote alike, the first
-            scores.append([key, system.name, given.setdefault((key, text), told)])
+            rounded = (
+                f"{min(1.0, max(0.0, score)):.3f}"  # of what two systems wrote alike, the first
+            )
+            scores.append([key, system.name, score_of.setdefault((key, text), rounded)])
     judged = directory / f"{kind}-judge.csv"
     with judged.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened).writerows(scores)

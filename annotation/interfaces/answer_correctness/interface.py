@@ -62,7 +62,7 @@ class AnswerCorrectness(Interface):
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         payload, left = question.payload, answer or {}
         problem = text_of(left, "problem")
-        passages = [_shown(at, text, left) for at, text in enumerate(payload["passages"])]
+        passages = [_shown(number, text, left) for number, text in enumerate(payload["passages"])]
         return {
             "key": str(question.target_id),
             "title": payload["title"],
@@ -87,7 +87,7 @@ class AnswerCorrectness(Interface):
         if plausible not in ("yes", "no"):
             raise BadAnswer("Step 1 is missing: say whether the answer is plausible.")
         texts = question.payload["passages"] if plausible == "yes" else []
-        passages = [_passage(at, text, raw) for at, text in enumerate(texts)]
+        passages = [_passage(number, text, raw) for number, text in enumerate(texts)]
         shows = [passage["says"] for passage in passages if passage["says"] != NEITHER]
         right = shows.count(CORRECT)
         detail = {"value": float(right > 0), "plausible": plausible, "passages": passages}
@@ -106,8 +106,8 @@ class AnswerCorrectness(Interface):
             yield ("flag", ""), "yes"
         elif response.criterion == ANY:
             yield ("plausible", ""), response.value["plausible"]
-            for at, passage in enumerate(response.value["passages"]):
-                yield ("passage", str(at)), passage["says"]
+            for number, passage in enumerate(response.value["passages"]):
+                yield ("passage", str(number)), passage["says"]
 
     def line(self, question: Question, what: str, which: str, value: str) -> str:
         if what == "plausible":
@@ -128,17 +128,17 @@ class AnswerCorrectness(Interface):
         )
 
 
-def _passage(at: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
+def _passage(number: int, text: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     """What somebody says of a passage, and for which words. Raises BadAnswer."""
-    letter, says = LETTERS[at], text_of(raw, f"passage-{at}")
+    letter, says = LETTERS[number], text_of(raw, f"passage-{number}")
     if says not in (CORRECT, INCORRECT, NEITHER):
         raise BadAnswer(f"Paragraph {letter} is missing: say what it shows.")
     if says == NEITHER:
         return {"says": says, "marks": []}
-    marks = _marks(letter, text, text_of(raw, f"marks-{at}"))
+    marks = _marks(letter, text, text_of(raw, f"marks-{number}"))
     if not marks:
         raise BadAnswer(f"Paragraph {letter}: mark the words that show that it is {says}.")
-    if text_of(raw, f"confirmed-{at}") != "1":
+    if text_of(raw, f"confirmed-{number}") != "1":
         raise BadAnswer(f"Paragraph {letter}: read your own words back, and confirm them.")
     return {"says": says, "marks": marks, "words": [text[begin:end] for begin, end in marks]}
 
@@ -164,7 +164,7 @@ def _marks(letter: str, text: str, sent: str) -> list[Span]:
 
 def _span(letter: str, text: str, span: Any) -> Span:
     ends = span if isinstance(span, list) and len(span) == 2 else [None, None]
-    begin, end = (one if type(one) is int else -1 for one in ends)
+    begin, end = (end if type(end) is int else -1 for end in ends)
     if not 0 <= begin < end <= len(text) or not text[begin:end].strip():
         raise BadAnswer(f"Paragraph {letter}: a mark is not within its words. Mark them again.")
     return begin, end
@@ -175,22 +175,22 @@ def _overlap(mine: Sequence[Sequence[int]], ours: Sequence[Sequence[int]]) -> bo
     return any(a[0] < b[1] and b[0] < a[1] for a in mine for b in ours)
 
 
-def _shown(at: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(number: int, text: str, left: Mapping[str, Any]) -> dict[str, Any]:
     """A passage as the page shows it, with what was said of it."""
-    says = text_of(left, f"passage-{at}")
+    says = text_of(left, f"passage-{number}")
     try:
-        marks = _marks(LETTERS[at], text, text_of(left, f"marks-{at}"))
+        marks = _marks(LETTERS[number], text, text_of(left, f"marks-{number}"))
     except BadAnswer:
         marks = []
     return {
-        "at": at,
-        "letter": LETTERS[at],
+        "at": number,
+        "letter": LETTERS[number],
         "text": text,
         "pieces": _pieces(text, marks),
         "says": says,
         "choices": [(value, sign, words, end, value == says) for value, sign, words, end in SAYS],
         "marks": json.dumps(marks),
-        "confirmed": text_of(left, f"confirmed-{at}"),
+        "confirmed": text_of(left, f"confirmed-{number}"),
     }
 
 

@@ -110,7 +110,9 @@ class Entities(Interface):
         }
         return [
             ParsedResponse(
-                question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]}
+                question.target_id,
+                "mentions",
+                {"mentions": [mention.as_json() for mention in mentions]},
             ),
             ParsedResponse(
                 question.target_id, "links", links
@@ -123,24 +125,30 @@ class Entities(Interface):
         """
         if (flag := flagged(question, responses, "mentions")) is not None:
             return [flag]
-        links = {one.assignment_id: one.value for one in responses if one.criterion == "links"}
+        links = {
+            response.assignment_id: response.value
+            for response in responses
+            if response.criterion == "links"
+        }
         readers = [
             [
-                Marked.of(one, links.get(response.assignment_id, {}))
-                for one in response.value["mentions"]
+                Marked.of(mention, links.get(response.assignment_id, {}))
+                for mention in response.value["mentions"]
             ]
             for response in responses
             if response.criterion == "mentions"
         ]
         if not readers:
             return []
-        found = settle_mentions(Reading(question.payload), readers)
+        mentions = settle_mentions(Reading(question.payload), readers)
         document = question.target.its_document
-        places = [Place("mention", document.pk, one.span) for one in found]
+        places = [Place("mention", document.pk, mention.span) for mention in mentions]
         targets = targets_at(document.corpus, places)
-        labels = [_label(targets[place], one) for place, one in zip(places, found, strict=True)]
+        labels = [
+            _label(targets[place], mention) for place, mention in zip(places, mentions, strict=True)
+        ]
         worst = max((label.disagreement for label in labels), default=0.0)
-        whole = {"mentions": len(found)}
+        whole = {"mentions": len(mentions)}
         return [
             AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE),
             *labels,
@@ -163,18 +171,24 @@ class Entities(Interface):
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every name with its type, which one it is the same as, and its date; then the titles."""
         reading = Reading(question.payload)
-        words = {one["name"]: one["word"].lower() for one in types_of(reading)}
-        found = [flag_statement(one) for one in answer if one.criterion == "flag"]
+        words = {
+            entity_type["name"]: entity_type["word"].lower() for entity_type in types_of(reading)
+        }
+        said_of_mentions = [
+            flag_statement(judgment_flag)
+            for judgment_flag in answer
+            if judgment_flag.criterion == "flag"
+        ]
         titles = []
         for judgment in answer:
             if judgment.criterion == "mentions":
-                marks = [Marked.of(one) for one in judgment.value["mentions"]]
-                found += [_mark_said(reading, mark, words) for mark in marks]
+                marks = [Marked.of(mention) for mention in judgment.value["mentions"]]
+                said_of_mentions += [_mark_said(reading, mark, words) for mark in marks]
                 if not marks:
-                    found.append(Statement(("mention", ""), "Nothing is to be marked"))
+                    said_of_mentions.append(Statement(("mention", ""), "Nothing is to be marked"))
             elif judgment.criterion == "links":
                 titles += [_title_said(reading, *link) for link in judgment.value.items()]
-        return [*found, *titles]
+        return [*said_of_mentions, *titles]
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What each word is (a type, or nothing), and of each mention which one it is the same as
@@ -187,17 +201,17 @@ class Entities(Interface):
         if response.criterion != "mentions":
             return
         reading = Reading(question.payload)
-        said = [Marked.of(one) for one in response.value["mentions"]]
+        marked = [Marked.of(mention) for mention in response.value["mentions"]]
         kinds = [""] * len(reading.tokens)
-        for one in said:
-            first, last = reading.in_tokens(one.span) or (0, 0)
-            kinds[first:last] = [one.type] * (last - first)
-        yield from ((("mention", str(at)), kind) for at, kind in enumerate(kinds))
-        for one in said:
-            if reading.linkable(one.type):
+        for mark in marked:
+            begin, end = reading.in_tokens(mark.span) or (0, 0)
+            kinds[begin:end] = [mark.type] * (end - begin)
+        yield from ((("mention", str(token)), kind) for token, kind in enumerate(kinds))
+        for mark in marked:
+            if reading.linkable(mark.type):
                 yield (
-                    ("canonical", f"{one.span[0]}-{one.span[1]}"),
-                    f"{one.canonical[0]}-{one.canonical[1]}",
+                    ("canonical", f"{mark.span[0]}-{mark.span[1]}"),
+                    f"{mark.canonical[0]}-{mark.canonical[1]}",
                 )
 
     def measured(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
@@ -209,25 +223,25 @@ class Entities(Interface):
             words["canonical"] = [""] * len(reading.tokens)
         if response.criterion == "links":
             words["link"] = [""] * len(reading.tokens)
-        for (what, which), value in self.units(question, response):
-            if what not in words:
-                yield (what, which), value
+        for (subject, which), value in self.units(question, response):
+            if subject not in words:
+                yield (subject, which), value
                 continue
             begin, end = (int(part) for part in which.split("-"))
-            first, last = reading.in_tokens((begin, end)) or (0, 0)
-            words[what][first:last] = [value] * (last - first)
-        for what, said in words.items():
-            yield from (((what, str(at)), value) for at, value in enumerate(said))
+            first_token, last_token = reading.in_tokens((begin, end)) or (0, 0)
+            words[subject][first_token:last_token] = [value] * (last_token - first_token)
+        for subject, word_values in words.items():
+            yield from (((subject, str(token)), value) for token, value in enumerate(word_values))
 
 
-def _mark_said(reading: Reading, one: Marked, words: Mapping[str, str]) -> Statement:
-    says = f"“{reading.gloss(one.span)}”: {words.get(one.type, one.type)}"
-    if one.canonical != one.span:
-        says += f", the same as “{reading.gloss(one.canonical)}”"
-    if one.value:
-        says += ", no date can be told" if one.value == NO_VALUE else f", {one.value}"
-    key = ("mention", str(one.span), one.type, str(one.canonical), one.value)
-    return Statement(key, says, (one.span,))
+def _mark_said(reading: Reading, mark: Marked, words: Mapping[str, str]) -> Statement:
+    says = f"“{reading.gloss(mark.span)}”: {words.get(mark.type, mark.type)}"
+    if mark.canonical != mark.span:
+        says += f", the same as “{reading.gloss(mark.canonical)}”"
+    if mark.value:
+        says += ", no date can be told" if mark.value == NO_VALUE else f", {mark.value}"
+    key = ("mention", str(mark.span), mark.type, str(mark.canonical), mark.value)
+    return Statement(key, says, (mark.span,))
 
 
 def _line(reading: Reading, word: str, mark: Marked) -> str:
@@ -243,13 +257,17 @@ def _title_said(reading: Reading, span: str, title: str) -> Statement:
     return Statement(("link", span, title), words, ((begin, end),), optional=True)
 
 
-def _label(target: int, one: Settled) -> AggregatedLabel:
-    value: dict[str, Any] = {"canonical": list(one.canonical), "type": one.type, "votes": one.votes}
-    if one.link is not None:
-        value["link"] = one.link
-    if one.value:
-        value["value"] = "" if one.value == "none" else one.value
-    return AggregatedLabel(target, value, METHOD, one.n, one.disagreement, SOURCE)
+def _label(target: int, mention: Settled) -> AggregatedLabel:
+    value: dict[str, Any] = {
+        "canonical": list(mention.canonical),
+        "type": mention.type,
+        "votes": mention.votes,
+    }
+    if mention.link is not None:
+        value["link"] = mention.link
+    if mention.value:
+        value["value"] = "" if mention.value == "none" else mention.value
+    return AggregatedLabel(target, value, METHOD, mention.n, mention.disagreement, SOURCE)
 
 
 def types_of(reading: Reading) -> list[dict[str, Any]]:
@@ -258,9 +276,10 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
     """
     types: list[dict[str, Any]] = []
     used = set(TAKEN)
-    for name, one in reading.types.items():
+    for name, type_payload in reading.types.items():
         word, wish = NAMES.get(
-            name.upper(), (one["description"].split(",")[0].split(":")[0].capitalize() or name, "")
+            name.upper(),
+            (type_payload["description"].split(",")[0].split(":")[0].capitalize() or name, ""),
         )
         if name == "LOC" and "GPE" in reading.types:
             word = "Other place"
@@ -279,10 +298,10 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
                 "name": name,
                 "word": word,
                 "key": key,
-                "value": one["value"],
-                "about": _more_than(word, one["description"]),
-                "example": _pieces(one.get("example", "")),
-                "cues": one.get("cues", []),
+                "value": type_payload["value"],
+                "about": _more_than(word, type_payload["description"]),
+                "example": _pieces(type_payload.get("example", "")),
+                "cues": type_payload.get("cues", []),
             }
         )
     return types
@@ -296,19 +315,22 @@ def with_weekday(day: str) -> str:
 
 def _more_than(word: str, description: str) -> str:
     """What a description adds to a type's word, with which many begin: “person: a name, …”."""
-    said = description.lower().replace("z", "s")
-    first = word if said.startswith(word.lower()) else re.split("[,:;]", description)[0]
-    rest = description[len(first) :].lstrip()
-    adds = word.lower().startswith(first.lower().replace("z", "s")) and rest[:1] in {*",:;(", ""}
-    return rest.strip(",:; ") if adds else description
+    lowered = description.lower().replace("z", "s")
+    lead = word if lowered.startswith(word.lower()) else re.split("[,:;]", description)[0]
+    remainder = description[len(lead) :].lstrip()
+    adds = word.lower().startswith(lead.lower().replace("z", "s")) and remainder[:1] in {
+        *",:;(",
+        "",
+    }
+    return remainder.strip(",:; ") if adds else description
 
 
 def _pieces(example: str) -> list[tuple[str, bool]]:
     """An example in pieces, each with whether it is a mention: those stand in [square brackets]."""
     pieces = []
-    for at, piece in enumerate(re.split(r"[\[\]]", example)):
+    for number, piece in enumerate(re.split(r"[\[\]]", example)):
         if piece:
-            pieces.append((piece, at % 2 == 1))
+            pieces.append((piece, number % 2 == 1))
     return pieces
 
 

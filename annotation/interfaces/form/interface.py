@@ -111,16 +111,16 @@ class Form(Interface):
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         asked = {field["name"]: field["ask"] for field in question.payload["fields"]}
-        found = []
-        for one in answer:
-            if one.criterion == "flag":
-                found.append(flag_statement(one, what="This text"))
-            elif one.criterion in asked:
-                choice = _words_of(one.value)
-                words = f"{asked[one.criterion]} {choice}"
-                is_free = "text" in one.value  # no two people write the same
-                found.append(Statement((one.criterion, choice), words, optional=is_free))
-        return found
+        statements = []
+        for judgment in answer:
+            if judgment.criterion == "flag":
+                statements.append(flag_statement(judgment, what="This text"))
+            elif judgment.criterion in asked:
+                choice = _words_of(judgment.value)
+                words = f"{asked[judgment.criterion]} {choice}"
+                is_free = "text" in judgment.value  # no two people write the same
+                statements.append(Statement((judgment.criterion, choice), words, optional=is_free))
+        return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What was picked of each question, and whether it was flagged."""

@@ -130,11 +130,11 @@ def _mended(text: str, sent: str) -> str:
     nothing, or no text.
     """
     lines = unicodedata.normalize("NFC", sent.replace("\r\n", "\n").replace("\r", "\n"))
-    known = set(text)
+    letters_of_text = set(text)
     seen = "".join(
         letter
         for letter in lines
-        if letter == "\n" or letter in known or unicodedata.category(letter) not in UNSEEN
+        if letter == "\n" or letter in letters_of_text or unicodedata.category(letter) not in UNSEEN
     )
     mended = "\n".join(line.rstrip() for line in seen.split("\n")).strip()
     if not mended:

@@ -89,7 +89,7 @@ class Relation(Interface):
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         flags = [response for response in responses if response.criterion == "flag"]
-        relations = [one for one in responses if one.criterion == self.criterion]
+        relations = [response for response in responses if response.criterion == self.criterion]
         n = len(flags) + len(relations)
         if not n:
             return []
@@ -101,9 +101,9 @@ class Relation(Interface):
         ]
         for side in pair.sides:
             values = [
-                one.value
-                for one in responses
-                if one.criterion == "linking" and one.target_id == side.target
+                response.value
+                for response in responses
+                if response.criterion == "linking" and response.target_id == side.target
             ]
             if values:
                 labels.append(_mention_label(side, values))
@@ -118,34 +118,38 @@ class Relation(Interface):
         return {str(target): value["holds"]}
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
-        flags = sum(one.criterion == "flag" for one in responses)
-        said = [
+        flags = sum(response.criterion == "flag" for response in responses)
+        held_by_each = [
             set(response.value["holds"])
             for response in responses
             if response.criterion == "relation"
         ]
-        votes = Counter(part for holds in said for part in holds)
-        over_relations = any(2 * n == len(said) for n in votes.values())
+        votes = Counter(part for holds in held_by_each for part in holds)
+        over_relations = any(2 * n == len(held_by_each) for n in votes.values())
         labels = self.aggregate(question, responses)
         over_mentions = any(UNDECIDED in label.value for label in labels)
-        return 2 * flags == flags + len(said) or over_relations or over_mentions
+        return 2 * flags == flags + len(held_by_each) or over_relations or over_mentions
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         pair = Pair.of(question.payload)
-        found: list[Statement] = []
+        statements: list[Statement] = []
         for side in pair.sides:
-            links = [one for one in answer if one.criterion == "linking"]
-            found += [
+            links = [
+                judgment_of_link
+                for judgment_of_link in answer
+                if judgment_of_link.criterion == "linking"
+            ]
+            statements += [
                 _link_said(side, link)
                 for link in links
                 if link.target_id == side.target and _says(side, link)
             ]
         for judgment in answer:
             if judgment.criterion == "flag":
-                found.append(flag_statement(judgment, PROBLEMS, "This question"))
+                statements.append(flag_statement(judgment, PROBLEMS, "This question"))
             elif judgment.criterion == "relation":
-                found += _sentences_said(pair, judgment.value["holds"])
-        return found
+                statements += _sentences_said(pair, judgment.value["holds"])
+        return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Each directed predicate (yes, no), each mention for which there are several names, and
@@ -172,9 +176,9 @@ def _says(side: Side, link: Judgment) -> bool:
     return side.asked or link.value["choice"] == OTHER or bool(link.value.get("title"))
 
 
-def _link_said(side: Side, one: Judgment) -> Statement:
-    choice = str(one.value["choice"])
-    title = one.value.get("title")
+def _link_said(side: Side, judgment: Judgment) -> Statement:
+    choice = str(judgment.value["choice"])
+    title = judgment.value.get("title")
     page = ", no page of Wikipedia" if title == NO_TITLE else f", “{title}” in Wikipedia"
     if choice in side.candidates:
         words = f"{side.letter.upper()}, “{side.gloss}”, is “{side.called(choice)}”"
@@ -189,9 +193,11 @@ def _sentences_said(pair: Pair, holds: Sequence[str]) -> list[Statement]:
     if not holds:
         return [Statement(("relation", ""), "None of the sentences holds")]
     return [
-        Statement(("relation", one["part"]), sentence_of(one, pair.a.gloss, pair.b.gloss))
-        for one in pair.data["predicates"]
-        if not set(holds).isdisjoint(parts_of(one))
+        Statement(
+            ("relation", predicate["part"]), sentence_of(predicate, pair.a.gloss, pair.b.gloss)
+        )
+        for predicate in pair.data["predicates"]
+        if not set(holds).isdisjoint(parts_of(predicate))
     ]
 
 
@@ -200,10 +206,10 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
     pair = Pair.of(payload)
     left = {name: _left(answer, name) for name in ("a", "b", "holds", "none", "problem", "remark")}
     common = [
-        _choice(one, pair, left["holds"], str(number))
-        for number, one in enumerate(pair.common, start=1)
+        _choice(predicate, pair, left["holds"], str(number))
+        for number, predicate in enumerate(pair.common, start=1)
     ]
-    rarer = [_choice(one, pair, left["holds"], "") for one in pair.rarer]
+    rarer = [_choice(predicate, pair, left["holds"], "") for predicate in pair.rarer]
     return {
         "key": pair.data["document"]["key"],
         "title": pair.data["document"].get("title") or pair.data["document"]["key"],
@@ -213,8 +219,8 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
         "sides": [_side(side, answer) for side in pair.sides],
         "common": common,
         "rarer": rarer,
-        "explains": [one for one in [*common, *rarer] if one["meaning"]],
-        "rarer_open": any(one["part"] in left["holds"] for one in pair.rarer),
+        "explains": [choice for choice in [*common, *rarer] if choice["meaning"]],
+        "rarer_open": any(predicate["part"] in left["holds"] for predicate in pair.rarer),
         "none": bool(left["none"]),
         "problems": [(code, words, code in left["problem"]) for code, words in PROBLEMS.items()],
         "instead": "If only the right sentence is not listed, pick “None of these” instead.",
@@ -277,19 +283,19 @@ def _choice(
     """A relation as a sentence in pieces: each is words and the role that they have."""
     forward = predicate["part"].endswith(">")
     subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
-    pieces, rest = [], predicate["template"]
-    while rest:
-        at = min(
-            (rest.find(mark) for mark in ("{subject}", "{object}") if mark in rest),
-            default=len(rest),
+    pieces, remainder = [], predicate["template"]
+    while remainder:
+        until = min(
+            (remainder.find(mark) for mark in ("{subject}", "{object}") if mark in remainder),
+            default=len(remainder),
         )
-        if at:
-            pieces.append((rest[:at], "verb"))
-        mark = rest[at : rest.find("}", at) + 1] if at < len(rest) else ""
+        if until:
+            pieces.append((remainder[:until], "verb"))
+        mark = remainder[until : remainder.find("}", until) + 1] if until < len(remainder) else ""
         if mark:
             side = subject if mark == "{subject}" else object_
             pieces.append((side.gloss, "subject" if side.letter == "a" else "object"))
-        rest = rest[at + len(mark) :]
+        remainder = remainder[until + len(mark) :]
     value = " ".join(parts_of(predicate))
     return {
         "part": value,
@@ -377,10 +383,10 @@ def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLab
     """What more than half say it refers to, and its title; where no more than half agree, it says
     that they are divided.
     """
-    votes = Counter(str(one["choice"]) for one in values)
-    given = [str(one["title"]) for one in values if one.get("title")]
-    titles = Counter("" if title == NO_TITLE else title for title in given)
-    offered = [one["span"] for one in side.data["candidates"]]
+    votes = Counter(str(choice["choice"]) for choice in values)
+    named_titles = [str(choice["title"]) for choice in values if choice.get("title")]
+    titles = Counter("" if title == NO_TITLE else title for title in named_titles)
+    offered = [candidate["span"] for candidate in side.data["candidates"]]
     value = {"type": side.type, **mention_value(votes, titles, len(values), offered)}
     disagreement = 1 - max(votes.values()) / len(values)
     return AggregatedLabel(side.target, value, "majority", len(values), disagreement)

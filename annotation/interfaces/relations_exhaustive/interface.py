@@ -91,7 +91,7 @@ class RelationsExhaustive(Interface):
     def whole(self, question: Question, text: str) -> dict[str, Any]:
         return {
             "text": text,
-            "marks": [(*one["span"], "other") for one in question.payload["mentions"]],
+            "marks": [(*mention["span"], "other") for mention in question.payload["mentions"]],
         }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
@@ -123,12 +123,12 @@ class RelationsExhaustive(Interface):
                 for part in parts_of(predicate):
                     parts.append(part)
             target = str(pair["target"])
-            found, votes, disagreement = holding(
+            held, votes, disagreement = holding(
                 [answer.get(target, ()) for answer in answers], parts
             )
             worst = max(worst, disagreement)
-            if found:
-                value = {"shown": sorted(found), "holds": sorted(found), "votes": votes}
+            if held:
+                value = {"shown": sorted(held), "holds": sorted(held), "votes": votes}
                 label = AggregatedLabel(
                     pair["target"], value, METHOD, len(answers), disagreement, SOURCE
                 )
@@ -175,12 +175,12 @@ class RelationsExhaustive(Interface):
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every sentence that holds of a pair; of pairs without one nothing is said."""
-        found = [flag_statement(one) for one in answer if one.criterion == "flag"]
+        statements = [flag_statement(flag) for flag in answer if flag.criterion == "flag"]
         for judgment in answer:
             if judgment.criterion == self.criterion:
                 for number in range(len(question.payload["pairs"])):
-                    found += _pair_said(question.payload, number, judgment.value["holds"])
-        return found
+                    statements += _pair_said(question.payload, number, judgment.value["holds"])
+        return statements
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Of each pair, each directed predicate: yes or no."""
@@ -205,12 +205,12 @@ def _pair_said(
     held = set(holds.get(str(pair["target"]), ()))
     return [
         Statement(
-            ("relation", str(number), one["part"]),
-            sentence_of(one, a["gloss"], b["gloss"]),
+            ("relation", str(number), predicate["part"]),
+            sentence_of(predicate, a["gloss"], b["gloss"]),
             places,
         )
-        for one in data["options"][pair["options"]]
-        if not held.isdisjoint(parts_of(one))
+        for predicate in data["options"][pair["options"]]
+        if not held.isdisjoint(parts_of(predicate))
     ]
 
 
@@ -223,9 +223,9 @@ def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
             "part": " ".join(parts_of(predicate)),
             "template": predicate["template"],
             "forward": predicate["part"].endswith(">"),
-            "rare": at >= COMMON,
+            "rare": number >= COMMON,
         }
-        for at, predicate in enumerate(predicates)
+        for number, predicate in enumerate(predicates)
     ]
 
 
@@ -234,18 +234,20 @@ def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[st
     missing.
     """
     try:
-        said = json.loads(_first(raw, "pairs") or "{}")
-        json.dumps(said, ensure_ascii=False).encode()
+        held_of_pair = json.loads(_first(raw, "pairs") or "{}")
+        json.dumps(held_of_pair, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise BadAnswer(GARBLED) from error
-    if not isinstance(said, dict):
+    if not isinstance(held_of_pair, dict):
         raise BadAnswer(GARBLED)
     holds = {}
-    for at, pair in enumerate(data["pairs"]):
+    for number, pair in enumerate(data["pairs"]):
         a, b = (data["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
-        if str(at) not in said:
-            raise BadAnswer(f"Pair {at + 1} of {len(data['pairs'])} is missing: “{a}” and “{b}”.")
-        values = said[str(at)]
+        if str(number) not in held_of_pair:
+            raise BadAnswer(
+                f"Pair {number + 1} of {len(data['pairs'])} is missing: “{a}” and “{b}”."
+            )
+        values = held_of_pair[str(number)]
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise BadAnswer(GARBLED)
         parts = [

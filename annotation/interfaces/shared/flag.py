@@ -38,7 +38,7 @@ def flagged(
 ) -> AggregatedLabel | None:
     """The empty label of a question that more than half flagged."""
     flags = sum(response.criterion == "flag" for response in responses)
-    n = flags + sum(one.criterion == criterion for one in responses)
+    n = flags + sum(response.criterion == criterion for response in responses)
     if 2 * flags <= n:
         return None
     return AggregatedLabel(question.target_id, {}, "flagged", n, (n - flags) / n)
@@ -48,9 +48,9 @@ def flag_statement(
     judgment: Judgment, problems: Mapping[str, str] = PROBLEMS, what: str = "This document"
 ) -> Statement:
     """What a flag says, in words, with its remark."""
-    said = judgment.value
-    problem = problems.get(said["problem"], said["problem"])
-    remark = f" “{said['remark']}”" if said.get("remark") else ""
+    flag = judgment.value
+    problem = problems.get(flag["problem"], flag["problem"])
+    remark = f" “{flag['remark']}”" if flag.get("remark") else ""
     return Statement(("flag", ""), f"{what} cannot be judged: {problem.lower()}.{remark}")
 
 

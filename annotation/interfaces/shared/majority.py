@@ -35,8 +35,12 @@ def more_than_half(answers: Sequence[str], voters: int) -> str | None:
     """The answer that more than half of the voters gave, whether or not the others gave one; else
     None.
     """
-    found = most(answers)
-    return found.value if found is not None and 2 * found.votes[found.value] > voters else None
+    most_frequent = most(answers)
+    return (
+        most_frequent.value
+        if most_frequent is not None and 2 * most_frequent.votes[most_frequent.value] > voters
+        else None
+    )
 
 
 def holding(

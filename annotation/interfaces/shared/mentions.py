@@ -38,15 +38,21 @@ class Settled:
 def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
     """The mentions on which most of the readers agree, in the order of the text."""
     spans = typed_spans(reading, readers)
-    of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
+    marks_of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
     mentions = []
-    for (span, kind), marks in zip(spans, of, strict=True):
-        given = [mark for mark in marks if mark is not None]
-        same = sum(mark.span == span and mark.type == kind for mark in given)
-        mentions.append(Settled(span, kind, len(given), 1 - same / len(readers), canonical=span))
-    for cluster in _clusters(reading, mentions, of):
-        _name(reading, [mentions[at] for at in cluster], [of[at] for at in cluster])
-    for mention, marks in zip(mentions, of, strict=True):
+    for (span, kind), marks in zip(spans, marks_of, strict=True):
+        present_marks = [mark for mark in marks if mark is not None]
+        same = sum(mark.span == span and mark.type == kind for mark in present_marks)
+        mentions.append(
+            Settled(span, kind, len(present_marks), 1 - same / len(readers), canonical=span)
+        )
+    for cluster in _clusters(reading, mentions, marks_of):
+        _name(
+            reading,
+            [mentions[number] for number in cluster],
+            [marks_of[number] for number in cluster],
+        )
+    for mention, marks in zip(mentions, marks_of, strict=True):
         if reading.types[mention.type]["value"] == "date":
             dates = [
                 mark.value
@@ -63,43 +69,47 @@ def _marked_at(span: Span, reader: Reader) -> Marked | None:
     return best if best is not None and _shared(best.span, span) > 0 else None
 
 
-def _shared(one: Span, other: Span) -> int:
-    return min(one[1], other[1]) - max(one[0], other[0])
+def _shared(left: Span, right: Span) -> int:
+    return min(left[1], right[1]) - max(left[0], right[0])
 
 
 def _clusters(
-    reading: Reading, found: list[Settled], of: list[list[Marked | None]]
+    reading: Reading, mentions: list[Settled], marks_of: list[list[Marked | None]]
 ) -> list[list[int]]:
     """The mentions that are the same thing, as numbers: who is the same as whom is passed on."""
-    parent = list(range(len(found)))
+    parent = list(range(len(mentions)))
 
-    def root(at: int) -> int:
-        while parent[at] != at:
-            parent[at] = parent[parent[at]]
-            at = parent[at]
-        return at
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
 
-    for j in range(len(found)):
-        if not reading.linkable(found[j].type):
+    for j in range(len(mentions)):
+        if not reading.linkable(mentions[j].type):
             continue
         for i in range(j):
-            if found[i].type == found[j].type and root(i) != root(j) and _are_same(of[i], of[j]):
+            if (
+                mentions[i].type == mentions[j].type
+                and root(i) != root(j)
+                and _are_same(marks_of[i], marks_of[j])
+            ):
                 parent[root(j)] = root(i)
     clusters: dict[int, list[int]] = {}
-    for at in range(len(found)):
-        clusters.setdefault(root(at), []).append(at)
+    for number in range(len(mentions)):
+        clusters.setdefault(root(number), []).append(number)
     return list(clusters.values())
 
 
-def _are_same(one: Sequence[Marked | None], other: Sequence[Marked | None]) -> bool:
+def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> bool:
     """Whether more than half of those who found each of two mentions say that they are the same."""
     both = [
         (a, b)
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(left, right, strict=True)
         if a is not None and b is not None and a is not b
     ]
-    found = max(sum(mark is not None for mark in marks) for marks in (one, other))
-    return 2 * sum(a.canonical == b.canonical for a, b in both) > found
+    n_found = max(sum(mark is not None for mark in marks) for marks in (left, right))
+    return 2 * sum(a.canonical == b.canonical for a, b in both) > n_found
 
 
 def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | None]]) -> None:
@@ -110,27 +120,30 @@ def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | No
     once, mostly at the beginning.
     """
     total: Counter[Span] = Counter()
-    for one, row in zip(cluster, marks, strict=True):
+    for mention, row in zip(cluster, marks, strict=True):
         named = [_settled_at(mark.canonical, cluster) for mark in row if mark is not None]
         total.update(span for span in named if span is not None)
-        one.votes = {
+        mention.votes = {
             f"{begin}-{end}": n
             for (begin, end), n in Counter(s for s in named if s is not None).items()
         }
-    first = min(cluster, key=lambda one: (-total[one.span], one.span[0] - one.span[1], one.span))
-    finders = {who for row in marks for who, mark in enumerate(row) if mark is not None}
+    canonical = min(
+        cluster,
+        key=lambda mention: (-total[mention.span], mention.span[0] - mention.span[1], mention.span),
+    )
+    finders = {reader for row in marks for reader, mark in enumerate(row) if mark is not None}
     link = (
         more_than_half(list(_links(marks).values()), len(finders))
-        if reading.linkable(first.type)
+        if reading.linkable(canonical.type)
         else None
     )
-    for one in cluster:
-        one.canonical = first.span
-        one.link = "" if link == NO_VALUE else link
+    for mention in cluster:
+        mention.canonical = canonical.span
+        mention.link = "" if link == NO_VALUE else link
 
 
 def _settled_at(span: Span, cluster: Sequence[Settled]) -> Span | None:
-    best = max(cluster, key=lambda one: (_shared(one.span, span), -one.span[0]))
+    best = max(cluster, key=lambda mention: (_shared(mention.span, span), -mention.span[0]))
     return best.span if _shared(best.span, span) > 0 else None
 
 
@@ -140,7 +153,7 @@ def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
     """
     links: dict[int, str] = {}
     for row in marks:
-        for who, mark in enumerate(row):
+        for reader, mark in enumerate(row):
             if mark is not None and mark.link:
-                links.setdefault(who, mark.link)
+                links.setdefault(reader, mark.link)
     return links

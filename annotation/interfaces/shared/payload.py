@@ -152,7 +152,7 @@ class Side:
         names. It stands for another thing of that name, since each thing is called by its fullest
         name.
         """
-        found: dict[str, list[str]] = {}
+        fuller_ones: dict[str, list[str]] = {}
         for value, own in self.candidates.items():
             longer = [
                 other
@@ -161,8 +161,8 @@ class Side:
                 or _abbreviates(own, other)
             ]
             if longer:
-                found[value] = list(dict.fromkeys(longer))
-        return found
+                fuller_ones[value] = list(dict.fromkeys(longer))
+        return fuller_ones
 
     def called(self, value: str) -> str:
         """The words of a candidate, which tell it from every other one."""
@@ -170,11 +170,11 @@ class Side:
         return f"{gloss}, not {' or '.join(self.fuller[value])}" if value in self.fuller else gloss
 
 
-def _is_part_of(words: list[str], others: list[str]) -> bool:
+def _is_part_of(words: list[str], longer: list[str]) -> bool:
     """Whether some words stand in others, one after the other, and are not all of them."""
     n = len(words)
-    starts = range(len(others) - n + 1)
-    return 0 < n < len(others) and any(others[at : at + n] == words for at in starts)
+    starts = range(len(longer) - n + 1)
+    return 0 < n < len(longer) and any(longer[start : start + n] == words for start in starts)
 
 
 def _abbreviates(short: str, name: str) -> bool:

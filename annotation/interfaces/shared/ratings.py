@@ -24,21 +24,23 @@ def ratings_label(
     [numbers in [0, 1]]}, "people": {criterion: [keyed hashes]}}``; an empty one if most flagged the
     question, none if nobody said anything. A response's value has its number under ``value``.
     """
-    said: dict[str, list[float]] = {}
+    ratings: dict[str, list[float]] = {}
     people: dict[str, list[str]] = {}
     for criterion in criteria:
-        given = [response for response in responses if response.criterion == criterion]
-        if given:
-            said[criterion] = [float(one.value["value"]) for one in given]
-            people[criterion] = [_handle(one) for one in given]
-    if not said and not any(one.criterion == "flag" for one in responses):
+        responses_to = [response for response in responses if response.criterion == criterion]
+        if responses_to:
+            ratings[criterion] = [float(response.value["value"]) for response in responses_to]
+            people[criterion] = [_handle(response) for response in responses_to]
+    if not ratings and not any(response.criterion == "flag" for response in responses):
         return []
-    empty = flagged(question, responses, next(iter(said), ""))
+    empty = flagged(question, responses, next(iter(ratings), ""))
     if empty is not None:
         return [empty]
-    n = max(len(values) for values in said.values())
-    spread = max(max(values) - min(values) for values in said.values())
-    return [AggregatedLabel(question.target_id, {RATINGS: said, PEOPLE: people}, METHOD, n, spread)]
+    n = max(len(values) for values in ratings.values())
+    spread = max(max(values) - min(values) for values in ratings.values())
+    return [
+        AggregatedLabel(question.target_id, {RATINGS: ratings, PEOPLE: people}, METHOD, n, spread)
+    ]
 
 
 def _handle(response: Response) -> str:

@@ -55,19 +55,25 @@ class Marked:
     link: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "span": list(self.span),
             "type": self.type,
             "canonical": list(self.canonical),
         }
-        return found | ({"value": self.value} if self.value else {})
+        return fields | ({"value": self.value} if self.value else {})
 
     @classmethod
     def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> Marked:
         """A mention out of a response, with the title that was given for it."""
-        (begin, end), (first, last) = data["span"], data["canonical"]
+        (begin, end), (first_of_canonical, last_of_canonical) = data["span"], data["canonical"]
         link = (links or {}).get(f"{begin}-{end}", "")
-        return cls((begin, end), data["type"], (first, last), data.get("value", ""), link)
+        return cls(
+            (begin, end),
+            data["type"],
+            (first_of_canonical, last_of_canonical),
+            data.get("value", ""),
+            link,
+        )
 
 
 @dataclass(frozen=True)
@@ -86,23 +92,23 @@ class Reading:
 
     @cached_property
     def types(self) -> dict[str, TypePayload]:
-        return {one["name"]: one for one in self.data["types"]}
+        return {type_payload["name"]: type_payload for type_payload in self.data["types"]}
 
     @cached_property
     def _begins(self) -> dict[int, int]:
-        return {begin: at for at, (begin, _) in enumerate(self.tokens)}
+        return {begin: token for token, (begin, _) in enumerate(self.tokens)}
 
     @cached_property
     def _ends(self) -> dict[int, int]:
-        return {end: at + 1 for at, (_, end) in enumerate(self.tokens)}
+        return {end: token + 1 for token, (_, end) in enumerate(self.tokens)}
 
     def gloss(self, span: Span) -> str:
         return self.text[span[0] : span[1]]
 
     def in_tokens(self, span: Span) -> Span | None:
         """The span counted in tokens; None if it does not begin and end where tokens do."""
-        first, last = self._begins.get(span[0]), self._ends.get(span[1])
-        return (first, last) if first is not None and last is not None and first < last else None
+        begin, end = self._begins.get(span[0]), self._ends.get(span[1])
+        return (begin, end) if begin is not None and end is not None and begin < end else None
 
     def linkable(self, type_name: str) -> bool:
         return self.types[type_name]["value"] is None
@@ -111,21 +117,23 @@ class Reading:
         """The mentions in a raw answer, in the order of the text. Raises BadAnswer for the first
         that is wrong.
         """
-        rows = _rows(raw)
-        if not rows and not _first(raw, "nothing"):
+        entries = _rows(raw)
+        if not entries and not _first(raw, "nothing"):
             raise BadAnswer(
                 "Nothing is marked yet. If the document has nothing of what is asked, say so with"
                 " the box."
             )
-        found = sorted((self._mention(row) for row in rows), key=lambda one: one.span)
-        for one, other in pairwise(found):
-            if other.span[0] < one.span[1]:
+        marked_spans = sorted(
+            (self._mention(row) for row in entries), key=lambda mention: mention.span
+        )
+        for earlier, later in pairwise(marked_spans):
+            if later.span[0] < earlier.span[1]:
                 raise BadAnswer(
-                    f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep"
+                    f"“{self.gloss(earlier.span)}” and “{self.gloss(later.span)}” overlap. Keep"
                     " one of them."
                 )
-        by_span = {one.span: one for one in found}
-        return [self._linked(one, by_span) for one in found]
+        by_span = {mention.span: mention for mention in marked_spans}
+        return [self._linked(mention, by_span) for mention in marked_spans]
 
     def _mention(self, row: Any) -> Marked:
         if not isinstance(row, dict):
@@ -169,21 +177,22 @@ class Reading:
             )
         return value
 
-    def _linked(self, one: Marked, by_span: Mapping[Span, Marked]) -> Marked:
+    def _linked(self, mention: Marked, by_span: Mapping[Span, Marked]) -> Marked:
         """The mention with the title of its entity, which is that of its canonical mention."""
-        name = by_span.get(one.canonical)
+        name = by_span.get(mention.canonical)
         if name is None or name.canonical != name.span:
             raise BadAnswer(
-                f"“{self.gloss(one.span)}” is said to be the same as something that is not marked."
+                f"“{self.gloss(mention.span)}” is said to be the same as something that is not"
+                " marked."
             )
-        if name.type != one.type:
-            words = self.types[one.type]["name"], self.types[name.type]["name"]
+        if name.type != mention.type:
+            words = self.types[mention.type]["name"], self.types[name.type]["name"]
             raise BadAnswer(
-                f"“{self.gloss(one.span)}” is marked {words[0]}, but it is said to be the same as"
-                f" “{self.gloss(name.span)}”, which is marked {words[1]}."
+                f"“{self.gloss(mention.span)}” is marked {words[0]}, but it is said to be the same"
+                f" as “{self.gloss(name.span)}”, which is marked {words[1]}."
             )
-        link = name.link if self.linkable(one.type) else ""
-        return Marked(one.span, one.type, one.canonical, one.value, link)
+        link = name.link if self.linkable(mention.type) else ""
+        return Marked(mention.span, mention.type, mention.canonical, mention.value, link)
 
 
 def is_date(value: str) -> bool:
@@ -202,15 +211,15 @@ def is_date(value: str) -> bool:
 def _rows(raw: Mapping[str, Any]) -> list[Any]:
     text = _first(raw, "mentions")
     try:
-        rows = json.loads(text or "[]")
+        entries = json.loads(text or "[]")
         json.dumps(
-            rows, ensure_ascii=False
+            entries, ensure_ascii=False
         ).encode()  # half a character would break every page that shows it
     except (ValueError, RecursionError) as error:
         raise BadAnswer(GARBLED) from error
-    if not isinstance(rows, list):
+    if not isinstance(entries, list):
         raise BadAnswer(GARBLED)
-    return rows
+    return entries
 
 
 def _first(raw: Mapping[str, Any], name: str) -> str:

@@ -69,20 +69,28 @@ def side_by_side(
     minority of the others says is left out. Optional statements are held against nobody.
     """
     yours = {statement.key: statement for statement in interface.statements(question, answer)}
-    ours = {one.key: one for one in interface.statements(question, right or ())}
+    ours = {statement.key: statement for statement in interface.statements(question, right or ())}
     votes: Counter[tuple[str, ...]] = Counter()
     theirs: dict[tuple[str, ...], Statement] = {}
     for other in others:
-        said = {one.key: one for one in interface.statements(question, other)}
-        votes.update(said.keys())
-        theirs |= said
-    most = {key: one for key, one in theirs.items() if 2 * votes[key] > len(others)}
-    known = {**most, **ours, **yours}
-    known = {key: one for key, one in known.items() if key in yours or not one.optional}
-    rows = sorted(known.values(), key=lambda one: min(one.places, default=(-1, -1)))
+        theirs_by_key = {
+            statement.key: statement for statement in interface.statements(question, other)
+        }
+        votes.update(theirs_by_key.keys())
+        theirs |= theirs_by_key
+    most = {key: statement for key, statement in theirs.items() if 2 * votes[key] > len(others)}
+    statement_of = {**most, **ours, **yours}
+    statement_of = {
+        key: statement
+        for key, statement in statement_of.items()
+        if key in yours or not statement.optional
+    }
+    ordered = sorted(
+        statement_of.values(), key=lambda statement: min(statement.places, default=(-1, -1))
+    )
     page = interface.render(question)
     lines = []
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(ordered, start=1):
         knows = right is not None and not row.optional
         line = Line(
             number,
@@ -95,21 +103,21 @@ def side_by_side(
         lines.append(line)
     return SideBySide(
         text=page.get("text", ""),
-        marks=page.get("marks") or _numbered(rows),
+        marks=page.get("marks") or _numbered(ordered),
         lines=lines,
-        numbered=not page.get("marks") and any(one.places for one in rows),
+        numbered=not page.get("marks") and any(statement.places for statement in ordered),
         of=len(others),
         knows_right=right is not None,
         title=page.get("title", ""),
     )
 
 
-def _numbered(rows: Sequence[Statement]) -> list[Mark]:
+def _numbered(statements: Sequence[Statement]) -> list[Mark]:
     """The places of some statements, with the numbers of those that are about each."""
     numbers: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(statements, start=1):
         for place in row.places:
             numbers[place].append(str(number))
     return [
-        (begin, end, "other", ", ".join(some)) for (begin, end), some in sorted(numbers.items())
+        (begin, end, "other", ", ".join(labels)) for (begin, end), labels in sorted(numbers.items())
     ]

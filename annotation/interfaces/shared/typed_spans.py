@@ -24,52 +24,55 @@ def typed_spans(reading: Reading, readers: Sequence[Reader]) -> list[tuple[Span,
     """The spans on whose tokens most readers agree, in characters, in the order of the text; and
     what each is.
     """
-    found = [
-        (span, who, mark)
-        for who, reader in enumerate(readers)
+    marked = [
+        (span, reader_number, mark)
+        for reader_number, reader in enumerate(readers)
         for mark in reader
         if (span := reading.in_tokens(mark.span)) is not None
     ]
-    if not found:
+    if not marked:
         return []
     spans = token_majority(
-        [span for span, _, _ in found],
-        [who for _, who, _ in found],
+        [span for span, _, _ in marked],
+        [reader_number for _, reader_number, _ in marked],
         len(reading.tokens),
         len(readers),
     ).spans
-    said: list[list[str]] = [[] for _ in reading.tokens]
-    for (first, last), _, mark in found:
-        for at in range(first, last):
-            said[at].append(mark.type)
-    whole = Counter((span, mark.type) for span, _, mark in found)
-    parts = [part for first, last in spans.tolist() for part in _parts((first, last), said)]
+    types_of_token: list[list[str]] = [[] for _ in reading.tokens]
+    for (begin, end), _, mark in marked:
+        for token in range(begin, end):
+            types_of_token[token].append(mark.type)
+    whole = Counter((span, mark.type) for span, _, mark in marked)
+    parts = [part for begin, end in spans.tolist() for part in _parts((begin, end), types_of_token)]
     return [
         (
-            (reading.tokens[first][0], reading.tokens[last - 1][1]),
-            _type_of((first, last), said, whole, reading),
+            (reading.tokens[begin][0], reading.tokens[end - 1][1]),
+            _type_of((begin, end), types_of_token, whole, reading),
         )
-        for first, last in parts
+        for begin, end in parts
     ]
 
 
-def _parts(span: Span, said: Sequence[Sequence[str]]) -> list[Span]:
+def _parts(span: Span, types_of_token: Sequence[Sequence[str]]) -> list[Span]:
     """The span, cut where what its tokens are changes; a token that people are divided about goes
     with the one before.
     """
     cuts, before = [span[0]], None
-    for at in range(*span):
-        kind = more_than_half(said[at], len(said[at]))
+    for token in range(*span):
+        kind = more_than_half(types_of_token[token], len(types_of_token[token]))
         if kind is not None and before is not None and kind != before:
-            cuts.append(at)
+            cuts.append(token)
         before = kind or before
     return list(zip(cuts, [*cuts[1:], span[1]], strict=True))
 
 
 def _type_of(
-    span: Span, said: Sequence[Sequence[str]], whole: Counter[tuple[Span, str]], reading: Reading
+    span: Span,
+    types_of_token: Sequence[Sequence[str]],
+    whole: Counter[tuple[Span, str]],
+    reading: Reading,
 ) -> str:
-    votes = Counter(kind for at in range(*span) for kind in said[at])
+    votes = Counter(kind for token in range(*span) for kind in types_of_token[token])
     order = {name: place for place, name in enumerate(reading.types)}
     return min(
         votes,

@@ -41,7 +41,8 @@ class Errors:
 
     def __init__(self, data: Data, scored: set[int]) -> None:
         self.columns = np.array(
-            [at for at, system in enumerate(data.systems) if system in scored], dtype=np.int64
+            [number for number, system in enumerate(data.systems) if system in scored],
+            dtype=np.int64,
         )
         self.systems = [data.systems[column] for column in self.columns]
         self.found: dict[str, list[float | None]] = {}
@@ -50,11 +51,11 @@ class Errors:
         """Keeps what a slice has to tell, if it is one relation: one whole stratum."""
         if not cut.is_stratum or not 2 <= self.columns.size <= MOST:
             return
-        known = np.isfinite(np.asarray(estimate.value)[self.columns])
+        defined = np.isfinite(np.asarray(estimate.value)[self.columns])
         covariance = covariance_of(estimate, design, self.columns)
         self.found[cut.name] = [
-            _error(covariance, i, k) if known[i] and known[k] else None
-            for i, k in combinations(range(known.size), 2)
+            _error(covariance, i, k) if defined[i] and defined[k] else None
+            for i, k in combinations(range(defined.size), 2)
         ]
 
     def stored(self) -> dict[str, Any]:
@@ -83,19 +84,19 @@ def differences_by_relation(
     stored = evaluation.comparisons.get(KEY, {"systems": [], "errors": {}})
     if not {first, second} <= set(stored["systems"]) or first == second:
         return []
-    places = sorted(stored["systems"].index(one) for one in (first, second))
+    places = sorted(stored["systems"].index(submission) for submission in (first, second))
     pair = list(combinations(range(len(stored["systems"])), 2)).index((places[0], places[1]))
     figures = _figures(evaluation, first, second)
-    told = [
+    relations = [
         (name, *figures[name], errors[pair])
         for name, errors in stored["errors"].items()
         if name in figures
         and errors[pair] is not None
-        and min(one.n_labels for one in figures[name]) >= least
+        and min(figure.n_labels for figure in figures[name]) >= least
     ]
-    z80, z95 = (simultaneous(level, len(told)) for level in (0.80, 0.95))
-    found = [_difference(*one, z80, z95) for one in told]
-    return sorted(found, key=lambda one: (-one.value, one.quantity))
+    z80, z95 = (simultaneous(level, len(relations)) for level in (0.80, 0.95))
+    differences = [_difference(*relation, z80, z95) for relation in relations]
+    return sorted(differences, key=lambda difference: (-difference.value, difference.quantity))
 
 
 def simultaneous(level: float, n: int) -> float:
@@ -108,31 +109,33 @@ def simultaneous(level: float, n: int) -> float:
 def _figures(evaluation: Evaluation, first: int, second: int) -> dict[str, tuple[Figure, Figure]]:
     """The precision of both systems in every relation in which both have one."""
     kind = class_of(evaluation.track.kind)
-    rows = evaluation.estimates.filter(
+    estimates = evaluation.estimates.filter(
         submission__in=[first, second],
         quantity=kind.mean,
         criterion=evaluation.track.criterion,
         slice__startswith=f"{strata_group(kind)}:",
         value__isnull=False,
     )
-    figures = {(row.slice.partition(":")[2], row.submission_id): Figure.of(row) for row in rows}
-    of = {place: figure for place, figure in figures.items() if figure.value is not None}
+    figures = {
+        (row.slice.partition(":")[2], row.submission_id): Figure.of(row) for row in estimates
+    }
+    figure_of = {place: figure for place, figure in figures.items() if figure.value is not None}
     return {
-        name: (of[name, first], of[name, second])
-        for name, owner in of
-        if owner == first and (name, second) in of
+        name: (figure_of[name, first], figure_of[name, second])
+        for name, owner in figure_of
+        if owner == first and (name, second) in figure_of
     }
 
 
 def _difference(
-    name: str, one: Figure, other: Figure, error: float, z80: float, z95: float
+    name: str, figure: Figure, other: Figure, error: float, z80: float, z95: float
 ) -> Difference:
-    assert one.value is not None and other.value is not None
-    value = one.value - other.value
+    assert figure.value is not None and other.value is not None
+    value = figure.value - other.value
     low, high = value - z95 * error, value + z95 * error
     return Difference(
         name,
-        one,
+        figure,
         other,
         value,
         error,

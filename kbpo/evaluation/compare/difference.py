@@ -47,51 +47,51 @@ def differences(
     """The quantities of the track's kind that are compared, as far as both systems have them."""
     figures: dict[tuple[str, int], Figure] = {}
     compared = kind_of(evaluation.track).compared()
-    unweighed = {one.name for one in compared if not one.weighed}
-    rows = evaluation.estimates.filter(
+    unweighed = {quantity.name for quantity in compared if not quantity.weighed}
+    estimates = evaluation.estimates.filter(
         submission__in=[first, second],
         criterion=criterion,
         method="centred",
         slice="",
         value__isnull=False,
     )
-    for row in rows:
+    for row in estimates:
         figure = Figure.of(row)
         if figure.value is None:
             continue
         if row.distribution == distribution or row.quantity in unweighed:
             figures[row.quantity, row.submission_id] = figure
-    found = []
-    for quantity in (one.name for one in compared):
+    quantity_differences = []
+    for quantity in (quantity_of_kind.name for quantity_of_kind in compared):
         kind = UNWEIGHED if quantity in unweighed else distribution
         stored = _stored(evaluation, f"{quantity}|{criterion}|{kind}", {first, second})
-        one, other = figures.get((quantity, first)), figures.get((quantity, second))
-        if stored and one and other:
-            found.append(_difference(quantity, one, other, stored, first, second))
-    return found
+        own, other = figures.get((quantity, first)), figures.get((quantity, second))
+        if stored and own and other:
+            quantity_differences.append(_difference(quantity, own, other, stored, first, second))
+    return quantity_differences
 
 
 def _stored(evaluation: Evaluation, key: str, pair: set[int]) -> dict[str, Any] | None:
     """What an evaluation says of a number of both systems: of the board, or where one is private,
     of all that is scored.
     """
-    for told in (evaluation.comparisons, evaluation.comparisons.get(PRIVATE, {})):
-        stored: dict[str, Any] | None = told.get(key)
+    for numbers in (evaluation.comparisons, evaluation.comparisons.get(PRIVATE, {})):
+        stored: dict[str, Any] | None = numbers.get(key)
         if stored and pair <= set(stored["systems"]):
             return stored
     return None
 
 
 def _difference(
-    quantity: str, one: Figure, other: Figure, stored: dict[str, Any], first: int, second: int
+    quantity: str, figure: Figure, other: Figure, stored: dict[str, Any], first: int, second: int
 ) -> Difference:
-    assert one.value is not None and other.value is not None
-    value, error = one.value - other.value, error_of(stored, first, second)
+    assert figure.value is not None and other.value is not None
+    value, error = figure.value - other.value, error_of(stored, first, second)
     half80, half95 = (_quantile(stored.get("df"), level) * error for level in (0.8, 0.95))
     apart = abs(value) > stored["critical"] * error if "critical" in stored else None
     return Difference(
         quantity,
-        one,
+        figure,
         other,
         value,
         error,
@@ -105,7 +105,7 @@ def _difference(
 
 def error_of(stored: dict[str, Any], first: int, second: int) -> float:
     """The standard error of a difference, from the joint covariance."""
-    i, k = (stored["systems"].index(one) for one in (first, second))
+    i, k = (stored["systems"].index(submission) for submission in (first, second))
     covariance = stored["covariance"]
     return math.sqrt(max(covariance[i][i] + covariance[k][k] - 2 * covariance[i][k], 0.0))
 
@@ -121,7 +121,7 @@ def closest(
     if evaluation is None:
         return None
     quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
-    rows = evaluation.estimates.filter(
+    estimates = evaluation.estimates.filter(
         quantity=quantity,
         criterion=criterion,
         distribution=distribution,
@@ -132,8 +132,8 @@ def closest(
         submission__status="scored",
     )
     ranked = sorted(
-        ((float(value or 0), pk) for value, pk in rows.values_list("value", "submission_id")),
+        ((float(value or 0), pk) for value, pk in estimates.values_list("value", "submission_id")),
         reverse=True,
     )
-    pairs = [(high - low, one, other) for (high, one), (low, other) in pairwise(ranked)]
+    pairs = [(high - low, winner, other) for (high, winner), (low, other) in pairwise(ranked)]
     return min(pairs)[1:] if pairs else None

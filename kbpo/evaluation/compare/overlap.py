@@ -44,7 +44,7 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
     other, which links its names differently: then it counts half. What a team had seen when it
     confirmed counts in its own way, so of what it shares with others no share is told.
     """
-    columns = [at for at, system in enumerate(data.systems) if system in scored]
+    columns = [number for number, system in enumerate(data.systems) if system in scored]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
         return {}
     sizes = _sizes(data.pool.member)[np.ix_(columns, columns)]
@@ -52,7 +52,7 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
     predicted = data.pool.member[arranged.row].toarray()[:, columns] > 0
     label = arranged.verdicts[:, columns]
     disclosed = [column in data.disclosed for column in columns]
-    told: dict[str, Any] = {}
+    shares: dict[str, Any] = {}
     for i, column in enumerate(columns):
         shared = _shares(
             arranged, predicted * predicted[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column
@@ -66,14 +66,14 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
         )
         for k in range(len(columns)):
             if k != i:
-                told[f"{i}|{k}"] = [
+                shares[f"{i}|{k}"] = [
                     _unknown(shared[k]) if disclosed[i] or disclosed[k] else shared[k],
                     only[k],
                 ]
     pairs = {
         f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [
-            *told[f"{i}|{k}"],
-            told[f"{k}|{i}"][1],
+            *shares[f"{i}|{k}"],
+            shares[f"{k}|{i}"][1],
         ]
         for i in range(len(columns))
         for k in range(i + 1, len(columns))
@@ -83,11 +83,11 @@ def parts(data: Data, criterion: str, scored: set[int]) -> dict[str, dict[str, A
 
 def _sizes(member: Matrix) -> Ids:
     """(m, m) how many predictions each two systems both predict."""
-    found = np.zeros((member.shape[1], member.shape[1]))
+    sizes = np.zeros((member.shape[1], member.shape[1]))
     for begin in range(0, member.shape[0], BLOCK):
-        rows = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
-        found += rows.T @ rows  # whole numbers that a float32 holds: there are fewer rows
-    return found.astype(np.int64)
+        block = (member[begin : begin + BLOCK].toarray() > 0).astype(np.float32)
+        sizes += block.T @ block  # whole numbers that a float32 holds: there are fewer rows
+    return sizes.astype(np.int64)
 
 
 def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:
@@ -95,10 +95,10 @@ def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:
     not.
     """
     pairs = stored.get(KEY, {}).get("pairs", {})
-    if found := pairs.get(f"{first}|{second}"):
-        return [Part(*one) for one in found]
-    if found := pairs.get(f"{second}|{first}"):
-        return [Part(*found[0]), Part(*found[2]), Part(*found[1])]
+    if stored_parts := pairs.get(f"{first}|{second}"):
+        return [Part(*part) for part in stored_parts]
+    if stored_parts := pairs.get(f"{second}|{first}"):
+        return [Part(*stored_parts[0]), Part(*stored_parts[2]), Part(*stored_parts[1])]
     return []
 
 
@@ -113,7 +113,7 @@ def _shares(
         arranged.own(column) if column in data.disclosed else (arranged.counts, arranged.row_pi)
     )
     p = inside * used[:, None] / np.maximum(sizes, 1)
-    found = hajek(
+    estimate = hajek(
         p,
         pi,
         label,
@@ -121,8 +121,8 @@ def _shares(
         n_targets=arranged.targets[0].size,
         design=None if column in data.disclosed else arranged.design,
     )
-    low, high = (np.asarray(end) for end in found.confidence_interval(0.80, method="wilson"))
-    n, value = np.asarray(found.n), np.asarray(found.value)
+    low, high = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
+    n, value = np.asarray(estimate.n), np.asarray(estimate.value)
     return [
         [int(size), float(value[k]), float(low[k]), float(high[k]), int(n[k])]
         if np.isfinite(value[k])

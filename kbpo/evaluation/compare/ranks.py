@@ -40,18 +40,18 @@ def comparisons(
     """
     chosen = ranking_keys(kind, estimates)
     columns = np.array(
-        [at for at, system in enumerate(data.systems) if system in board], dtype=np.int64
+        [column for column, system in enumerate(data.systems) if system in board], dtype=np.int64
     )
     if not columns.size:
         return {}
     return {
-        "|".join(key): _joint(data, found, columns)
+        "|".join(key): _joint(data, estimate, columns)
         | (
-            _compare(found, columns, data.systems, _sign(kind, key), references)
+            _compare(estimate, columns, data.systems, _sign(kind, key), references)
             if key in chosen
             else {}
         )
-        for key, found in estimates.items()
+        for key, estimate in estimates.items()
     }
 
 
@@ -64,7 +64,7 @@ def with_private(
     columns = np.flatnonzero(np.isin(data.systems, list(scored))).astype(np.int64)
     if scored <= board or not columns.size:
         return {}
-    joint = {"|".join(key): _joint(data, found, columns) for key, found in estimates.items()}
+    joint = {"|".join(key): _joint(data, estimate, columns) for key, estimate in estimates.items()}
     return {PRIVATE: joint}
 
 
@@ -78,14 +78,14 @@ def is_ranked(
     a place is wrongly decided at any of them with 5 % at most.
     """
     estimate, _ = found
-    known = data.shown & ~np.isnan(np.asarray(estimate.value))
-    columns = np.flatnonzero(known).astype(np.int64)
-    if columns.size < 2 or not known[column]:
+    defined = data.shown & ~np.isnan(np.asarray(estimate.value))
+    columns = np.flatnonzero(defined).astype(np.int64)
+    if columns.size < 2 or not defined[column]:
         return False
     level = 1 - (1 - LEVEL) / (stage * (stage + 1))
-    told = _compare(found, columns, data.systems, _sign(kind, key), level=level)
+    comparison = _compare(found, columns, data.systems, _sign(kind, key), level=level)
     place = columns.tolist().index(column)
-    return bool(told["best"][place] == told["worst"][place])
+    return bool(comparison["best"][place] == comparison["worst"][place])
 
 
 def ranking_keys(kind: type[Kind], keys: Iterable[Key]) -> set[Key]:
@@ -111,16 +111,20 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all
     labels agree V is 0, or what rounding left of it, and there is nothing to scale.
     """
-    found = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
-    realised = np.diagonal(found).copy()
+    covered = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
+    realised = np.diagonal(covered).copy()
     floor = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))[columns]
     floor = np.where(np.isfinite(floor), floor, 1.0)  # where nothing is known anything may be true
-    some = realised > ROUNDING * floor
+    informative = realised > ROUNDING * floor
     scale = np.sqrt(
-        np.divide(np.maximum(realised, floor), realised, out=np.ones(columns.size), where=some)
+        np.divide(
+            np.maximum(realised, floor), realised, out=np.ones(columns.size), where=informative
+        )
     )
-    covariance: Floats = np.where(np.outer(some, some), found * np.outer(scale, scale), 0.0)
-    covariance[np.diag_indices(columns.size)] += np.where(some, 0.0, floor)
+    covariance: Floats = np.where(
+        np.outer(informative, informative), covered * np.outer(scale, scale), 0.0
+    )
+    covariance[np.diag_indices(columns.size)] += np.where(informative, 0.0, floor)
     return covariance
 
 
@@ -131,9 +135,9 @@ def _degrees(estimate: Estimate, columns: Ids) -> float:
     return float(np.min(degrees, where=~np.isnan(value[columns]), initial=np.inf))
 
 
-def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
+def _joint(data: Data, number: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     """The systems and the covariance of their numbers; `df` is null where it is infinite."""
-    estimate, design = found
+    estimate, design = number
     df = _degrees(estimate, columns)
     covariance = covariance_of(estimate, design, columns)
     return {
@@ -144,16 +148,16 @@ def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str
 
 
 def _compare(
-    found: tuple[Estimate, Design],
+    number: tuple[Estimate, Design],
     columns: Ids,
-    of: list[int],
+    submissions: list[int],
     sign: float,
     references: Collection[int] = (),
     *,
     level: float = LEVEL,
 ) -> dict[str, Any]:
     """Ranks and ties; `sign` is −1 where less is better."""
-    estimate, design = found
+    estimate, design = number
     values = sign * np.asarray(estimate.value)[columns]
     covariance = covariance_of(estimate, design, columns)
     df = _degrees(estimate, columns)
@@ -164,17 +168,17 @@ def _compare(
         confidence_level=level,
         degrees_of_freedom=df,
     )
-    systems = [of[column] for column in columns]
+    systems = [submissions[column] for column in columns]
     ranked = [system not in references for system in systems]
     ranks = rank_intervals(family, ranked=ranked)
     return {
         "best": [
-            at if kept else None for at, kept in zip(ranks.best.tolist(), ranked, strict=True)
+            rank if kept else None for rank, kept in zip(ranks.best.tolist(), ranked, strict=True)
         ],
         "worst": [
-            at if kept else None for at, kept in zip(ranks.worst.tolist(), ranked, strict=True)
+            rank if kept else None for rank, kept in zip(ranks.worst.tolist(), ranked, strict=True)
         ],
-        "groups": [[systems[at] for at in group] for group in tie_groups(family)],
+        "groups": [[systems[column] for column in group] for group in tie_groups(family)],
         "critical": float(family.critical),
         "level": level,
     }

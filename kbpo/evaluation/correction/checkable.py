@@ -37,10 +37,10 @@ def frame_of(track: Track, data: Data) -> Frame:
         a[:, column] = weight[:, column] * used / pi
     able = ~_unanswered(arranged)
     verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
-    said = ~np.isnan(verdicts)
+    judged = ~np.isnan(verdicts)
     for criterion in data.noise:  # an expert rates a text under all, whichever people rated
-        said |= able[:, None] & ~np.isnan(data.f[criterion][arranged.at])
-    a = np.where(said, a * data.shown, 0.0)
+        judged |= able[:, None] & ~np.isnan(data.f[criterion][arranged.at])
+    a = np.where(judged, a * data.shown, 0.0)
     a = by_code(
         np.column_stack([a, _of_everybodys_recall(arranged) * able]), row_target, codes.size
     )
@@ -75,8 +75,8 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
     share = arranged.shares_of("fact").pool
-    known = arranged.counts & ~np.isnan(arranged.data.f[BASE][arranged.at, 0])
-    return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * known / arranged.row_pi)
+    verdict_known = arranged.counts & ~np.isnan(arranged.data.f[BASE][arranged.at, 0])
+    return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * verdict_known / arranged.row_pi)
 
 
 def votes_of(ids: Ids) -> tuple[Ids, Floats]:
@@ -89,24 +89,24 @@ def votes_of(ids: Ids) -> tuple[Ids, Floats]:
     labels = (
         Label.objects.filter(target__in=ids.tolist()).exclude(value={}).order_by("created_at", "pk")
     )
-    asked, known = set[int](), set[int]()
+    asked, settled = set[int](), set[int]()
     labels = labels.annotate(rates=Q(value__has_key=RATINGS))
     for target, source, size, share, rates in labels.values_list(
         "target_id", "source", "n", "disagreement", "rates"
     ):
-        at = int(np.searchsorted(ids, target))
+        place = int(np.searchsorted(ids, target))
         if source == Label.Source.CROWD:
-            n[at], disagreement[at] = max(size, 1), share
-            asked.add(at)
-        elif source == Label.Source.DOCUMENT and at not in asked:
-            n[at], disagreement[at] = max(size, 1), share
+            n[place], disagreement[place] = max(size, 1), share
+            asked.add(place)
+        elif source == Label.Source.DOCUMENT and place not in asked:
+            n[place], disagreement[place] = max(size, 1), share
         elif source == Label.Source.IMPORT and rates:
-            elsewhere[at] += max(size, 1)
-            apart[at] = max(apart[at], share)
+            elsewhere[place] += max(size, 1)
+            apart[place] = max(apart[place], share)
         elif source in (Label.Source.EXPERT, Label.Source.IMPORT):
-            known.add(at)
+            settled.add(place)
     n, disagreement = n + elsewhere, np.maximum(disagreement, apart)
-    n[list(known)] = 0
+    n[list(settled)] = 0
     return n, disagreement
 
 
@@ -125,7 +125,7 @@ def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement
     taken as independent. A rating is taken for the chance that another person says right.
     """
     row_target = arranged.targets[1]
-    said = ((n * (1 - disagreement) + 1) / (n + 2))[
+    majority = ((n * (1 - disagreement) + 1) / (n + 2))[
         row_target
     ]  # half a vote each way, twice: none is certain
     g = np.clip(data.g[arranged.criterion][arranged.row], 0.05, 0.95)
@@ -133,7 +133,7 @@ def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement
     agrees = c * g + (1 - c) * (1 - g)
     if data.noise:  # of what was rated under other criteria alone, the model knows nothing
         agrees[np.isnan(verdicts).all(axis=1)] = 0.5
-    q = said * agrees / (said * agrees + (1 - said) * (1 - agrees))
+    q = majority * agrees / (majority * agrees + (1 - majority) * (1 - agrees))
     doubt = np.zeros(arranged.targets[0].size)
     np.maximum.at(doubt, row_target, q * (1 - q))
     return doubt

@@ -18,32 +18,36 @@ def checks_of(track: Track, data: Data) -> Checks | None:
     """What experts answered that counts; None if nothing does."""
     targets = np.unique(data.pool.target[data.judged])
     ids = data.pool.target_id[targets]
-    found = read_checks(track, ids)
-    if found is None or not found.checked.any():
+    answered = read_checks(track, ids)
+    if answered is None or not answered.checked.any():
         return None
     judged = SampleBatch.objects.filter(
-        settled_at__lte=found.settled_by, submission__in=data.systems
+        settled_at__lte=answered.settled_by, submission__in=data.systems
     )
     return Checks(
         target=targets,
-        rounds=found.rounds,
-        pi=found.pi,
-        e=found.e,
-        checked=found.checked,
+        rounds=answered.rounds,
+        pi=answered.pi,
+        e=answered.e,
+        checked=answered.checked,
         by_crowd=votes_of(ids)[0] > 0,
         imported=imported(ids),
-        f=_verdicts(track, data, found),
+        f=_verdicts(track, data, answered),
         since=np.isin(data.systems, list(judged.values_list("submission_id", flat=True))),
     )
 
 
-def _verdicts(track: Track, data: Data, found: Answered) -> dict[str, Floats]:
+def _verdicts(track: Track, data: Data, answered: Answered) -> dict[str, Floats]:
     """criterion -> (k, m) what experts say of the judged rows."""
     pool, judged = data.pool, data.judged
-    at = np.flatnonzero(np.isin(pool.target_id[pool.target[judged]], list(found.values)))
+    answered_rows = np.flatnonzero(
+        np.isin(pool.target_id[pool.target[judged]], list(answered.values))
+    )
     verdicts = {}
-    told = kind_of(track).rejudge(pool.instance[judged[at]], pool.systems, found.values)
-    for criterion, some in told.items():
+    verdict_of_criterion = kind_of(track).rejudge(
+        pool.instance[judged[answered_rows]], pool.systems, answered.values
+    )
+    for criterion, verdict in verdict_of_criterion.items():
         verdicts[criterion] = np.full((judged.size, len(pool.systems)), np.nan)
-        verdicts[criterion][at] = some
+        verdicts[criterion][answered_rows] = verdict
     return verdicts

@@ -28,27 +28,27 @@ def not_corrected(track: Track, found: Corrected | None, made: Corrections) -> d
     """
     if found is None:
         return {}
-    said = {
+    reasons = {
         system: _why(track, found, made, column)
         for column, system in enumerate(found.data.systems)
         if found.data.shown[column]
     }
-    return {system: sentences for system, sentences in said.items() if sentences}
+    return {system: sentences for system, sentences in reasons.items() if sentences}
 
 
-def _why(track: Track, found: Corrected, made: Corrections, column: int) -> list[str]:
+def _why(track: Track, corrected: Corrected, made: Corrections, column: int) -> list[str]:
     kind = kind_of(track)
     printed = _guaranteed(track, made.scores, column)
     too_wide = _guaranteed(track, made.too_wide, column) - printed
-    if found.late(column, track.criterion):
-        return [BROUGHT if found.checks.since[column] and found.data.noise else LATE]
+    if corrected.late(column, track.criterion):
+        return [BROUGHT if corrected.checks.since[column] and corrected.data.noise else LATE]
     if kind.mean not in printed | too_wide:
-        n = found.checked_of(column)
+        n = corrected.checked_of(column)
         return [
             f"An expert has checked {n} of its judgments so far: scores are corrected from"
             f" {LEAST} checks on, for fewer say little."
         ]
-    said = [
+    reasons = [
         f"The expert checks so far leave its corrected {name} anywhere within more than"
         f" {WIDEST * 100:.0f} points: they are too few to print it."
         for quantity, name in (
@@ -60,11 +60,11 @@ def _why(track: Track, found: Corrected, made: Corrections, column: int) -> list
     ]
     if (
         track.criterion in recall_criteria(track)
-        and found.data.facts is not None
+        and corrected.data.facts is not None
         and not made.covered
     ):
-        said.append(UNCOVERED)
-    return said
+        reasons.append(UNCOVERED)
+    return reasons
 
 
 def _guaranteed(track: Track, scores: list[Score], column: int) -> set[str]:

@@ -36,12 +36,12 @@ def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iter
 
 def ordered(track: Track) -> list[str]:
     """The criteria of a track, the guaranteed one first."""
-    others = [
+    other_criteria = [
         criterion_name
         for criterion_name in kind_of(track).criterion_names()
         if criterion_name != track.criterion
     ]
-    return [track.criterion, *others]
+    return [track.criterion, *other_criteria]
 
 
 def has_recall(track: Track) -> bool:
@@ -84,9 +84,9 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
 def _of_group(name: str, group: Group, pool: Pool, trait: Trait, weighed: str) -> Iterator[Cut]:
     """One slice for each value of a group's trait; what has none is in no slice."""
     if group.strata:
-        codes, first = np.unique(pool.predicate, return_index=True)
+        codes, first_rows = np.unique(pool.predicate, return_index=True)
         for code, value in zip(
-            codes.tolist(), trait.names[trait.code[first]].tolist(), strict=True
+            codes.tolist(), trait.names[trait.code[first_rows]].tolist(), strict=True
         ):
             yield Cut(name, value, pool.predicate == code, weighed, stratum=code)
         return
@@ -104,8 +104,8 @@ def read_for(track: Track, raw: object) -> Rule:
     schema = track.corpus.schema
     return read(
         raw,
-        predicates=[one["name"] for one in schema.get("predicates", ())],
-        types=[one["name"] for one in schema.get("entity_types", ())],
+        predicates=[predicate["name"] for predicate in schema.get("predicates", ())],
+        types=[entity_type["name"] for entity_type in schema.get("entity_types", ())],
         weights=track.distributions,
     )
 

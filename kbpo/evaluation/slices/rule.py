@@ -76,8 +76,8 @@ class Rule:
 
     def as_json(self) -> dict[str, Any]:
         """The rule as it is stored: without the parts that ask for nothing."""
-        said = {name: getattr(self, name) for name in _KEYS if name != "weight"}
-        kept = {name: value for name, value in said.items() if value not in ((), None, "")}
+        values = {name: getattr(self, name) for name in _KEYS if name != "weight"}
+        kept = {name: value for name, value in values.items() if value not in ((), None, "")}
         lists = {
             name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
         }
@@ -140,7 +140,7 @@ _KEYS = (
 )
 
 
-def _names(raw: dict[str, Any], key: str, known: Collection[str]) -> tuple[str, ...]:
+def _names(raw: dict[str, Any], key: str, allowed: Collection[str]) -> tuple[str, ...]:
     if key not in raw:
         return ()
     values = raw[key]
@@ -150,11 +150,11 @@ def _names(raw: dict[str, Any], key: str, known: Collection[str]) -> tuple[str, 
         or not all(isinstance(value, str) for value in values)
     ):
         raise BadRule(f"{key} must be a list of names; got {_shown(values)}.")
-    for one in values:
-        if one not in known:
-            some = ", ".join(sorted(known)[:6])
+    for name in values:
+        if name not in allowed:
+            examples = ", ".join(sorted(allowed)[:6])
             raise BadRule(
-                f"This track has no {key.replace('_', ' ')} “{one[:60]}”; it has {some} …"
+                f"This track has no {key.replace('_', ' ')} “{name[:60]}”; it has {examples} …"
             )
     return tuple(dict.fromkeys(values))
 
@@ -206,8 +206,10 @@ def _weight(raw: Any, kinds: Collection[str], tables: Mapping[str, Collection[st
     if isinstance(raw, dict):
         return _table(raw, tables)
     if not isinstance(raw, str) or raw not in (*kinds, CONFIDENCE):
-        known = ", ".join((*kinds, CONFIDENCE))
-        raise BadRule(f"weight must be one of {known}, or a table of numbers; got {_shown(raw)}.")
+        weightings = ", ".join((*kinds, CONFIDENCE))
+        raise BadRule(
+            f"weight must be one of {weightings}, or a table of numbers; got {_shown(raw)}."
+        )
     return raw
 
 
@@ -223,7 +225,7 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
     names = _names({trait: list(raw[trait])}, trait, tables[trait])
     weight = tuple((name, _number(name, raw[trait][name])) for name in names)
     table = Table(trait, weight, _number("other", raw.get("other", 0)))
-    if not table.other and not any(one for _, one in weight):
+    if not table.other and not any(number for _, number in weight):
         raise BadRule("A table of weights needs a number above 0: else nothing counts.")
     return table
 

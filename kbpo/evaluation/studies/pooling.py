@@ -61,19 +61,21 @@ class Study:
         bias = self.bias[metric]
         true, lost = getattr(bias.true, quantity), getattr(bias, quantity)
         order = [
-            at
-            for at in np.argsort(-np.nan_to_num(true), kind="stable").tolist()
-            if not np.isnan(true[at])
+            column
+            for column in np.argsort(-np.nan_to_num(true), kind="stable").tolist()
+            if not np.isnan(true[column])
         ]
-        return [(self.systems[at], float(true[at]), float(lost[at])) for at in order]
+        return [
+            (self.systems[column], float(true[column]), float(lost[column])) for column in order
+        ]
 
     def rows(self) -> list[list[object]]:
         """Everything, a line each: metric, quantity, rank, team, run, true, unpooled, bias."""
         return [
-            [metric, quantity, rank, one.team.name, one.name, true, true - lost, lost]
+            [metric, quantity, rank, system.team.name, system.name, true, true - lost, lost]
             for metric in self.bias
             for quantity in QUANTITIES
-            for rank, (one, true, lost) in enumerate(self.ranked(metric, quantity), 1)
+            for rank, (system, true, lost) in enumerate(self.ranked(metric, quantity), 1)
         ]
 
     def told(self) -> dict[str, Any]:
@@ -104,23 +106,23 @@ def study(track: Track) -> Study | None:
         return None
     columns = np.flatnonzero(data.shown)
     label = data.f[BASE][:, 0]
-    at = np.flatnonzero(
+    labelled = np.flatnonzero(
         ~np.isnan(label) & (data.pool.member[data.judged][:, columns].sum(axis=1) > 0)
     )
     teams = np.array(data.pool.teams, dtype=np.int64)[columns]
-    if not at.size or np.unique(teams).size < 2:
+    if not labelled.size or np.unique(teams).size < 2:
         return None
-    human = data.facts.marked[data.judged[at]] & (
-        label[at] == 1
+    human = data.facts.marked[data.judged[labelled]] & (
+        label[labelled] == 1
     )  # at these mentions or at others of the same fact
-    pool = _with_marked(data, at, columns, label[at], human)
-    rows = Submission.objects.select_related("team").in_bulk(
+    pool = _with_marked(data, labelled, columns, label[labelled], human)
+    systems = Submission.objects.select_related("team").in_bulk(
         [data.systems[column] for column in columns]
     )
     return Study(
-        systems=[rows[data.systems[column]] for column in columns],
+        systems=[systems[data.systems[column]] for column in columns],
         bias={metric: pool.bias(teams, metric) for metric in METRICS},
-        n_instances=int(at.size),
+        n_instances=int(labelled.size),
         n_human=int(pool.human.sum()),
         n_teams=int(np.unique(teams).size),
     )
@@ -156,16 +158,16 @@ class _Pool:
         )
 
 
-def _joined(one: Scores, other: Scores) -> Scores:
+def _joined(precise: Scores, complete: Scores) -> Scores:
     """The precision of one, the recall of the other."""
-    both = one.precision + other.recall
+    both = precise.precision + complete.recall
     f1 = np.divide(
-        2 * one.precision * other.recall,
+        2 * precise.precision * complete.recall,
         both,
         out=np.where(np.isnan(both), np.nan, 0.0),
         where=both > 0,
     )
-    return Scores(one.precision, other.recall, f1)
+    return Scores(precise.precision, complete.recall, f1)
 
 
 Key: TypeAlias = tuple[object, ...]
@@ -187,31 +189,35 @@ def _relations(data: Data, row: Ids, marked: Ids, predicted: Ids) -> tuple[Ids, 
     everything = np.concatenate([row, predicted])
     n, n_facts = everything.size, int(facts.fact.max(initial=-1)) + 1
     codes: dict[Key, int] = {}
-    known = np.flatnonzero(everything >= 0)
-    names = _names(data, everything[known])
+    linkable = np.flatnonzero(everything >= 0)
+    names = _names(data, everything[linkable])
     by_name = [
-        codes.setdefault(names[one], len(codes))
-        for one in data.pool.instance[everything[known]].tolist()
+        codes.setdefault(names[instance], len(codes))
+        for instance in data.pool.instance[everything[linkable]].tolist()
     ]
     linked = {
-        at: codes.setdefault(key, len(codes))
-        for at, key in enumerate(_linked(data))
+        fact: codes.setdefault(key, len(codes))
+        for fact, key in enumerate(_linked(data))
         if key is not None
     }
-    pairs = list(zip(known.tolist(), (n + np.array(by_name, dtype=np.int64)).tolist(), strict=True))
-    first = n + len(codes)
-    pairs += zip(known.tolist(), (first + facts.fact[everything[known]]).tolist(), strict=True)
-    place = {int(one): row.size + number for number, one in enumerate(marked)}
-    for at, code in linked.items():
-        if at in place:
-            pairs.append((place[at], n + code))
-        elif facts.code[at] >= 0:
-            pairs.append((first + int(facts.code[at]), n + code))
-    size = first + n_facts
+    pairs = list(
+        zip(linkable.tolist(), (n + np.array(by_name, dtype=np.int64)).tolist(), strict=True)
+    )
+    first_code = n + len(codes)
+    pairs += zip(
+        linkable.tolist(), (first_code + facts.fact[everything[linkable]]).tolist(), strict=True
+    )
+    place = {int(fact): row.size + number for number, fact in enumerate(marked)}
+    for fact, code in linked.items():
+        if fact in place:
+            pairs.append((place[fact], n + code))
+        elif facts.code[fact] >= 0:
+            pairs.append((first_code + int(facts.code[fact]), n + code))
+    size = first_code + n_facts
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     graph = sparse.coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(size, size))
-    found = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
-    return found[: row.size], found[row.size : n]
+    component = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    return component[: row.size], component[row.size : n]
 
 
 def _names(data: Data, row: Ids) -> dict[int, Key]:
@@ -221,14 +227,14 @@ def _names(data: Data, row: Ids) -> dict[int, Key]:
         f" p.{side}_canonical_begin + 1 FOR p.{side}_canonical_end - p.{side}_canonical_begin) END)"
         for side in ("subject", "object")
     )
-    found = fetch(
+    named = fetch(
         f"SELECT DISTINCT ON (p.instance_id) p.instance_id, i.predicate_id, {names} FROM"
         " submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id JOIN"
         " corpus_document d ON d.id = i.document_id WHERE p.submission_id = ANY(%s) AND"
         " p.instance_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [data.pool.systems, data.pool.instance[row].tolist()],
     )
-    return {instance: tuple(said) for instance, *said in found}
+    return {instance: tuple(names_of_row) for instance, *names_of_row in named}
 
 
 def _linked(data: Data) -> list[Key | None]:
@@ -236,23 +242,23 @@ def _linked(data: Data) -> list[Key | None]:
     where not both are.
     """
     assert data.facts is not None
-    rows = zip(data.facts.predicate.tolist(), data.facts.links.tolist(), strict=True)
+    facts = zip(data.facts.predicate.tolist(), data.facts.links.tolist(), strict=True)
     return [
         (predicate, *(end.lower() for end in ends)) if all(ends) else None
-        for predicate, ends in rows
+        for predicate, ends in facts
     ]
 
 
-def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools) -> _Pool:
+def _with_marked(data: Data, places: Ids, columns: Ids, label: Floats, human: Bools) -> _Pool:
     """Judged rows, then every true fact that people marked and that none of these rows is: nobody
     was asked about it, because no system predicts it, or only a withdrawn one, or it was not drawn.
     """
     facts = data.facts
     assert facts is not None
-    row = data.judged[at]
+    row = data.judged[places]
     marked = np.flatnonzero(~np.isin(facts.code, facts.fact[row[human]]))
-    some = np.flatnonzero(facts.in_scope)[::-1]
-    predicting = dict(zip(facts.fact[some].tolist(), some.tolist(), strict=True))
+    in_scope = np.flatnonzero(facts.in_scope)[::-1]
+    predicting = dict(zip(facts.fact[in_scope].tolist(), in_scope.tolist(), strict=True))
     predicted = np.array(
         [predicting.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64
     )
@@ -274,10 +280,10 @@ def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools)
 
 
 def _median(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(np.median(defined)) if defined.size else float("nan")
 
 
 def _largest(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.max()) if known.size else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(defined.max()) if defined.size else float("nan")

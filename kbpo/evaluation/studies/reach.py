@@ -103,7 +103,7 @@ def read_incidence(track: Track) -> Incidence | None:
     found in annotated documents. None if neither is there.
     """
     total = track.corpus.n_documents
-    rows = fetch(
+    mentions = fetch(
         "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
         ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
         " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*), bool_or(m.type = ANY(%s))"
@@ -113,17 +113,17 @@ def read_incidence(track: Track) -> Incidence | None:
     )
     source = "corpus"
     kind = recall_of(track)
-    if not rows and kind is not None:
+    if not mentions and kind is not None:
         read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
         documents_read = list(read.values_list("document_id", flat=True))
         names = kind.entities_found(documents_read, clock.now())
-        rows, source = (
+        mentions, source = (
             [(*occurrence, True) for occurrence in occurrences(track.corpus, names)],
             "people",
         )
-    if not rows:
+    if not mentions:
         return None
-    documents, entities, counts, of_people = zip(*rows, strict=True)
+    documents, entities, counts, of_people = zip(*mentions, strict=True)
     _, document = np.unique(np.array(documents), return_inverse=True)
     _, entity = np.unique(np.array(entities), return_inverse=True)
     shape = (max(total, int(document.max()) + 1), int(entity.max()) + 1)
@@ -144,14 +144,14 @@ def sharing(found: Incidence, n: int | None = None) -> list[Sharing]:
     return [_sharing(found, design, n) for design in DESIGNS]
 
 
-def _sharing(found: Incidence, design: str, n: int) -> Sharing:
+def _sharing(incidence: Incidence, design: str, n: int) -> Sharing:
     rng = np.random.default_rng(SEED)
-    present, classes = sparse.csr_array((found.table > 0).astype(np.float64)), found.classes
+    present, classes = sparse.csr_array((incidence.table > 0).astype(np.float64)), incidence.classes
     times: Counter[int] = Counter()
     shared: Counter[str] = Counter()
     documents = 0
     for _ in range(SIMULATED):
-        drawn = _draw(found, design, n, rng)
+        drawn = _draw(incidence, design, n, rng)
         inside = present[drawn]
         number = np.asarray(inside.sum(axis=0)).ravel().astype(np.int64)
         times.update(number[number > 0].tolist())
@@ -160,23 +160,23 @@ def _sharing(found: Incidence, design: str, n: int) -> Sharing:
     return Sharing(
         design,
         n,
-        [(one, total / SIMULATED) for one, total in sorted(times.items())],
+        [(times_drawn, total / SIMULATED) for times_drawn, total in sorted(times.items())],
         {name: shared[name] / SIMULATED for name in FREQUENCIES},
         documents / SIMULATED,
     )
 
 
-def _draw(found: Incidence, design: str, n: int, rng: np.random.Generator) -> Ids:
-    order = rng.permutation(found.table.shape[0])
-    first = min(first_stage(n), n)
-    if design == "uniform" or first == n:
+def _draw(incidence: Incidence, design: str, n: int, rng: np.random.Generator) -> Ids:
+    order = rng.permutation(incidence.table.shape[0])
+    n_first = min(first_stage(n), n)
+    if design == "uniform" or n_first == n:
         return order[:n]
-    known = np.flatnonzero(np.asarray(found.table[order[:first]].sum(axis=0)).ravel() > 0)
-    part = sparse.coo_array(found.table[:, known])
-    weight = tf_idf(part.coords[0], part.coords[1], part.data, found.table.shape[0])
-    rest = order[first:]
-    drawn = systematic(proportional(weight[rest], n - first, uniform=UNIFORM_SHARE), rng)
-    return np.concatenate([order[:first], rest[drawn]])
+    reached = np.flatnonzero(np.asarray(incidence.table[order[:n_first]].sum(axis=0)).ravel() > 0)
+    part = sparse.coo_array(incidence.table[:, reached])
+    weight = tf_idf(part.coords[0], part.coords[1], part.data, incidence.table.shape[0])
+    remaining = order[n_first:]
+    drawn = systematic(proportional(weight[remaining], n - n_first, uniform=UNIFORM_SHARE), rng)
+    return np.concatenate([order[:n_first], remaining[drawn]])
 
 
 def reach(submission: Submission) -> list[Reach]:
@@ -187,12 +187,14 @@ def reach(submission: Submission) -> list[Reach]:
     pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
     trait = kind_of(track).traits(pool.instance, pool.systems)["frequency"]
     frequency = trait.names[trait.code]
-    rows = fetch(
+    predictions = fetch(
         "SELECT subject_entity, object_entity FROM submissions_prediction WHERE submission_id = %s"
         " ORDER BY instance_id",
         [submission.pk],
     )
-    subject, object_ = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    subject, object_ = (
+        np.array(column, dtype=np.int64) for column in zip(*predictions, strict=True)
+    )
     _, entity = np.unique(subject, return_inverse=True)
     _, fact = np.unique(
         np.column_stack([subject, pool.predicate, object_]), axis=0, return_inverse=True
@@ -218,8 +220,8 @@ def _reach(
     rng: np.random.Generator,
 ) -> Reach:
     ends = np.cumsum(p)
-    _, first = np.unique(entity, return_index=True)
-    class_of = frequency[first]
+    _, first_of_entity = np.unique(entity, return_index=True)
+    class_of = frequency[first_of_entity]
     entities: Counter[str] = Counter()
     by_predicate: Counter[int] = Counter()
     predicates = several = 0
@@ -230,8 +232,8 @@ def _reach(
         entities.update(class_of[np.unique(entity[drawn])].tolist())
         by_predicate.update(predicate[drawn].tolist())
         predicates += np.unique(predicate[drawn]).size
-        _, at = np.unique(fact[drawn], return_index=True)
-        several += int((np.bincount(entity[drawn[at]]) > 1).sum())
+        _, first_draws = np.unique(fact[drawn], return_index=True)
+        several += int((np.bincount(entity[drawn[first_draws]]) > 1).sum())
     return Reach(
         kind,
         {name: entities[name] / REPEATS for name in FREQUENCIES},

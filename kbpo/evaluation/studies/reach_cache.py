@@ -43,10 +43,12 @@ def entities_of(track: Track) -> Entities | None:
     """The entities of a track; None if none is known."""
 
     def compute() -> Entities | None:
-        found = read_incidence(track)
-        if found is None:
+        incidence = read_incidence(track)
+        if incidence is None:
             return None
-        return Entities(found.source, found.by_frequency(), found.limits, sharing(found))
+        return Entities(
+            incidence.source, incidence.by_frequency(), incidence.limits, sharing(incidence)
+        )
 
     return _kept(["entities_of", *_state_of(track)], compute)
 
@@ -74,16 +76,18 @@ def _state_of(track: Track) -> list[object]:
     labels = Label.objects.filter(
         target__document__in=read.values("document"), target__kind="mention"
     )
-    said = labels.aggregate(Count("pk"), Max("created_at"))
-    of_rows = [value for one in (mentions, settled, said) for value in sorted(one.items())]
+    answers = labels.aggregate(Count("pk"), Max("created_at"))
+    of_rows = [
+        value for figures in (mentions, settled, answers) for value in sorted(figures.items())
+    ]
     return [corpus.pk, corpus.loaded_at, corpus.n_documents, track.pk, track.created_at, *of_rows]
 
 
 def _kept(state: list[object], compute: Callable[[], T]) -> T:
     key = f"reach:{VERSION}:{sha256(repr(state).encode()).hexdigest()}"
-    found = cache.get(key)
-    if found is None:
-        found = (compute(),)  # in a tuple: that there is nothing can be known too
-        cache.set(key, found, KEPT)
-    value: T = found[0]
+    stored = cache.get(key)
+    if stored is None:
+        stored = (compute(),)  # in a tuple: that there is nothing can be known too
+        cache.set(key, stored, KEPT)
+    value: T = stored[0]
     return value

@@ -70,10 +70,10 @@ def _numbers(track: Track) -> Numbers:
     data, kind = read(track), kind_of(track)
     if not data.judged.size:
         return {}
-    found = default_estimates(data, kind.criterion_names(), recall_criteria(track))
+    estimates = default_estimates(data, kind.criterion_names(), recall_criteria(track))
     wanted: list[Key] = [
-        (one.name, track.criterion, track.distribution if one.weighed else UNWEIGHED)
-        for one in kind.compared()
+        (quantity.name, track.criterion, track.distribution if quantity.weighed else UNWEIGHED)
+        for quantity in kind.compared()
     ]
     return {
         (data.systems[row.column], key[0]): (
@@ -82,8 +82,8 @@ def _numbers(track: Track) -> Numbers:
             _known(row.high80),
         )
         for key in wanted
-        if key in found
-        for row in rows(data, found[key][0], *key, DEFAULT)
+        if key in estimates
+        for row in rows(data, estimates[key][0], *key, DEFAULT)
         if data.shown[row.column]
     }
 
@@ -94,9 +94,11 @@ def _known(value: float) -> float | None:
 
 def _ranks(numbers: Numbers) -> dict[tuple[int, str], int]:
     """The place of each system by each number, from 1; undefined ones last."""
-    found = {}
+    places = {}
     for quantity in {quantity for _, quantity in numbers}:
-        of = {pk: one[0] for (pk, some), one in numbers.items() if some == quantity}
-        order = sorted(of, key=lambda pk: (of[pk] is None, -(of[pk] or 0.0), pk))
-        found.update({(pk, quantity): at for at, pk in enumerate(order, start=1)})
-    return found
+        number_of = {pk: number[0] for (pk, name), number in numbers.items() if name == quantity}
+        order = sorted(
+            number_of, key=lambda pk: (number_of[pk] is None, -(number_of[pk] or 0.0), pk)
+        )
+        places.update({(pk, quantity): place for place, pk in enumerate(order, start=1)})
+    return places

@@ -47,16 +47,20 @@ class Realised:
         """What the latest evaluation made of all judgments up to a batch; None if it is open, or
         nothing was judged.
         """
-        told = batch.settings.get("now") if batch is not None else None
-        return cls(*(math.inf if one is None else one for one in told)) if told else None
+        remembered = batch.settings.get("now") if batch is not None else None
+        return (
+            cls(*(math.inf if number is None else number for number in remembered))
+            if remembered
+            else None
+        )
 
     def keep(self, batch: SampleBatch, *, ended: bool = True) -> None:
         """Nothing; the batch remembers it as what is known now, and if its stage `ended` by it, as
         what the stage came to.
         """
         now = [
-            one if math.isfinite(one) else None
-            for one in (self.variance, self.anticipated, self.half_width)
+            figure if math.isfinite(figure) else None
+            for figure in (self.variance, self.anticipated, self.half_width)
         ]
         kept: dict[str, Any] = {"now": now}
         if ended:
@@ -194,16 +198,16 @@ def _price_of_today(track: Track) -> Price:
 
 def repriced(submission: Submission, option: dict[str, Any]) -> dict[str, Any]:
     """The same option at the price of today."""
-    told = price_of(submission, option["targets"], option["new"])
+    price = price_of(submission, option["targets"], option["new"])
     most = option.get("new_at_most", option["new"])
-    return option | told | {"at_most": str(Decimal(told["each"]) * most)}
+    return option | price | {"at_most": str(Decimal(price["each"]) * most)}
 
 
 def priced(submission: Submission, width: str, targets: int, new: int, most: int) -> dict[str, Any]:
     """An option that is likely to ask `new` questions, and asks `most` at the most."""
-    told = price_of(submission, targets, new)
-    at_most = str(Decimal(told["each"]) * most)
-    return told | {"half_width": width, "at_most": at_most, "new_at_most": most}
+    price = price_of(submission, targets, new)
+    at_most = str(Decimal(price["each"]) * most)
+    return price | {"half_width": width, "at_most": at_most, "new_at_most": most}
 
 
 def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:

@@ -83,5 +83,5 @@ class Draft:
 
 def _shown(submission: Submission) -> Ids:
     """Instances whose judgments the team can look up now."""
-    rows = fetch(SHOWN, [earlier(submission), earlier_of_its_people(submission)])
-    return np.array([row[0] for row in rows], dtype=np.int64)
+    shown_instances = fetch(SHOWN, [earlier(submission), earlier_of_its_people(submission)])
+    return np.array([row[0] for row in shown_instances], dtype=np.int64)

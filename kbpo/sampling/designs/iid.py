@@ -107,9 +107,9 @@ def fill(batch: SampleBatch) -> int:
     """How many distinct instances the batch holds after its draw was stored (a repeat stores
     nothing new).
     """
-    rows = draws_of(batch)
-    Sample.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
-    return len(rows)
+    samples = draws_of(batch)
+    Sample.objects.bulk_create(samples, batch_size=2000, ignore_conflicts=True)
+    return len(samples)
 
 
 def draws_of(batch: SampleBatch) -> list[Sample]:
@@ -176,7 +176,7 @@ def existing_draws(submission: Submission, *, of_others: bool = True) -> dict[st
     """
     track, kind = submission.track, submission.track.distribution
     drawn = Sample.objects.all() if of_others else Sample.objects.none()
-    rows = list(
+    labelled_draws = list(
         drawn.filter(
             batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track
         )
@@ -184,14 +184,16 @@ def existing_draws(submission: Submission, *, of_others: bool = True) -> dict[st
         .order_by("pk")
         .values_list("batch__submission_id", "instance_id", "multiplicity")
     )
-    systems = [*sorted({owner for owner, _, _ in rows}), submission.pk]
-    instance = np.repeat([row[1] for row in rows], [row[2] for row in rows]).astype(np.int64)
-    owner = np.repeat([systems.index(row[0]) for row in rows], [row[2] for row in rows]).astype(
-        np.int64
-    )
+    systems = [*sorted({owner for owner, _, _ in labelled_draws}), submission.pk]
+    instance = np.repeat(
+        [row[1] for row in labelled_draws], [row[2] for row in labelled_draws]
+    ).astype(np.int64)
+    owner = np.repeat(
+        [systems.index(row[0]) for row in labelled_draws], [row[2] for row in labelled_draws]
+    ).astype(np.int64)
     label = (
         kind_of(track).judge(instance, [submission.pk])[track.criterion][:, 0]
-        if rows
+        if labelled_draws
         else np.zeros(0)
     )
     return {
@@ -222,8 +224,8 @@ def _option(
     new = draft.questions(chance)
     most = min(sum(draws.values()), int((~draft.shown).sum()))
     judged = round(float(chance[draft.shown].sum()))
-    told = priced(submission, str(half_width), judged + new, min(new, most), most)
-    return told | {"draws": draws}
+    price = priced(submission, str(half_width), judged + new, min(new, most), most)
+    return price | {"draws": draws}
 
 
 def _more(
@@ -253,10 +255,10 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
     half-width, by as much less than what it expects now as the realised one asks for.
     """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
-    now, one = state.chances(), np.bincount(state.row, weights=state.p)
+    now, one_draw = state.chances(), np.bincount(state.row, weights=state.p)
 
     def planned(n: int) -> float:
-        chance = any_of(now, repeated(np.minimum(one, 1.0), n))
+        chance = any_of(now, repeated(np.minimum(one_draw, 1.0), n))
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
     before, goal = planned(0), target

@@ -58,13 +58,13 @@ class Poisson(Design):
         self, submission: Submission, half_widths: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
         draft = Draft.of(submission, submission.track.distribution)
-        shown, found = int(draft.shown.sum()), dict[str, dict[str, Any]]()
+        shown, options = int(draft.shown.sum()), dict[str, dict[str, Any]]()
         for width in half_widths:
             goal = target_variance(submission, width)
             new = draft.questions(draft.thresholds(goal))
             most = draft.questions(draft.thresholds(PRICED_AIM * goal), spread=SPREAD)
-            found[width] = priced(submission, width, shown + new, new, most)
-        return found
+            options[width] = priced(submission, width, shown + new, new, most)
+        return options
 
     def options(
         self, submission: Submission, half_widths: Sequence[str]
@@ -90,9 +90,9 @@ class Poisson(Design):
         dear = [plan.submission for plan in plans if not plan.can_pay]
         if not dear:
             return sum(plan.store() for plan in plans)
-        others = [plan.submission for plan in plans if plan.can_pay]
-        asked = self.sample_together(others) if others else 0
-        return asked + sum(self.sample(one) for one in dear)
+        affordable = [plan.submission for plan in plans if plan.can_pay]
+        asked = self.sample_together(affordable) if affordable else 0
+        return asked + sum(self.sample(submission) for submission in dear)
 
     def held_against(self, realised: Realised) -> float:
         """What the model expects. The realised variance has no say: asking on until it is small
@@ -211,9 +211,12 @@ def fill_together(plans: Sequence[Plan]) -> None:
     Each new question is paid for by one of the submissions that need it, drawn with a chance in
     proportion to how far each of them raised its threshold: λ² s².
     """
-    known = np.unique(np.concatenate([plan.state.target_id for plan in plans]))
-    places = [np.searchsorted(known, plan.state.target_id) for plan in plans]
-    squares, chance = np.zeros((len(plans), known.size)), np.ones((len(plans), known.size))
+    target_ids = np.unique(np.concatenate([plan.state.target_id for plan in plans]))
+    places = [np.searchsorted(target_ids, plan.state.target_id) for plan in plans]
+    squares, chance = (
+        np.zeros((len(plans), target_ids.size)),
+        np.ones((len(plans), target_ids.size)),
+    )
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
         squares[row, place], chance[row, place] = plan.state.size**2, plan.state.chance
 
@@ -227,20 +230,20 @@ def fill_together(plans: Sequence[Plan]) -> None:
 
     goals = [_goal(plan.submission, plan.state) for plan in plans]
     alone = [plan.state.multiplier(goal) for plan, goal in zip(plans, goals, strict=True)]
-    found = multipliers_together(variances, goals, alone, squares.sum(axis=1))
-    wanted, highest = raised(found), np.zeros(known.size)
+    jointly = multipliers_together(variances, goals, alone, squares.sum(axis=1))
+    wanted, highest = raised(jointly), np.zeros(target_ids.size)
     for plan, place in zip(plans, places, strict=True):
         own = plan.state.thresholds(np.maximum(plan.state.chance, wanted[place]))
         highest[place] = np.maximum(highest[place], own)
     needs = np.zeros(squares.shape)
     for row, (plan, place) in enumerate(zip(plans, places, strict=True)):
-        plan.pi, plan.goal, plan.multiplier = highest[place], goals[row], float(found[row])
+        plan.pi, plan.goal, plan.multiplier = highest[place], goals[row], float(jointly[row])
         plan.why, plan.together = "target", len(plans)
         new = plan.state.new(plan.state.asked(plan.pi))
-        needs[row, np.searchsorted(known, sorted(new))] = 1.0
-    payer = _payers(needs, found[:, None] ** 2 * squares, _random(plans[0].submission))
+        needs[row, np.searchsorted(target_ids, sorted(new))] = 1.0
+    payer = _payers(needs, jointly[:, None] ** 2 * squares, _random(plans[0].submission))
     for row, plan in enumerate(plans):
-        plan.pays = set(known[payer == row].tolist())
+        plan.pays = set(target_ids[payer == row].tolist())
 
 
 def _payers(needs: Floats, weight: Floats, rng: np.random.Generator) -> Ids:
@@ -290,18 +293,18 @@ def _store(batch: SampleBatch, plan: Plan) -> int:
         )
     )
     state = plan.state
-    of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
-    rows = [
+    probability_of = dict(zip(state.target_id.tolist(), plan.pi.tolist(), strict=True))
+    samples = [
         Sample(
             batch=batch,
-            target_id=one,
+            target_id=target,
             instance=None,
             multiplicity=1,
-            probability=of[one],
-            pays=one in plan.pays,
+            probability=probability_of[target],
+            pays=target in plan.pays,
         )
-        for one in state.asked(plan.pi).tolist()
-        if one not in earlier
+        for target in state.asked(plan.pi).tolist()
+        if target not in earlier
     ]
-    Sample.objects.bulk_create(rows, batch_size=2000)
-    return len(rows)
+    Sample.objects.bulk_create(samples, batch_size=2000)
+    return len(samples)

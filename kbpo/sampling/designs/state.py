@@ -85,10 +85,10 @@ class State:
 
     def _guess(self, pool: Pool, found: Mapping[int, Disclosed]) -> Guess:
         kind, criterion = kind_of(self.track), self.track.criterion
-        rows = _can_be_judged(self.track, pool)
-        verdicts = kind.judge(pool.instance[rows], pool.systems)[criterion]
+        judgeable = _can_be_judged(self.track, pool)
+        verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
         label = np.full(pool.instance.size, np.nan)
-        label[rows] = one_verdict(verdicts, pool.member[rows])
+        label[judgeable] = one_verdict(verdicts, pool.member[judgeable])
         lesson = Lesson(pool, self.track.corpus.hash_key, found)
         return guess_of(type(kind), criterion, lesson, label)
 
@@ -199,10 +199,10 @@ class State:
         they were first asked about: a search for what the money pays for asks again and again.
         """
         wanted = targets.tolist()
-        if missing := [one for one in wanted if one not in self._is_new]:
-            found = self._new(missing)
-            self._is_new.update({one: one in found for one in missing})
-        return {one for one in wanted if self._is_new[one]}
+        if missing := [target for target in wanted if target not in self._is_new]:
+            new_ones = self._new(missing)
+            self._is_new.update({target: target in new_ones for target in missing})
+        return {target for target in wanted if self._is_new[target]}
 
     def _new(self, targets: list[int]) -> set[int]:
         mine = self.submission.pk
@@ -241,7 +241,7 @@ def _can_be_judged(track: Track, pool: Pool) -> Ids:
 def _routes(track: Track, pool: Pool) -> Routes:
     """How the pool's targets came in, as if all that was asked were answered."""
     documents, facts = annotated(track), None
-    known = known_documents(track, documents)
-    if known.documents and not known.closed:
+    known_route = known_documents(track, documents)
+    if known_route.documents and not known_route.closed:
         facts = kind_with_recall(track).facts(pool.instance, pool.systems, documents.documents)
     return read_routes(track, pool, documents, facts)

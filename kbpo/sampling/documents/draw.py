@@ -49,7 +49,7 @@ def draw_documents(track: Track, size: int, seed: int) -> list[int]:
             f"The corpus has {len(keys):,} documents; {size:,} cannot be drawn from them."
         )
     chosen = np.random.Generator(np.random.PCG64(seed)).choice(len(keys), size=size, replace=False)
-    return [keys[at] for at in sorted(chosen.tolist())]
+    return [keys[place] for place in sorted(chosen.tolist())]
 
 
 def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
@@ -57,14 +57,14 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
     not have.
     """
     wanted = list(dict.fromkeys(keys))
-    found = dict(
+    number_of = dict(
         Document.objects.filter(corpus=track.corpus, key__in=wanted).values_list("key", "pk")
     )
-    if missing := [key for key in wanted if key not in found]:
+    if missing := [key for key in wanted if key not in number_of]:
         raise CannotDraw(f"The corpus has no document {missing[0]}{_and_more(len(missing) - 1)}.")
     if not wanted:
         raise CannotDraw("No document is named.")
-    return [found[key] for key in wanted]
+    return [number_of[key] for key in wanted]
 
 
 def waiting_documents(track: Track) -> list[int]:
@@ -99,7 +99,7 @@ def order_documents(
     drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
     _refuse(track, size, design, len(drawn))
     now, seed = clock.now(), secrets.randbelow(2**31) if seed is None else seed
-    number, said = size, dict[str, float]()
+    number, settings = size, dict[str, float]()
     if design == TWO_STAGE:
         number = max(0, first_stage(size) - len(drawn))
         if not LEAST_UNIFORM <= uniform_share <= 1:
@@ -107,14 +107,14 @@ def order_documents(
                 f"The uniform share of the second stage must be from {LEAST_UNIFORM} to 1; got"
                 f" {uniform_share:g}."
             )
-        said = {"both_stages": size, "uniform_share": uniform_share}
+        settings = {"both_stages": size, "uniform_share": uniform_share}
     batch = DocumentBatch.objects.create(
         track=track,
         design=design,
         stage=1,
         size=number,
         seed=seed,
-        settings=said,
+        settings=settings,
         user=user,
         drawn_at=now,
     )
@@ -124,13 +124,13 @@ def order_documents(
             track=track,
             batch=batch,
             document_id=pk,
-            position=at,
+            position=position,
             design=UNIFORM,
             probability=1.0,
             seed=seed,
             drawn_at=now,
         )
-        for at, pk in enumerate(chosen)
+        for position, pk in enumerate(chosen)
     )
     _tell_uniform(track)
     note(
@@ -160,7 +160,7 @@ def uniform_draw(batch: DocumentBatch) -> list[int]:
     )
     keys = list(left.order_by("key").values_list("pk", flat=True))
     order = np.random.Generator(np.random.PCG64(batch.seed)).permutation(len(keys))
-    return [keys[at] for at in order[: batch.size].tolist()]
+    return [keys[place] for place in order[: batch.size].tolist()]
 
 
 def _refuse(track: Track, size: int, design: str, drawn: int) -> None:

@@ -95,21 +95,21 @@ def _label(corpus: Corpus, origin: str, values: Values, public: bool) -> int:
     everybody sees them.
     """
     total = 0
-    while some := list(islice(values, CHUNK)):
-        targets = targets_at(corpus, [place for place, _ in some])
+    while chunk := list(islice(values, CHUNK)):
+        targets = targets_at(corpus, [place for place, _ in chunk])
         source = Label.Source.IMPORT
         record(
             NewLabel(targets[place], value, source, METHOD, 1, origin, public=public)
-            for place, value in some
+            for place, value in chunk
         )
-        total += len(some)
+        total += len(chunk)
     return total
 
 
 def _digest(*paths: Path) -> str:
     """A short name of the files' content."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in paths:
         if path.exists():
-            found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()[:16]
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]

@@ -65,7 +65,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     if size < LEAST:
         log.warning("The second stage of %s has nothing left to draw.", track.name)
         return None
-    documents, pi, said = _probabilities(
+    documents, pi, settings = _probabilities(
         track, before, size, when, document_batch.settings.get("uniform_share", UNIFORM_SHARE)
     )  # reads all texts: not while the track is locked
     with transaction.atomic():
@@ -78,7 +78,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
             stage=2,
             size=size,
             seed=seed,
-            settings=said,
+            settings=settings,
             user=document_batch.user,
             drawn_at=when,
         )
@@ -86,15 +86,15 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
             DocumentSample(
                 track=track,
                 batch=batch,
-                document_id=documents[at],
+                document_id=documents[index],
                 position=place,
                 design=TWO_STAGE,
                 stage=2,
-                probability=min(1.0, float(pi[at])),
+                probability=min(1.0, float(pi[index])),
                 seed=seed,
                 drawn_at=when,
             )
-            for place, at in enumerate(systematic(pi, _random(seed)).tolist())
+            for place, index in enumerate(systematic(pi, _random(seed)).tolist())
         )
         nudge("documents")
     return batch
@@ -109,8 +109,8 @@ def second_draw(batch: DocumentBatch) -> list[tuple[int, float]]:
         batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"]
     )
     return [
-        (documents[at], min(1.0, float(pi[at])))
-        for at in systematic(pi, _random(batch.seed)).tolist()
+        (documents[index], min(1.0, float(pi[index])))
+        for index in systematic(pi, _random(batch.seed)).tolist()
     ]
 
 
@@ -121,16 +121,18 @@ def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> 
     total = corpus.n_documents
     place: dict[int, int] = {}
     triples = [
-        (place.setdefault(one, len(place)), code, number)
-        for one, code, number in occurrences(corpus, names)
+        (place.setdefault(document, len(place)), code, number)
+        for document, code, number in occurrences(corpus, names)
     ]
     if not triples:
         return np.zeros(len(documents))
     document, entity, count = (
         np.array(column, dtype=np.int64) for column in zip(*triples, strict=True)
     )
-    found = tf_idf(document, entity, count, max(total, len(place)))
-    return np.array([found[place[one]] if one in place else 0.0 for one in documents])
+    weight = tf_idf(document, entity, count, max(total, len(place)))
+    return np.array(
+        [weight[place[document]] if document in place else 0.0 for document in documents]
+    )
 
 
 def _probabilities(
@@ -140,14 +142,14 @@ def _probabilities(
     left = Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=before).order_by("key")
     documents = list(left.values_list("pk", flat=True))
     names = kind_with_recall(track).entities_found(sorted(before), when)
-    found = weights(track.corpus, names, documents)
-    said = {
+    weight = weights(track.corpus, names, documents)
+    settings = {
         "entities": len(set(names.values())),
-        "naming_some": int((found > 0).sum()),
+        "naming_some": int((weight > 0).sum()),
         "uniform_share": uniform,
         "first_stage": len(before),
     }
-    return documents, proportional(found, size, uniform=uniform), said
+    return documents, proportional(weight, size, uniform=uniform), settings
 
 
 def _due(track: Track) -> bool:

@@ -48,8 +48,8 @@ class Judged(base.Judged):
         """With its text and what it was written for, and under each criterion the value and how
         many people spoke of it.
         """
-        said = {part.label: {"value": part.value, "people": part.n} for part in self.said}
-        return super().as_json() | {"input": self.input, "text": self.text, "said": said}
+        ratings = {part.label: {"value": part.value, "people": part.n} for part in self.said}
+        return super().as_json() | {"input": self.input, "text": self.text, "said": ratings}
 
     @property
     def claim(self) -> str:
@@ -66,20 +66,22 @@ def verdicts(
     targets: Collection[int] | None = None,
 ) -> Verdicts:
     """Predictions that have a (public) judgment, with what they came to under a criterion."""
-    known = PUBLIC if public else ""
+    visible = PUBLIC if public else ""
     inside = "" if targets is None else " AND i.target_id = ANY(%s)"
-    rows = fetch(
+    judged = fetch(
         "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
         f" p.instance_id WHERE p.submission_id = %s{inside} AND EXISTS (SELECT 1 FROM"
-        f" instances_label l WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{known})"
+        f" instances_label l WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{visible})"
         " ORDER BY"
         " p.line, p.id",
         [submission, *([] if targets is None else [sorted(targets)])],
     )
-    said = rated([target for _, target in rows], public=public)
-    values = np.array([said[target].value(criterion) for _, target in rows], dtype=np.float64)
-    split = [_is_split(said[target]) for _, target in rows]
-    return Verdicts([prediction for prediction, _ in rows], values, np.array(split, dtype=np.bool_))
+    rated_of = rated([target for _, target in judged], public=public)
+    values = np.array([rated_of[target].value(criterion) for _, target in judged], dtype=np.float64)
+    split = [_is_split(rated_of[target]) for _, target in judged]
+    return Verdicts(
+        [prediction for prediction, _ in judged], values, np.array(split, dtype=np.bool_)
+    )
 
 
 def _is_split(said: Rated) -> bool:
@@ -98,38 +100,40 @@ def describe(
     """The predictions with these ids, in order, with their texts and ratings; without these
     where they are named unjudged.
     """
-    rows = Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
-    targets = [rows[pk].instance.target_id for pk in predictions]
-    shown, said = content_of(targets), rated(targets, public=public)
+    prediction_of = (
+        Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
+    )
+    targets = [prediction_of[pk].instance.target_id for pk in predictions]
+    shown, rated_of = content_of(targets), rated(targets, public=public)
     sources = _sources(targets, public=public)
     judged: list[base.Judged] = []
     for pk, target in zip(predictions, targets, strict=True):
-        known = NOTHING if pk in unjudged else said.get(target, NOTHING)
-        first = known.value(criteria[0])
+        rated_text = NOTHING if pk in unjudged else rated_of.get(target, NOTHING)
+        headline = rated_text.value(criteria[0])
         judged.append(
             Judged(
-                prediction=rows[pk],
-                right=bool(first) if first in (0.0, 1.0) and len(criteria) == 1 else None,
-                votes=_people(known),
+                prediction=prediction_of[pk],
+                right=bool(headline) if headline in (0.0, 1.0) and len(criteria) == 1 else None,
+                votes=_people(rated_text),
                 source="" if pk in unjudged else sources.get(target, ""),
                 text=str(shown.get(target, {}).get("text", "")),
                 input=str(shown.get(target, {}).get("input", "")),
-                said=[_said(known, criterion) for criterion in criteria],
+                said=[_said(rated_text, criterion) for criterion in criteria],
             )
         )
     return judged
 
 
-def _said(known: Rated, criterion: Criterion) -> Said:
-    value = known.value(criterion)
-    n = len(known.ratings.get(criterion.name, ()))
-    told = None if np.isnan(value) else criterion.on_scale(value)
-    return Said(label=criterion.label, value=told, n=n)
+def _said(rated_text: Rated, criterion: Criterion) -> Said:
+    value = rated_text.value(criterion)
+    n = len(rated_text.ratings.get(criterion.name, ()))
+    shown = None if np.isnan(value) else criterion.on_scale(value)
+    return Said(label=criterion.label, value=shown, n=n)
 
 
-def _people(known: Rated) -> str:
+def _people(rated_text: Rated) -> str:
     """“2 people”, however many criteria each spoke of."""
-    n = max((len(rating) for rating in known.ratings.values()), default=0)
+    n = max((len(rating) for rating in rated_text.ratings.values()), default=0)
     return f"{n} {'person' if n == 1 else 'people'}" if n else ""
 
 

@@ -60,12 +60,12 @@ class Imported:
     @property
     def sentence(self) -> str:
         """The same in words."""
-        told = f"{self.judgments:,} judgments of {self.texts:,} texts were imported."
+        sentences = f"{self.judgments:,} judgments of {self.texts:,} texts were imported."
         if self.known:
-            told += f" {self.known:,} were here already."
+            sentences += f" {self.known:,} were here already."
         if self.set_aside:
-            told += f" {self.set_aside:,} lines were set aside."
-        return told
+            sentences += f" {self.set_aside:,} lines were set aside."
+        return sentences
 
 
 @dataclass(frozen=True)
@@ -97,19 +97,25 @@ def import_judgments(
     names = run_names(track)
     outputs = _outputs(names)
     criteria = {criterion.name: criterion for criterion in kind.criteria}
-    ends = {name: (one.low, one.high) for name, one in criteria.items()}
+    ends = {name: (criterion.low, criterion.high) for name, criterion in criteria.items()}
     lines = open_text(source, Limits(), report)
     records = list(read_judgments(lines, outputs, ends, report, also=names.read))
     if report.fatal or not records or (report.errors and not partly):
         waiting = still_read(track) if report.only_unknown else ""
         raise CannotImport(f"Nothing was imported. {waiting or _first_error(report)}")
-    known = _known(outputs) | {(single.target, single.criterion, single.worker) for single in here}
+    stored = _known(outputs) | {(single.target, single.criterion, single.worker) for single in here}
     new: dict[tuple[int, str, str], float] = {}
-    for one in records:
-        target, who = outputs[one.system][one.input_id], _person(track, one.worker)
-        if not known & {(target, one.prompt, who), (target, one.prompt, one.worker)}:
-            value = _scaled(one.value, criteria[one.prompt])
-            new.setdefault((target, one.prompt, who), value)
+    for judgment in records:
+        target, person = (
+            outputs[judgment.system][judgment.input_id],
+            _person(track, judgment.worker),
+        )
+        if not stored & {
+            (target, judgment.prompt, person),
+            (target, judgment.prompt, judgment.worker),
+        }:
+            value = _scaled(judgment.value, criteria[judgment.prompt])
+            new.setdefault((target, judgment.prompt, person), value)
     labels = list(_labels(new))
     record(labels)
     _plan_again(track, {label.target_id for label in labels})
@@ -119,10 +125,10 @@ def import_judgments(
 def _first_error(report: Report) -> str:
     """Why a file of judgments cannot be taken: its first error, or that no line of it says
     anything."""
-    first = next((one for one in report if one.severity == "error"), None)
-    if first is None:
+    error = next((message for message in report if message.severity == "error"), None)
+    if error is None:
         return "The file holds no judgment: no line of it has a value."
-    return f"Line {first.line}: {first.text}" if first.line else first.text
+    return f"Line {error.line}: {error.text}" if error.line else error.text
 
 
 def export_judgments(
@@ -132,7 +138,7 @@ def export_judgments(
     predicts one: those that people gave here, and those that were imported. A `public` one has the
     systems on the board, as everybody knows them.
     """
-    criteria = {one.name: one for one in text_kind(track).criteria}
+    criteria = {criterion.name: criterion for criterion in text_kind(track).criteria}
     predicted: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for system, texts in _outputs(run_names(track, public=public)).items():
         for key, target in texts.items():
@@ -140,11 +146,16 @@ def export_judgments(
     every = [*singles, *_imported(predicted)]
     return write_judgments(
         JudgmentRecord(
-            key, system, one.worker, one.criterion, _unscaled(one.value, criterion), one.seconds
+            key,
+            system,
+            single.worker,
+            single.criterion,
+            _unscaled(single.value, criterion),
+            single.seconds,
         )
-        for one in every
-        if (criterion := criteria.get(one.criterion)) is not None
-        for key, system in predicted.get(one.target, ())
+        for single in every
+        if (criterion := criteria.get(single.criterion)) is not None
+        for key, system in predicted.get(single.target, ())
     )
 
 
@@ -195,19 +206,19 @@ def _imported(targets: Iterable[int]) -> Iterator[Single]:
     labels = Label.objects.filter(target__in=list(targets), source=Label.Source.IMPORT)
     for target, value in labels.order_by("pk").values_list("target", "value"):
         for criterion, people in value.get(PEOPLE, {}).items():
-            for who, rating in zip(people, value[RATINGS][criterion], strict=True):
-                yield Single(target, who, criterion, rating, None)
+            for person, rating in zip(people, value[RATINGS][criterion], strict=True):
+                yield Single(target, person, criterion, rating, None)
 
 
-def _labels(said: dict[tuple[int, str, str], float]) -> Iterator[NewLabel]:
+def _labels(rating_of: dict[tuple[int, str, str], float]) -> Iterator[NewLabel]:
     """A label for each target, with every rating and who gave it; its origin follows from what it
     says.
     """
     ratings: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     people: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for (target, criterion, who), rating in sorted(said.items()):
+    for (target, criterion, person), rating in sorted(rating_of.items()):
         ratings[target][criterion].append(rating)
-        people[target][criterion].append(who)
+        people[target][criterion].append(person)
     for target, of_target in ratings.items():
         digest = hashlib.sha256(f"{target}{people[target].items()}".encode()).hexdigest()
         yield NewLabel(
@@ -215,9 +226,12 @@ def _labels(said: dict[tuple[int, str, str], float]) -> Iterator[NewLabel]:
             {RATINGS: dict(of_target), PEOPLE: dict(people[target])},
             Label.Source.IMPORT,
             METHOD,
-            max(len(one) for one in of_target.values()),
+            max(len(ratings_of_criterion) for ratings_of_criterion in of_target.values()),
             f"import:{digest[:24]}",
-            max(max(one) - min(one) for one in of_target.values()),
+            max(
+                max(ratings_of_criterion) - min(ratings_of_criterion)
+                for ratings_of_criterion in of_target.values()
+            ),
             public=True,
         )
 

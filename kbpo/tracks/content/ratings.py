@@ -30,10 +30,10 @@ class Rated:
         """What counts under a criterion: the mean of the ratings, or what most say; NaN without
         any.
         """
-        said = self.ratings.get(criterion.name, ())
-        if not said:
+        ratings = self.ratings.get(criterion.name, ())
+        if not ratings:
             return float("nan")
-        mean = sum(said) / len(said)
+        mean = sum(ratings) / len(ratings)
         return mean if criterion.single == "mean" else float(mean > 0.5)
 
 
@@ -54,7 +54,7 @@ def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: 
     σ_a² is pooled over the targets that two people rated; as long as these are few, all that
     ratings differ by counts, too, which can only be too much.
     """
-    ratings = {target: one.ratings.get(criterion, ()) for target, one in known.items()}
+    ratings = {target: rated.ratings.get(criterion, ()) for target, rated in known.items()}
     sizes = (len(ratings.get(target, ())) for target in targets.tolist())
     count = np.fromiter(sizes, dtype=np.int64, count=targets.size)
     every = [value for rating in ratings.values() for value in rating]
@@ -67,27 +67,30 @@ def _single(
     targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: str
 ) -> SingleRatings:
     """The ratings under a criterion of which is known who gave them."""
-    at: list[int] = []
+    places: list[int] = []
     names: list[str] = []
     values: list[float] = []
     for place, target in enumerate(targets.tolist()):
-        said = known.get(target, NOTHING)
-        people = said.people.get(criterion, ())
-        for name, value in zip(people, said.ratings.get(criterion, ()), strict=False):
+        rated = known.get(target, NOTHING)
+        people = rated.people.get(criterion, ())
+        for name, value in zip(people, rated.ratings.get(criterion, ()), strict=False):
             if name:
-                at.append(place)
+                places.append(place)
                 names.append(name)
                 values.append(value)
-    who, code = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
+    judges, code = np.unique(np.array(names, dtype=np.str_), return_inverse=True)
     return SingleRatings(
-        np.array(at, dtype=np.int64), code, np.array(values, dtype=np.float64), tuple(who.tolist())
+        np.array(places, dtype=np.int64),
+        code,
+        np.array(values, dtype=np.float64),
+        tuple(judges.tolist()),
     )
 
 
 def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n,) the target of each instance."""
     unique, place = np.unique(instances, return_inverse=True)
-    rows = dict(
+    target_of = dict(
         fetch("SELECT id, target_id FROM instances_instance WHERE id = ANY(%s)", [unique.tolist()])
     )
-    return np.array([rows[one] for one in unique.tolist()], dtype=np.int64)[place]
+    return np.array([target_of[instance] for instance in unique.tolist()], dtype=np.int64)[place]

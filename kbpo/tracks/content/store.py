@@ -89,12 +89,12 @@ def store(submission_id: int, corpus: Corpus, kind: str, claims: Iterable[Claim]
 
 def contents(instances: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The content of the target of each instance that has one, in the order of their numbers."""
-    rows = fetch(
+    contents_of = fetch(
         "SELECT i.id, t.content FROM instances_instance i JOIN instances_target t ON"
         " t.id = i.target_id WHERE i.id = ANY(%s) AND t.content IS NOT NULL ORDER BY i.id",
         [list(instances)],
     )
-    return {pk: json.loads(content) for pk, content in rows}
+    return {pk: json.loads(content) for pk, content in contents_of}
 
 
 def _rows(claims: Iterable[Claim]) -> Iterator[tuple[Any, ...]]:

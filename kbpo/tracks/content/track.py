@@ -82,8 +82,8 @@ class ContentTrack(Track):
         return {pk: {"text": content["text"]} for pk, content in contents(instances).items()}
 
     def shown(self, targets: Sequence[int]) -> dict[int, dict[str, Any]]:
-        rows = Target.objects.filter(pk__in=targets).values_list("pk", "content")
-        return {pk: content or {} for pk, content in rows}
+        contents_of = Target.objects.filter(pk__in=targets).values_list("pk", "content")
+        return {pk: content or {} for pk, content in contents_of}
 
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int]
@@ -95,8 +95,8 @@ class ContentTrack(Track):
         return self._drafts(target_ids)
 
     def _drafts(self, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
-        rows = Target.objects.in_bulk(target_ids)
-        targets = [rows[pk] for pk in dict.fromkeys(target_ids) if pk in rows]
+        target_of = Target.objects.in_bulk(target_ids)
+        targets = [target_of[pk] for pk in dict.fromkeys(target_ids) if pk in target_of]
         payloads = self.payloads(targets)
         for target in targets:
             yield QuestionDraft(
@@ -109,25 +109,29 @@ class ContentTrack(Track):
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         wanted = sorted(set().union(*of.values()))
-        rows = fetch(
+        predicted = fetch(
             "SELECT p.submission_id, i.target_id FROM instances_instance i JOIN"
             " submissions_prediction p ON p.instance_id = i.id WHERE i.target_id = ANY(%s) AND"
             " p.submission_id = ANY(%s)",
             [wanted, list(of)],
         )
-        known = rated(wanted)
+        rated_of = rated(wanted)
         left: dict[int, set[int]] = {submission: set() for submission in of}
-        for submission, target in rows:
-            said = known.get(target, NOTHING)
-            if target in of[submission] and not said.unanswered and not self._is_answered(said):
+        for submission, target in predicted:
+            rated_text = rated_of.get(target, NOTHING)
+            if (
+                target in of[submission]
+                and not rated_text.unanswered
+                and not self._is_answered(rated_text)
+            ):
                 left[submission].add(target)
         return left
 
-    def _is_answered(self, said: Rated) -> bool:
+    def _is_answered(self, rated_text: Rated) -> bool:
         """Whether the criterion that the track guarantees has a rating: people rate all of them,
         but a study that was done elsewhere need not.
         """
-        return bool(said.ratings.get(self.track.criterion))
+        return bool(rated_text.ratings.get(self.track.criterion))
 
     def judge(
         self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
@@ -140,36 +144,39 @@ class ContentTrack(Track):
         self, instances: Ids, submissions: Sequence[int], answers: Answers
     ) -> dict[str, NDArray[np.float64]]:
         targets = targets_of(instances)
-        known = rated(np.unique(targets).tolist())
+        rated_of = rated(np.unique(targets).tolist())
         for target, answer in answers.items():
-            known[target] = Rated(answer.get(target, {}).get("ratings", {}))
-        return self._verdicts(targets, known, len(submissions))
+            rated_of[target] = Rated(answer.get(target, {}).get("ratings", {}))
+        return self._verdicts(targets, rated_of, len(submissions))
 
     def _verdicts(
-        self, targets: Ids, known: Mapping[int, Rated], m: int
+        self, targets: Ids, rated_of: Mapping[int, Rated], m: int
     ) -> dict[str, NDArray[np.float64]]:
         """(n, m) the verdicts on each target, the same for all systems."""
         verdicts: dict[str, NDArray[np.float64]] = {}
         for criterion in self.criteria:
-            values = (known.get(target, NOTHING).value(criterion) for target in targets.tolist())
+            values = (rated_of.get(target, NOTHING).value(criterion) for target in targets.tolist())
             column = np.fromiter(values, dtype=np.float64, count=targets.size)
             verdicts[criterion.name] = np.repeat(column[:, None], m, axis=1)
         return verdicts
 
     def noise(self, instances: Ids) -> dict[str, Noise]:
         targets = targets_of(instances)
-        known = rated(np.unique(targets).tolist())
+        rated_of = rated(np.unique(targets).tolist())
         if self.opposes:  # what somebody prefers raises one system and lowers the other
-            known = {pk: Rated(one.ratings, {}, one.unanswered) for pk, one in known.items()}
+            rated_of = {
+                pk: Rated(rated_text.ratings, {}, rated_text.unanswered)
+                for pk, rated_text in rated_of.items()
+            }
         single = [criterion for criterion in self.criteria if criterion.single == "mean"]
-        return {criterion.name: noise_of(targets, known, criterion.name) for criterion in single}
+        return {criterion.name: noise_of(targets, rated_of, criterion.name) for criterion in single}
 
     def opinions(self, instances: Ids) -> dict[str, list[Sequence[float]]]:
         targets = targets_of(instances).tolist()
-        known = rated(targets)
+        rated_of = rated(targets)
         return {
             criterion.name: [
-                known.get(target, NOTHING).ratings.get(criterion.name, ()) for target in targets
+                rated_of.get(target, NOTHING).ratings.get(criterion.name, ()) for target in targets
             ]
             for criterion in self.criteria
             if criterion.single == "mean"

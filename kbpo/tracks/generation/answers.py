@@ -71,18 +71,18 @@ class AnswersTrack(GenerationTrack):
             "passage and no source": inputs.filter(source="", passages=[]),
         }
         total = inputs.count()
-        said = [
-            f"{rows.count():,} of {total:,} inputs of {self.corpus.name} have no {what}"
-            for what, rows in lacking.items()
-            if rows.exists()
+        sentences = [
+            f"{without.count():,} of {total:,} inputs of {self.corpus.name} have no {needed}"
+            for needed, without in lacking.items()
+            if without.exists()
         ]
-        return f"{'; '.join(said)}: nobody could check an answer to them." if said else ""
+        return f"{'; '.join(sentences)}: nobody could check an answer to them." if sentences else ""
 
     def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
         contents = {target.pk: target.content or {} for target in targets}
         keys = {content["input"] for content in contents.values()}
-        rows = Input.objects.filter(corpus=self.corpus, key__in=keys)
-        inputs = {row.key: row for row in rows}
+        asked_inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
+        inputs = {row.key: row for row in asked_inputs}
         return {
             pk: {
                 "title": "An answer",

@@ -19,7 +19,7 @@ SENTENCES = 2  # of a text without a question: news tells the most first
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, as far as full stops tell."""
-    return [one for one in re.split(r"(?<=[.!?])\s+", text.strip()) if one]
+    return [sentence for sentence in re.split(r"(?<=[.!?])\s+", text.strip()) if sentence]
 
 
 def stems(text: str) -> set[str]:
@@ -33,15 +33,17 @@ def predict(asked: Record) -> Record:
     texts = [sentences(text) for text in passages or [asked.get("source", "")]]
     wanted = stems(asked.get("question", ""))
     if not wanted:
-        place = next((at for at, text in enumerate(texts) if text), 0)
+        place = next((number for number, text in enumerate(texts) if text), 0)
         output = " ".join(texts[place][:SENTENCES])
     else:
-        found = [(one, at) for at, text in enumerate(texts) for one in text]
+        candidates = [(sentence, number) for number, text in enumerate(texts) for sentence in text]
         output, place = max(
-            found, key=lambda one: len(stems(one[0]) & wanted), default=("", 0)
+            candidates,
+            key=lambda sentence_place: len(stems(sentence_place[0]) & wanted),
+            default=("", 0),
         )  # of equal ones the first
-    said = {"input_id": asked["input_id"], "output": output}
-    return said | ({"passage": place} if passages else {})
+    record = {"input_id": asked["input_id"], "output": output}
+    return record | ({"passage": place} if passages else {})
 
 
 def main(inputs: str) -> None:

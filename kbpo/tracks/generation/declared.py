@@ -283,7 +283,7 @@ class PreferenceTrack(DeclaredTrack):
     )
 
     def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
-        rows = [
+        writtens = [
             Written(
                 submission_id=submission_id,
                 key=claim.content["input"],
@@ -292,13 +292,13 @@ class PreferenceTrack(DeclaredTrack):
             )
             for claim in claims
         ]
-        if report.fatal or not rows:
+        if report.fatal or not writtens:
             errors = [message.text for message in report if message.severity == "error"]
             raise Unusable(" ".join(["The file has no usable output.", *errors[:1]]))
         Written.objects.filter(
             submission=submission_id
         ).delete()  # a file that waited is read again
-        Written.objects.bulk_create(rows, batch_size=2000)
+        Written.objects.bulk_create(writtens, batch_size=2000)
         submissions = Submission.objects.filter(track=self.track).exclude(pk=submission_id)
         stored = store(
             submission_id,
@@ -313,10 +313,10 @@ class PreferenceTrack(DeclaredTrack):
         if not stored:
             raise Waits(WAITS)
         return {
-            "outputs": len(rows),
+            "outputs": len(writtens),
             "pairs": stored,
             "output_lines": report.relation_lines,
-            "set_aside": report.relation_lines - len(rows),
+            "set_aside": report.relation_lines - len(writtens),
             "lines": report.lines,
         }
 
@@ -341,14 +341,17 @@ class PreferenceTrack(DeclaredTrack):
         """
         keys = Written.objects.filter(submission=submission_id).values("key")
         inputs = Input.objects.filter(corpus=self.corpus, key__in=keys)
-        return {asked.key: [self.as_shown(one) for one in asked.references[:1]] for asked in inputs}
+        return {
+            asked.key: [self.as_shown(reference) for reference in asked.references[:1]]
+            for asked in inputs
+        }
 
     def _pairs(
         self, submission_id: int, others: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
         """Yields its pairs with these systems, and with what people wrote for the inputs."""
         own = list(Written.objects.filter(submission=submission_id).order_by("line"))
-        keys = [one.key for one in own]
+        keys = [written.key for written in own]
         texts: dict[str, list[str]] = {key: [] for key in keys}
         if with_references:
             for key, references in self._references(submission_id).items():
@@ -356,9 +359,9 @@ class PreferenceTrack(DeclaredTrack):
         writtens = Written.objects.filter(submission__in=others, key__in=keys)
         for row in writtens.order_by("submission_id"):
             texts[row.key].append(row.text)
-        for one in own:
-            for text in texts[one.key]:
-                yield _pair(one.key, one.text, text, one.line)
+        for written in own:
+            for text in texts[written.key]:
+                yield _pair(written.key, written.text, text, written.line)
 
     def joined(self, submission_id: int) -> list[int]:
         submissions = (
@@ -387,8 +390,8 @@ class PreferenceTrack(DeclaredTrack):
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         waiting = super().unanswered(of)
-        rows = Target.objects.filter(pk__in=set().union(*waiting.values()))
-        tied = {pk for pk, content in rows.values_list("pk", "content") if _is_tie(content)}
+        pairs = Target.objects.filter(pk__in=set().union(*waiting.values()))
+        tied = {pk for pk, content in pairs.values_list("pk", "content") if _is_tie(content)}
         return {submission: targets - tied for submission, targets in waiting.items()}
 
     def judge(
@@ -412,18 +415,18 @@ class PreferenceTrack(DeclaredTrack):
     ) -> NDArray[np.bool_]:
         """(n, m) whether a system wrote the first text of a pair."""
         unique, place = np.unique(instances, return_inverse=True)
-        rows = fetch(
+        first_writers = fetch(
             "SELECT i.id, w.submission_id FROM instances_instance i"
             " JOIN instances_target t ON t.id = i.target_id JOIN generation_written w"
             " ON w.key = t.content->>'input' AND w.text = t.content->'texts'->>0"
             " WHERE i.id = ANY(%s) AND w.submission_id = ANY(%s)",
             [unique.tolist(), list(submissions)],
         )
-        found = np.zeros((unique.size, len(submissions)), dtype=np.bool_)
-        column = {submission: at for at, submission in enumerate(submissions)}
-        for instance, submission in rows:
-            found[np.searchsorted(unique, instance), column[submission]] = True
-        return found[place]
+        is_first = np.zeros((unique.size, len(submissions)), dtype=np.bool_)
+        column = {submission: column_number for column_number, submission in enumerate(submissions)}
+        for instance, submission in first_writers:
+            is_first[np.searchsorted(unique, instance), column[submission]] = True
+        return is_first[place]
 
     def _tied(self, instances: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(n,) whether the two texts of a pair are the same."""
@@ -436,7 +439,7 @@ class PreferenceTrack(DeclaredTrack):
         """Criterion -> every judgment of two systems' outputs, a judgment of texts that several
         wrote once for each pair of them.
         """
-        rows = fetch(
+        pairs = fetch(
             "SELECT t.id, a.submission_id, b.submission_id, t.content->>'input'"
             " FROM instances_target t"
             " JOIN generation_written a ON a.key = t.content->>'input'"
@@ -450,38 +453,40 @@ class PreferenceTrack(DeclaredTrack):
             " ORDER BY t.id, a.submission_id, b.submission_id",
             {"systems": list(submissions), "corpus": self.corpus.pk, "kind": self.target_kind},
         )
-        column = {submission: at for at, submission in enumerate(submissions)}
-        inputs = {key: at for at, key in enumerate(sorted({row[3] for row in rows}))}
-        known = rated({row[0] for row in rows})
-        found = {}
+        column = {submission: column_number for column_number, submission in enumerate(submissions)}
+        inputs = {key: number for number, key in enumerate(sorted({row[3] for row in pairs}))}
+        rated_of = rated({row[0] for row in pairs})
+        duels_of = {}
         for criterion in self.criteria:
             judged = []
-            for target, first, second, key in rows:
-                for value in known.get(target, NOTHING).ratings.get(criterion.name, ()):
+            for target, left_system, right_system, key in pairs:
+                for value in rated_of.get(target, NOTHING).ratings.get(criterion.name, ()):
                     wins = value if criterion.higher_is_better else 1 - value
-                    judged.append((column[first], column[second], wins, inputs[key]))
+                    judged.append((column[left_system], column[right_system], wins, inputs[key]))
             table = np.array(judged, dtype=np.float64).reshape(-1, 4)
-            left, right, cluster = (table[:, at].astype(np.int64) for at in (0, 1, 3))
-            found[criterion.name] = Duels(left, right, table[:, 2], cluster)
-        return found
+            left, right, cluster = (table[:, field].astype(np.int64) for field in (0, 1, 3))
+            duels_of[criterion.name] = Duels(left, right, table[:, 2], cluster)
+        return duels_of
 
     def verdicts(
         self, submission_id: int, *, public: bool, targets: Collection[int] | None = None
     ) -> Verdicts:
-        found = super().verdicts(submission_id, public=public, targets=targets)
-        return replace(found, value=self._own(submission_id, found.prediction, found.value))
+        verdicts = super().verdicts(submission_id, public=public, targets=targets)
+        return replace(
+            verdicts, value=self._own(submission_id, verdicts.prediction, verdicts.value)
+        )
 
     def _own(
         self, submission: int, predictions: Sequence[int], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """(n,) what was said of the first text, as it was said of the system's own."""
-        rows = dict(
+        instance_of = dict(
             fetch(
                 "SELECT p.id, p.instance_id FROM submissions_prediction p WHERE p.id = ANY(%s)",
                 [list(predictions)],
             )
         )
-        instances = np.array([rows[pk] for pk in predictions], dtype=np.int64)
+        instances = np.array([instance_of[pk] for pk in predictions], dtype=np.int64)
         is_first = self._is_first(instances, [submission])[:, 0]
         return np.where(is_first, values, 1 - values)
 
@@ -496,8 +501,8 @@ class PreferenceTrack(DeclaredTrack):
         described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
         is_first = self._own(submission_id, predictions, np.ones(len(predictions)))
         return [
-            _turned(one) if isinstance(one, JudgedText) and not first else one
-            for one, first in zip(described, is_first.tolist(), strict=True)
+            _turned(judged) if isinstance(judged, JudgedText) and not own_is_first else judged
+            for judged, own_is_first in zip(described, is_first.tolist(), strict=True)
         ]
 
     def to_judge(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
@@ -507,10 +512,10 @@ class PreferenceTrack(DeclaredTrack):
         return {}
 
 
-def _pair(key: str, one: str, other: str, line: int) -> Claim:
-    first, second = sorted((one, other), key=lambda text: _order(key, text))
-    content = {"input": key, "text": BETWEEN.join((first, second)), "texts": [first, second]}
-    return Claim(json.dumps([key, first, second]), line, content)
+def _pair(key: str, own_text: str, other_text: str, line: int) -> Claim:
+    earlier, later = sorted((own_text, other_text), key=lambda text: _order(key, text))
+    content = {"input": key, "text": BETWEEN.join((earlier, later)), "texts": [earlier, later]}
+    return Claim(json.dumps([key, earlier, later]), line, content)
 
 
 def _order(key: str, text: str) -> bytes:
@@ -525,6 +530,8 @@ def _is_tie(content: Mapping[str, Any] | None) -> bool:
 
 def _turned(judged: JudgedText) -> JudgedText:
     """What was said of the other text, as it is said of one's own."""
-    said = [replace(one, value=None if one.value is None else 1 - one.value) for one in judged.said]
+    turned = [
+        replace(part, value=None if part.value is None else 1 - part.value) for part in judged.said
+    ]
     right = None if judged.right is None else not judged.right
-    return replace(judged, said=said, right=right)
+    return replace(judged, said=turned, right=right)

@@ -53,15 +53,15 @@ def load_inputs(name: str, path: Path) -> Corpus:
                 (
                     Input(
                         corpus=corpus,
-                        key=one.input_id,
-                        source=one.source,
-                        question=one.question,
-                        passages=list(one.passages),
-                        references=list(one.references),
-                        prompt=one.prompt,
-                        split=one.split,
+                        key=input_record.input_id,
+                        source=input_record.source,
+                        question=input_record.question,
+                        passages=list(input_record.passages),
+                        references=list(input_record.references),
+                        prompt=input_record.prompt,
+                        split=input_record.split,
                     )
-                    for one in inputs
+                    for input_record in inputs
                 ),
                 batch_size=1000,
             )

@@ -120,19 +120,19 @@ def _vectors() -> WordLlama:
     import wordllama
 
     # Its wheel has all it needs; it would look for half of it elsewhere, and then ask the network.
-    there = Path(wordllama.__file__).parent
-    return wordllama.WordLlama.load(cache_dir=there, disable_download=True)
+    directory = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=directory, disable_download=True)
 
 
 def _similarity(scored: Scored) -> float:
     """The cosine to the most similar reference, not below 0; NaN where either side has no word."""
     texts = [scored.text, *scored.references]
-    rows = np.asarray(_vectors().embed(texts), dtype=np.float64)
-    length = np.linalg.norm(rows, axis=1)
-    known = np.isfinite(length) & (length > 0)
-    if not known[0] or not known[1:].any():
+    vectors = np.asarray(_vectors().embed(texts), dtype=np.float64)
+    length = np.linalg.norm(vectors, axis=1)
+    has_word = np.isfinite(length) & (length > 0)
+    if not has_word[0] or not has_word[1:].any():
         return math.nan
-    unit = rows[known] / length[known, None]
+    unit = vectors[has_word] / length[has_word, None]
     return float(np.clip((unit[1:] @ unit[0]).max(), 0.0, 1.0))
 
 
@@ -147,9 +147,9 @@ def _copied(scored: Scored) -> float:
     words, source = (_WORD.findall(text.lower()) for text in (scored.text, scored.source))
     if len(words) < 2:
         return float(words[0] in source) if words else math.nan
-    there = set(pairwise(source))
+    pairs_of_source = set(pairwise(source))
     pairs = list(pairwise(words))
-    return sum(pair in there for pair in pairs) / len(pairs)
+    return sum(pair in pairs_of_source for pair in pairs) / len(pairs)
 
 
 def _version(library: str, settings: str) -> str:

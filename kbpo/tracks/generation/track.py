@@ -119,8 +119,8 @@ class GenerationTrack(ContentTrack):
         return Report()
 
     def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
-        rows = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
-        known = {key: len(passages) for key, passages in rows}
+        inputs = Input.objects.filter(corpus=self.corpus).values_list("key", "passages")
+        n_passages = {key: len(passages) for key, passages in inputs}
         size = max(1.0, os.path.getsize(path))
         limits = Limits(
             upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
@@ -135,7 +135,7 @@ class GenerationTrack(ContentTrack):
                 yield number, line
 
         for output in read_outputs(
-            lines(), known, limits, report, presentation=self._setting, casing=self._casing
+            lines(), n_passages, limits, report, presentation=self._setting, casing=self._casing
         ):
             content: dict[str, Any] = {"input": output.input_id, "text": output.shown}
             if output.passage is not None:
@@ -147,8 +147,8 @@ class GenerationTrack(ContentTrack):
         if report.fatal or not stored:
             errors = [message for message in report if message.severity == "error"]
             errors.sort(key=lambda message: message.line > 0)  # what is said of all lines first
-            told = [message.text for message in errors[:1]]
-            raise Unusable(" ".join(["The file has no usable output.", *told]))
+            texts = [message.text for message in errors[:1]]
+            raise Unusable(" ".join(["The file has no usable output.", *texts]))
         return {
             self.words.items: stored,
             f"{self.words.item}_lines": report.relation_lines,
@@ -181,14 +181,16 @@ class GenerationTrack(ContentTrack):
 
     def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
         """(n, 1) the logarithm of the output's length."""
-        rows = dict(
+        length_of = dict(
             fetch(
                 "SELECT i.id, length(t.content->>'text') FROM instances_instance i JOIN"
                 " instances_target t ON t.id = i.target_id WHERE i.id = ANY(%s)",
                 [instances.tolist()],
             )
         )
-        lengths = np.array([rows[one] for one in instances.tolist()], dtype=np.float64)
+        lengths = np.array(
+            [length_of[instance] for instance in instances.tolist()], dtype=np.float64
+        )
         return np.log1p(lengths)[:, None]
 
     def measure(self, instances: Sequence[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
@@ -223,7 +225,9 @@ class GenerationTrack(ContentTrack):
         """The references that metrics and judges are shown of an output: not itself, or they would
         know that people wrote it.
         """
-        return references_without([self.as_shown(one) for one in made_for.references], text)
+        return references_without(
+            [self.as_shown(reference) for reference in made_for.references], text
+        )
 
     def as_shown(self, text: str) -> str:
         """A text as people and metrics see it on this track."""
@@ -263,9 +267,9 @@ class GenerationTrack(ContentTrack):
         asked = Input.objects.filter(corpus=self.corpus, key=key).first()
         if asked is None:
             return []
-        told = [("Question", asked.question), ("Source", asked.source)]
-        told += [(f"Passage {at}", text) for at, text in enumerate(asked.passages, 1)]
-        return [(heading, text) for heading, text in told if text]
+        parts = [("Question", asked.question), ("Source", asked.source)]
+        parts += [(f"Passage {number}", text) for number, text in enumerate(asked.passages, 1)]
+        return [(heading, text) for heading, text in parts if text]
 
     def _inputs(self, outputs: Mapping[int, dict[str, Any]]) -> dict[str, Input]:
         """The inputs that outputs are for, by their ids."""
@@ -273,13 +277,13 @@ class GenerationTrack(ContentTrack):
         return {row.key: row for row in Input.objects.filter(corpus=self.corpus, key__in=keys)}
 
     def by_input(self, submission_id: int) -> Mapping[str, int]:
-        rows = fetch(
+        instance_of_input = fetch(
             "SELECT t.content->>'input', i.id FROM submissions_prediction p"
             " JOIN instances_instance i ON i.id = p.instance_id"
             " JOIN instances_target t ON t.id = i.target_id WHERE p.submission_id = %s",
             [submission_id],
         )
-        return dict(rows)
+        return dict(instance_of_input)
 
     def traits(
         self, instances: NDArray[np.int64], submissions: Sequence[int]
@@ -304,8 +308,8 @@ class GenerationTrack(ContentTrack):
         return [_field(*facet) for facet in FACETS]
 
     def baseline(self) -> Path | None:
-        first = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
-        has_text = first is not None and (first.source or first.passages)
+        sample = Input.objects.filter(corpus=self.corpus).order_by("pk").first()
+        has_text = sample is not None and (sample.source or sample.passages)
         return Path(baseline.__file__) if has_text else None
 
     def baseline_output(self, most: int | None = None) -> Iterator[str]:
@@ -320,8 +324,8 @@ class GenerationTrack(ContentTrack):
     def input_lines(self, most: int | None = None) -> Iterator[str]:
         names = ("source", "question", "passages", "prompt", "split")
         for row in in_pages(Input.objects.filter(corpus=self.corpus), most):
-            given = {name: getattr(row, name) for name in names if getattr(row, name)}
-            yield json.dumps({"input_id": row.key} | given, ensure_ascii=False) + "\n"
+            fields = {name: getattr(row, name) for name in names if getattr(row, name)}
+            yield json.dumps({"input_id": row.key} | fields, ensure_ascii=False) + "\n"
 
     @classmethod
     def n_inputs_of(cls, corpora: Sequence[Corpus]) -> Mapping[int, int]:
@@ -333,10 +337,10 @@ class GenerationTrack(ContentTrack):
 @lru_cache(maxsize=4)
 def _casing_of(corpus: int, loaded_at: datetime) -> Casing:
     """How words are written in the inputs of a corpus, which stay as they were loaded."""
-    rows = Input.objects.filter(corpus=corpus).values_list("source", "question", "passages")
+    texts = Input.objects.filter(corpus=corpus).values_list("source", "question", "passages")
     return Casing.of(
         text
-        for source, question, passages in rows.iterator(chunk_size=200)
+        for source, question, passages in texts.iterator(chunk_size=200)
         for text in (source, question, *passages)
     )
 
