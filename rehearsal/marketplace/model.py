@@ -52,8 +52,8 @@ def _check_enums(value: Any, shape: Shape) -> None:
         for member, part in value.items():
             _check_enums(part, shape.members[member])
     elif isinstance(shape, ListShape):
-        for member in value:
-            _check_enums(member, shape.member)
+        for entry in value:
+            _check_enums(entry, shape.member)
     elif getattr(shape, "enum", None) and value not in shape.enum:
         raise Invalid(f"{value!r} is none of {', '.join(shape.enum)}.")
 
