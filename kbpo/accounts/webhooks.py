@@ -63,10 +63,10 @@ def check_new(url: str) -> None:
     looked up when it is called, for that may change.
     """
     host = str(check_url(url).hostname)
-    if host == "localhost" or host.endswith(".localhost"):
-        host = "127.0.0.1"
+    ours = host == "localhost" or host.endswith(".localhost")
     with suppress(OSError, UnicodeError):
-        _refuse_private(host, _addresses(host, 0, flags=socket.AI_NUMERICHOST))
+        number = "127.0.0.1" if ours else host
+        _refuse_private(host, _addresses(number, 0, flags=socket.AI_NUMERICHOST))
 
 
 def resolve(host: str, port: int) -> str:
@@ -91,7 +91,10 @@ def _refuse_private(host: str, addresses: list[str]) -> None:
         return
     for address in addresses:
         if not is_public(address):
-            raise CannotCall(f"{host[:80]} leads to {address}, which is not a public address.")
+            leads = "" if host == address else f"{host[:80]} leads to "
+            raise CannotCall(
+                f"{leads}{address}{', which' if leads else ''} is not a public address."
+            )
 
 
 def is_public(address: str) -> bool:
