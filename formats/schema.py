@@ -350,6 +350,12 @@ def _parse_yaml(text: str, name: str) -> Any:
 
 
 def _build(data: Mapping[str, Any], name: str) -> Schema:
+    for key in ("entity_types", "predicates"):
+        if not isinstance(data.get(key, []), list | tuple):
+            said = json.dumps(data[key], default=str)[:40]
+            raise FormatError(
+                f"The schema has a value of the wrong kind: {key} is {said}, no list."
+            )
     try:
         types = {t.name: t for t in map(_entity_type, data["entity_types"])}
         predicates = {p.name: p for p in map(_predicate, data["predicates"])}

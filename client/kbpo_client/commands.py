@@ -410,10 +410,11 @@ def show_submission(submission: dict[str, Any]) -> None:
                 f"at most ${option['at_most']}"
             )
         click.echo(f"`kbpo confirm {submission['id']}` begins the judging.")
-    for score in submission["scores"]:
-        if score["method"] == "centred":
-            view = f"{score['criterion']}, {score['distribution']}"
-            click.echo(f"  {score['quantity']:10} {percent(score):24} {view}")
+    scores = [score for score in submission["scores"] if score["method"] == "centred"]
+    widest = max((len(score["quantity"]) for score in scores), default=0)
+    for score in scores:
+        view = f"{score['criterion']}, {score['distribution']}"
+        click.echo(f"  {score['quantity']:{widest}} {percent(score):24} {view}")
 
 
 @main.command()

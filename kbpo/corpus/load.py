@@ -46,7 +46,9 @@ MENTION_COLUMNS = (
 )
 CHUNK_OF_DOCUMENTS = 200
 SHOWN = 20
-DROPPED = re.compile(r" (?:It|The line|The relation|The document) is dropped\.$")
+DROPPED = re.compile(
+    r" (?:(?:It|The line|The relation|The document) is dropped|The first document is kept)\.$"
+)
 """What a reader says of a line of a run at the end"""
 NOTHING = "Nothing was loaded. Mend these lines or take them out, and send the file again."
 

@@ -66,6 +66,7 @@ def test_one_bad_line_and_nothing_is_loaded(corpus_file: Path, line: str, told: 
         load_corpus("Bad", corpus_file, find_schema("tac_kbp"))
     assert told in str(problem.value) and str(problem.value).endswith(NOTHING)
     assert "dropped" not in str(problem.value), "the whole file is refused"
+    assert "is kept" not in str(problem.value)
     assert not Corpus.objects.exists() and not Document.objects.exists()
 
 

@@ -139,7 +139,7 @@ def test_a_small_schema_in_yaml_or_json_is_enough(tmp_path: Path) -> None:
             "lacks",
         ),
         ({"predicates": [{"types": []}]}, "lacks the key 'name'"),
-        ({"predicates": 5}, "wrong kind"),
+        ({"predicates": 5}, "wrong kind: predicates is 5, no list"),
         ({"predicates": SMALL["predicates"] * 2}, "twice"),
         ({"turned": {"x": "y"}}, "unknown predicate"),
         ({"exclusive": [["x"]]}, "exclusive"),

@@ -166,6 +166,7 @@ def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft
         ("", {"private": 0}, "private"),
         ("confirm/", {"good_lines_only": "0"}, "good_lines_only"),
         ("confirm/", {"half_width": True}, "half_width"),
+        ("confirm/", {"half_width": "0"}, "half_width"),
         ("confirm/", {"half_width": "5e-2"}, "half_width"),
         ("order/", {"half_width": 0.05, "order": "1"}, "order"),
     ],
@@ -221,6 +222,8 @@ def test_what_cannot_be_confirmed_is_a_conflict_in_a_sentence(call: Call, draft:
     row = draft(until="received")
     answer = call("Rosa", "post", f"submissions/{row.pk}/confirm/", {})
     assert answer.status_code == 409 and "only a submission with a plan" in answer.json()["detail"]
+    none = call("Rosa", "post", f"submissions/{draft().pk}/confirm/", {"half_width": "0"})
+    assert none.json()["detail"] == "half_width: Say a share between 0 and 1, such as 0.05."
     wrong = call("Rosa", "post", f"submissions/{draft().pk}/confirm/", {"half_width": "0.123"})
     assert wrong.status_code == 409 and "There is no plan for" in wrong.json()["detail"]
     assert not Ledger.objects.exists()

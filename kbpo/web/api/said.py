@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -20,6 +20,8 @@ SHARE = r"^0?\.[0-9]{1,3}$"
 @extend_schema_field({"oneOf": [{"type": "string", "pattern": SHARE}, {"type": "number"}]})
 class ShareField(serializers.DecimalField):
     """A share to three digits: a number, or a text such as "0.05"."""
+
+    default_error_messages: ClassVar = {"invalid": "Say a share between 0 and 1, such as 0.05."}
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_digits=4, decimal_places=3, **options)
