@@ -117,11 +117,13 @@ def _ends(kept: BoolArray, before: tuple[int, int]) -> tuple[IntArray, IntArray]
     time with any.
     """
     n_left = int(kept.any(axis=1).sum())  # candidates never come back
-    first, last = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
-    first[:n_left] = kept[:n_left].argmax(axis=1)
-    last[:n_left] = kept.shape[1] - 1 - kept[:n_left, ::-1].argmax(axis=1)
-    first[n_left:], last[n_left:] = (first[n_left - 1], last[n_left - 1]) if n_left else before
-    return first, last
+    lowest, highest = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
+    lowest[:n_left] = kept[:n_left].argmax(axis=1)
+    highest[:n_left] = kept.shape[1] - 1 - kept[:n_left, ::-1].argmax(axis=1)
+    lowest[n_left:], highest[n_left:] = (
+        (lowest[n_left - 1], highest[n_left - 1]) if n_left else before
+    )
+    return lowest, highest
 
 
 def empirical_bernstein(

@@ -249,10 +249,10 @@ def _crowd(
     }
     if predicate is not None:
         relation = checks.codes("predicate", predicate, n)
-        rows = np.bincount(relation)[relation]
-        columns[" rows of predicate"] = np.log(rows)
+        rows_of_relation = np.bincount(relation)[relation]
+        columns[" rows of predicate"] = np.log(rows_of_relation)
         columns[" votes a row of predicate"] = np.log(
-            np.bincount(relation, weights=votes)[relation] / rows
+            np.bincount(relation, weights=votes)[relation] / rows_of_relation
         )
         for name, entity in (("subject", subject), ("object", object)):
             if entity is not None:

@@ -524,14 +524,14 @@ def with_judges(
     n = weight.shape[0]
     if chance.shape != (n,):
         raise ValueError(f"pi must have shape ({n},); got {chance.shape}")
-    rows = checks.codes("row", row, np.size(row))
-    people = checks.groups("judge", judge, rows.size)
-    if rows.max(initial=-1) >= n:
-        raise ValueError(f"row must be below {n}; got {rows.max()}")
+    row_of_rating = checks.codes("row", row, np.size(row))
+    people = checks.groups("judge", judge, row_of_rating.size)
+    if row_of_rating.max(initial=-1) >= n:
+        raise ValueError(f"row must be below {n}; got {row_of_rating.max()}")
     single = weight.ndim == 1
     m = 1 if single else weight.shape[1]
-    per_target = np.maximum(np.bincount(rows, minlength=n), 1)
-    each = (weight.reshape(n, m) / (chance * per_target)[:, None])[rows]
+    per_target = np.maximum(np.bincount(row_of_rating, minlength=n), 1)
+    each = (weight.reshape(n, m) / (chance * per_target)[:, None])[row_of_rating]
     loads = by_code(each, people, int(people.max(initial=-1)) + 1)
     level = max(effect.sigma_j2, 0.0) if np.isfinite(effect.sigma_j2) else 0.0
     covariance: FloatArray = level * (loads.T @ loads - each.T @ each)
@@ -560,8 +560,8 @@ def _degrees(
     load = squares.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         of_judges = load**2 / (squares**2).sum(axis=0) - 1
-        rest = np.maximum(variance - level * load, 0.0)
-        spread = rest**2 / without + ((level + noise) * load) ** 2 / of_judges
+        remaining = np.maximum(variance - level * load, 0.0)
+        spread = remaining**2 / without + ((level + noise) * load) ** 2 / of_judges
         degrees: FloatArray = np.minimum(variance**2 / spread, without)
     return degrees
 

@@ -290,15 +290,15 @@ def _design(
         return Design(chance)
     inside = np.full(n_targets, -1)
     if document is not None:
-        rows = checks.codes("document", document, pi.size, lowest=-1)
-        inside[code] = rows
-        if rows.max(initial=-1) >= n_drawn:
+        home = checks.codes("document", document, pi.size, lowest=-1)
+        inside[code] = home
+        if home.max(initial=-1) >= n_drawn:
             raise ValueError(
-                f"document must be below {n_drawn}, the number of counts; got {rows.max()}"
+                f"document must be below {n_drawn}, the number of counts; got {home.max()}"
             )
-        if np.any(inside[code] != rows):
+        if np.any(inside[code] != home):
             raise ValueError(
-                f"document must be one a target; target {code[inside[code] != rows][0]} has several"
+                f"document must be one a target; target {code[inside[code] != home][0]} has several"
             )
     answer_chance = np.ones(n_targets + n_drawn)
     if answered is not None:

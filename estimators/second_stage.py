@@ -48,18 +48,18 @@ def tf_idf(
     [3.466, 0.693, 0.0, 0.0]
     """
     times = checks.non_negative("count", count)
-    rows = checks.codes("document", document, times.size)
+    place = checks.codes("document", document, times.size)
     columns = checks.codes("entity", entity, times.size)
     if (times <= 0).any():
         raise ValueError(f"count must be above 0; got {times[times <= 0][0]!r}")
-    if rows.max(initial=-1) >= n_documents:
+    if place.max(initial=-1) >= n_documents:
         raise ValueError(
-            f"document must be below {n_documents}, the number of documents; got {rows.max()}"
+            f"document must be below {n_documents}, the number of documents; got {place.max()}"
         )
     found_in = np.bincount(columns)
     idf = np.log(n_documents / np.maximum(found_in, 1))
     total: FloatArray = np.bincount(
-        rows, weights=times * idf[columns], minlength=n_documents
+        place, weights=times * idf[columns], minlength=n_documents
     ).astype(np.float64)
     return total
 

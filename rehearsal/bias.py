@@ -40,10 +40,10 @@ def other_link(candidates: Sequence[str], chosen: str, bias: str, rng: random.Ra
     """A wrong candidate for what a name refers to, if there is one: any, or the first on the
     page.
     """
-    wrong_ones = [candidate for candidate in candidates if candidate != chosen]
-    if not wrong_ones:
+    wrong_candidates = [candidate for candidate in candidates if candidate != chosen]
+    if not wrong_candidates:
         return chosen
-    return wrong_ones[0] if bias == PLAUSIBLE else rng.choice(wrong_ones)
+    return wrong_candidates[0] if bias == PLAUSIBLE else rng.choice(wrong_candidates)
 
 
 def _with(offered: Sequence[str], holds: Collection[str], wrong: str) -> list[str]:

@@ -51,18 +51,18 @@ def of_follow_ups(answers: Answers, untold: float) -> Floats:
 def _share(answers: Answers, which: Bools, untold: float) -> Floats:
     """(t,) the share of some questions; what nobody had to be asked about says nothing."""
     which = which & ~answers.not_asked
-    stratum, asked, answered_ones = answers.stratum, answers.target[which], answers.known[which]
+    stratum, asked, got_answer = answers.stratum, answers.target[which], answers.known[which]
     if not asked.size:
         return np.broadcast_to(1.0, stratum.shape)
     code, size = stratum[asked], stratum.max(initial=-1) + 1
     n = np.bincount(code, minlength=size)
-    answered = np.bincount(code, weights=answered_ones, minlength=size)
+    answered = np.bincount(code, weights=got_answer, minlength=size)
     few = (n < LEAST_ASKED) | (answered == 0)
     share = np.divide(answered, n, out=np.ones(n.size), where=n > 0)
     if answered[few].sum() > 0:
         share[few] = answered[few].sum() / n[few].sum()
-    elif answered_ones.any():  # nothing there was answered: all others have to stand for it
-        share[few] = answered_ones.mean()
+    elif got_answer.any():  # nothing there was answered: all others have to stand for it
+        share[few] = got_answer.mean()
     else:
         share[:] = untold
     if share.size and (share == share[0]).all():  # of millions of targets no million numbers

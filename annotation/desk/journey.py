@@ -265,7 +265,7 @@ def failures(limit: int = 100) -> list[Failure]:
     stuck = Q(status="failed", status_since__gte=since) | (
         Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
     )
-    of_all_kinds = [
+    waiting = [
         *_failures("question", unanswered.defer("payload"), limit),
         *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
         *_failures(
@@ -278,9 +278,9 @@ def failures(limit: int = 100) -> list[Failure]:
         ),
         *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
     ]
-    return sorted(
-        of_all_kinds, key=lambda failure: (failure.is_money, failure.since), reverse=True
-    )[:limit]
+    return sorted(waiting, key=lambda failure: (failure.is_money, failure.since), reverse=True)[
+        :limit
+    ]
 
 
 def _failures(kind: str, failed: QuerySet[Any], limit: int) -> list[Failure]:
@@ -332,11 +332,15 @@ def quarrels() -> list[Quarrel]:
     platform_bookses = PlatformBooks.objects.filter(
         platform__in=other_names(), endpoint=here.endpoint if here else ""
     )
-    found = [
+    platform_quarrels = [
         Quarrel(row.platform, row.trouble, row.differences, _off(row))
         for row in platform_bookses.order_by("platform")
     ]
-    return [quarrel for quarrel in found if quarrel.trouble or quarrel.differences or quarrel.off]
+    return [
+        quarrel
+        for quarrel in platform_quarrels
+        if quarrel.trouble or quarrel.differences or quarrel.off
+    ]
 
 
 def _off(row: PlatformBooks) -> Decimal:

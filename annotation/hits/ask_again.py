@@ -92,16 +92,16 @@ def first_places(questions: Collection[Question]) -> dict[int, int]:
     return dict(pairs.values_list("question", "hit__max_assignments"))
 
 
-def _places(question: Question, left: int, given: int, money: Decimal) -> int:
+def _places(question: Question, left: int, n_answers: int, money: Decimal) -> int:
     """How many more may answer a question: as many as it lacks of what its track promises, and one
     where people are divided; none of a whole document, on a closed track, beyond the cap, or
     without the money.
     """
-    wanted = _promised(question, left, given, least=1)
+    wanted = _promised(question, left, n_answers, least=1)
     return min(wanted, int(money / question.price)) if question.price else wanted
 
 
-def _promised(question: Question, left: int, given: int, *, least: int = 0) -> int:
+def _promised(question: Question, left: int, n_answers: int, *, least: int = 0) -> int:
     """Return how many answers a question lacks of what its track promises, if it can be asked."""
     if (
         question.target.kind == "document"
@@ -110,10 +110,10 @@ def _promised(question: Question, left: int, given: int, *, least: int = 0) -> i
     ):
         return 0
     lacks = max(least, question.track.workers_per_question - left)
-    return max(0, min(lacks, MOST_ANSWERS - given))
+    return max(0, min(lacks, MOST_ANSWERS - n_answers))
 
 
-def _offer(offered: Mapping[Question, int], given: Mapping[int, int]) -> None:
+def _offer(offered: Mapping[Question, int], answers_of: Mapping[int, int]) -> None:
     """Nothing; locked questions are published again with so many places, each in a HIT of its own.
     Free places of their old ones stay shut.
     """
@@ -138,7 +138,7 @@ def _offer(offered: Mapping[Question, int], given: Mapping[int, int]) -> None:
         for hit, question in zip(made, offered, strict=True)
     )
     for question, places in offered.items():
-        question.answers_wanted = given[question.pk] + places
+        question.answers_wanted = answers_of[question.pk] + places
     Question.objects.bulk_update(offered, ["answers_wanted"])
     Question.objects.filter(pk__in=[question.pk for question in offered]).move(
         "published", "Answers to it were excluded: more are asked for.", asked_again=True

@@ -212,13 +212,13 @@ class Interface(ABC):
         """Returns what a raw answer says, to be held beside another to the same question. By
         default each unit is a line. Raises BadAnswer.
         """
-        found: Lines = {}
+        lines: Lines = {}
         judgments = self.parse(question, raw)
-        units = [unit for one in judgments for unit in self.units(question, one)]
-        for place, ((what, which), value) in enumerate(units):
-            if what != "flag":
-                found[what + value, (place, 0)] = self.line(question, what, which, value)
-        return found
+        units = [unit for judgment in judgments for unit in self.units(question, judgment)]
+        for place, ((subject, which), value) in enumerate(units):
+            if subject != "flag":
+                lines[subject + value, (place, 0)] = self.line(question, subject, which, value)
+        return lines
 
     def line(self, question: Question, what: str, which: str, value: str) -> str:
         """Returns how a unit with what was said of it reads, in a line."""

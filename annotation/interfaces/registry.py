@@ -30,7 +30,7 @@ def reading(*what: str) -> list[str]:
     `RELATION`) if some are named.
     """
     reads = {name: interface_of(name).reads for name in INTERFACES}
-    return [name for name, found in reads.items() if found and (not what or found in what)]
+    return [name for name, subjects in reads.items() if subjects and (not what or subjects in what)]
 
 
 def asking_of_pairs() -> list[str]:

@@ -125,14 +125,14 @@ def _counted(submission: Submission, data: Data, column: int) -> tuple[int, int]
     """The submission's targets whose judgments count now, and how many of them were judged before
     it was sampled.
     """
-    pool, rows = data.pool, data.judged
-    mine = np.asarray(pool.member[rows][:, [column]].toarray()).ravel() > 0
+    pool, judged = data.pool, data.judged
+    mine = np.asarray(pool.member[judged][:, [column]].toarray()).ravel() > 0
     counts = (
         mine
-        & data.own.get(column, data.inclusion).counts[pool.target[rows]]
+        & data.own.get(column, data.inclusion).counts[pool.target[judged]]
         & ~np.isnan(data.f[submission.track.criterion][:, column])
     )
-    targets = np.unique(pool.target_id[pool.target[rows[counts]]]).tolist()
+    targets = np.unique(pool.target_id[pool.target[judged[counts]]]).tolist()
     old = Label.objects.filter(target__in=targets, created_at__lt=submission.sampled_at).exclude(
         method="nonresponse"
     )

@@ -13,8 +13,6 @@ def overlaps(kind: str, systems: list[int]) -> Floats:
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((len(systems), len(systems)))
     stored = Overlap.objects.filter(kind=kind, first__in=systems, second__in=systems)
-    for one_system, other_system, value in stored.values_list("first_id", "second_id", "value"):
-        table[column[one_system], column[other_system]] = table[
-            column[other_system], column[one_system]
-        ] = value
+    for system, other, value in stored.values_list("first_id", "second_id", "value"):
+        table[column[system], column[other]] = table[column[other], column[system]] = value
     return table

@@ -162,7 +162,7 @@ class Entities(Interface):
         if flag_of(raw) is not None:
             return {}
         reading = Reading(question.payload)
-        words = {one["name"]: one["word"] for one in types_of(reading)}
+        words = {entity_type["name"]: entity_type["word"] for entity_type in types_of(reading)}
         return {
             (mark.type, mark.span): _line(reading, words[mark.type], mark)
             for mark in reading.marked(raw)
@@ -174,21 +174,19 @@ class Entities(Interface):
         words = {
             entity_type["name"]: entity_type["word"].lower() for entity_type in types_of(reading)
         }
-        said_of_mentions = [
-            flag_statement(judgment_flag)
-            for judgment_flag in answer
-            if judgment_flag.criterion == "flag"
+        statements = [
+            flag_statement(judgment) for judgment in answer if judgment.criterion == "flag"
         ]
         titles = []
         for judgment in answer:
             if judgment.criterion == "mentions":
                 marks = [Marked.of(mention) for mention in judgment.value["mentions"]]
-                said_of_mentions += [_mark_said(reading, mark, words) for mark in marks]
+                statements += [_mark_said(reading, mark, words) for mark in marks]
                 if not marks:
-                    said_of_mentions.append(Statement(("mention", ""), "Nothing is to be marked"))
+                    statements.append(Statement(("mention", ""), "Nothing is to be marked"))
             elif judgment.criterion == "links":
                 titles += [_title_said(reading, *link) for link in judgment.value.items()]
-        return [*said_of_mentions, *titles]
+        return [*statements, *titles]
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What each word is (a type, or nothing), and of each mention which one it is the same as

@@ -134,11 +134,7 @@ class Relation(Interface):
         pair = Pair.of(question.payload)
         statements: list[Statement] = []
         for side in pair.sides:
-            links = [
-                judgment_of_link
-                for judgment_of_link in answer
-                if judgment_of_link.criterion == "linking"
-            ]
+            links = [link for link in answer if link.criterion == "linking"]
             statements += [
                 _link_said(side, link)
                 for link in links

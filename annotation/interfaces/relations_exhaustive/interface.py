@@ -159,7 +159,7 @@ class RelationsExhaustive(Interface):
 
     def lines(self, question: Question, raw: dict[str, Any]) -> Lines:
         """Every sentence that holds, at the numbers of its two mentions."""
-        found: Lines = {}
+        lines: Lines = {}
         payload = question.payload
         for judgment in self.parse(question, raw):
             holds = judgment.value.get("holds", {})
@@ -170,8 +170,8 @@ class RelationsExhaustive(Interface):
                     if part in holds.get(str(pair["target"]), ()):
                         subject, object_ = (a, b) if part.endswith(">") else (b, a)
                         words = predicate["template"].format(subject=subject, object=object_)
-                        found[part, (pair["a"], pair["b"])] = words
-        return found
+                        lines[part, (pair["a"], pair["b"])] = words
+        return lines
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
         """Every sentence that holds of a pair; of pairs without one nothing is said."""

@@ -152,7 +152,7 @@ class Side:
         names. It stands for another thing of that name, since each thing is called by its fullest
         name.
         """
-        fuller_ones: dict[str, list[str]] = {}
+        fuller_of: dict[str, list[str]] = {}
         for value, own in self.candidates.items():
             longer = [
                 other
@@ -161,8 +161,8 @@ class Side:
                 or _abbreviates(own, other)
             ]
             if longer:
-                fuller_ones[value] = list(dict.fromkeys(longer))
-        return fuller_ones
+                fuller_of[value] = list(dict.fromkeys(longer))
+        return fuller_of
 
     def called(self, value: str) -> str:
         """The words of a candidate, which tell it from every other one."""
@@ -220,13 +220,13 @@ class Pair:
     @cached_property
     def common(self) -> list[PredicatePayload]:
         """The relations that stand open on the page; the first nine if the track does not say."""
-        marked = [one for one in self.data["predicates"] if "rare" in one]
+        marked = [predicate for predicate in self.data["predicates"] if "rare" in predicate]
         return (
-            [one for one in marked if not one["rare"]][:COMMON]
+            [predicate for predicate in marked if not predicate["rare"]][:COMMON]
             if marked
             else self.data["predicates"][:COMMON]
         )
 
     @cached_property
     def rarer(self) -> list[PredicatePayload]:
-        return [one for one in self.data["predicates"] if one not in self.common]
+        return [predicate for predicate in self.data["predicates"] if predicate not in self.common]

@@ -192,14 +192,14 @@ def _days(raw: dict[str, Any]) -> tuple[str, str] | None:
         return None
     ends = raw["date"]
     try:
-        first, last = (date.fromisoformat(end).isoformat() for end in ends)
+        earlier, later = (date.fromisoformat(end).isoformat() for end in ends)
     except (TypeError, ValueError):
-        first, last = "1", "0"
-    if not isinstance(ends, list) or first > last:
+        earlier, later = "1", "0"
+    if not isinstance(ends, list) or earlier > later:
         raise BadRule(
             f"date must be two days like 2013-03-17, the earlier first; got {_shown(ends)}."
         )
-    return first, last
+    return earlier, later
 
 
 def _weight(raw: Any, kinds: Collection[str], tables: Mapping[str, Collection[str]]) -> str | Table:

@@ -255,10 +255,10 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
     half-width, by as much less than what it expects now as the realised one asks for.
     """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
-    now, one_draw = state.chances(), np.bincount(state.row, weights=state.p)
+    now, draw_chance = state.chances(), np.bincount(state.row, weights=state.p)
 
     def planned(n: int) -> float:
-        chance = any_of(now, repeated(np.minimum(one_draw, 1.0), n))
+        chance = any_of(now, repeated(np.minimum(draw_chance, 1.0), n))
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
     before, goal = planned(0), target

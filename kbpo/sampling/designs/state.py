@@ -83,13 +83,13 @@ class State:
         self._is_new: dict[int, bool] = {}
         self.by_document: Floats = worth(self._now.document)
 
-    def _guess(self, pool: Pool, found: Mapping[int, Disclosed]) -> Guess:
+    def _guess(self, pool: Pool, disclosures: Mapping[int, Disclosed]) -> Guess:
         kind, criterion = kind_of(self.track), self.track.criterion
         judgeable = _can_be_judged(self.track, pool)
         verdicts = kind.judge(pool.instance[judgeable], pool.systems)[criterion]
         label = np.full(pool.instance.size, np.nan)
         label[judgeable] = one_verdict(verdicts, pool.member[judgeable])
-        lesson = Lesson(pool, self.track.corpus.hash_key, found)
+        lesson = Lesson(pool, self.track.corpus.hash_key, disclosures)
         return guess_of(type(kind), criterion, lesson, label)
 
     def _noise(self, pool: Pool) -> float:
@@ -200,8 +200,8 @@ class State:
         """
         wanted = targets.tolist()
         if missing := [target for target in wanted if target not in self._is_new]:
-            new_ones = self._new(missing)
-            self._is_new.update({target: target in new_ones for target in missing})
+            unanswered = self._new(missing)
+            self._is_new.update({target: target in unanswered for target in missing})
         return {target for target in wanted if self._is_new[target]}
 
     def _new(self, targets: list[int]) -> set[int]:

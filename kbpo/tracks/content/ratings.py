@@ -64,14 +64,14 @@ def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: 
 
 
 def _single(
-    targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: str
+    targets: NDArray[np.int64], rated_of: Mapping[int, Rated], criterion: str
 ) -> SingleRatings:
     """The ratings under a criterion of which is known who gave them."""
     places: list[int] = []
     names: list[str] = []
     values: list[float] = []
     for place, target in enumerate(targets.tolist()):
-        rated = known.get(target, NOTHING)
+        rated = rated_of.get(target, NOTHING)
         people = rated.people.get(criterion, ())
         for name, value in zip(people, rated.ratings.get(criterion, ()), strict=False):
             if name:

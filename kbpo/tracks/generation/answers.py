@@ -99,9 +99,9 @@ class AnswersTrack(GenerationTrack):
         return list(made_for.references)
 
 
-def _passages(asked: Input, first: int | None) -> list[str]:
+def _passages(asked: Input, source_place: int | None) -> list[str]:
     """The passages as they are shown: the one that an answer came from before the others."""
     passages = list(asked.passages) or ([asked.source] if asked.source else [])
-    if first is not None:
-        passages.insert(0, passages.pop(first))
+    if source_place is not None:
+        passages.insert(0, passages.pop(source_place))
     return passages[:MOST_PASSAGES]

@@ -347,7 +347,7 @@ class PreferenceTrack(DeclaredTrack):
         }
 
     def _pairs(
-        self, submission_id: int, others: Sequence[int], *, with_references: bool = False
+        self, submission_id: int, opponents: Sequence[int], *, with_references: bool = False
     ) -> Iterator[Claim]:
         """Yields its pairs with these systems, and with what people wrote for the inputs."""
         own = list(Written.objects.filter(submission=submission_id).order_by("line"))
@@ -356,7 +356,7 @@ class PreferenceTrack(DeclaredTrack):
         if with_references:
             for key, references in self._references(submission_id).items():
                 texts[key] += references
-        writtens = Written.objects.filter(submission__in=others, key__in=keys)
+        writtens = Written.objects.filter(submission__in=opponents, key__in=keys)
         for row in writtens.order_by("submission_id"):
             texts[row.key].append(row.text)
         for written in own:
