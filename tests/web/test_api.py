@@ -180,6 +180,7 @@ def test_json_says_everything_in_the_type_that_the_schema_names(
     address = f"/api/submissions/{row.pk}/{path}"
     answer: Any = send(address, said, headers=token, content_type="application/json")
     assert answer.status_code == 400 and list(answer.json()["fields"]) == [field]
+    assert field != "half_width" or "between 0 and 1" in answer.json()["detail"]
     row.refresh_from_db()
     assert (row.name, row.is_private, row.status) == ("run", False, "planned")
 
@@ -222,8 +223,6 @@ def test_what_cannot_be_confirmed_is_a_conflict_in_a_sentence(call: Call, draft:
     row = draft(until="received")
     answer = call("Rosa", "post", f"submissions/{row.pk}/confirm/", {})
     assert answer.status_code == 409 and "only a submission with a plan" in answer.json()["detail"]
-    none = call("Rosa", "post", f"submissions/{draft().pk}/confirm/", {"half_width": "0"})
-    assert none.json()["detail"] == "half_width: Say a share between 0 and 1, such as 0.05."
     wrong = call("Rosa", "post", f"submissions/{draft().pk}/confirm/", {"half_width": "0.123"})
     assert wrong.status_code == 409 and "There is no plan for" in wrong.json()["detail"]
     assert not Ledger.objects.exists()
