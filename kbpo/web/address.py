@@ -17,8 +17,8 @@ def address_of(request: HttpRequest) -> str:
     """
     peer = str(request.META.get("REMOTE_ADDR", ""))
     hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
-    said = hops[-settings.PROXIES] if 0 < settings.PROXIES <= len(hops) else peer
-    return _network(said) or _network(peer) or peer
+    visitor = hops[-settings.PROXIES] if 0 < settings.PROXIES <= len(hops) else peer
+    return _network(visitor) or _network(peer) or peer
 
 
 def network_of(request: HttpRequest) -> str:
@@ -33,9 +33,9 @@ def network_of(request: HttpRequest) -> str:
     return str(network.supernet(new_prefix=24 if network.version == 4 else 48))
 
 
-def _network(said: str) -> str:
+def _network(text: str) -> str:
     try:
-        address = ip_address(said.removeprefix("[").partition("]")[0].partition("%")[0])
+        address = ip_address(text.removeprefix("[").partition("]")[0].partition("%")[0])
     except ValueError:
         return ""
     if not isinstance(address, IPv6Address):

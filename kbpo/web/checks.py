@@ -29,6 +29,6 @@ def check_server(app_configs: Any, **kwargs: Any) -> list[Warning]:
         warnings.append(Warning("PROXIES is 0.", hint=hint, id="kbpo.W003"))
     if writer() is None:
         hint = "pip install -r requirements-parquet.txt"
-        said = "pyarrow is not installed: releases will be JSON Lines alone, without Parquet."
-        warnings.append(Warning(said, hint=hint, id="kbpo.W004"))
+        sentence = "pyarrow is not installed: releases will be JSON Lines alone, without Parquet."
+        warnings.append(Warning(sentence, hint=hint, id="kbpo.W004"))
     return warnings

@@ -81,7 +81,7 @@ def lines(
     """Yields the lines of the file, the header first."""
     writer = csv.writer(Echo(), dialect=dialect)
     for row in chain([header], rows):
-        yield writer.writerow([cell_of(one) for one in row])
+        yield writer.writerow([cell_of(value) for value in row])
 
 
 def cell_of(cell: Any) -> Any:

@@ -84,8 +84,8 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    told = exception.args[0] if exception.args and isinstance(exception.args[0], str) else ""
-    return page(request, 404, told if told and "match" not in told else "")
+    sentence = exception.args[0] if exception.args and isinstance(exception.args[0], str) else ""
+    return page(request, 404, sentence if sentence and "match" not in sentence else "")
 
 
 def failed(request: HttpRequest) -> HttpResponse:

@@ -88,7 +88,7 @@ class Comparison(APIView):
                     )
                 ],
                 "by_relation": _by_relation(evaluation, first, second),
-                "overlap": [_part(one) for one in overlap(request, evaluation, first, second)],
+                "overlap": [_part(part) for part in overlap(request, evaluation, first, second)],
             }
         )
 
@@ -98,8 +98,10 @@ def _system(request: Request, track: Track, name: str) -> Submission:
     asked = whole_number(request, name, 0, least=1)
     if not asked:
         raise ValidationError({name: ["Which submission? Say its number."]})
-    rows = Submission.objects.compared_by(request.user).filter(track=track).select_related("team")
-    system = rows.filter(pk=asked).first()
+    systems = (
+        Submission.objects.compared_by(request.user).filter(track=track).select_related("team")
+    )
+    system = systems.filter(pk=asked).first()
     if system is None:
         raise Http404(f"Submission {asked} is not on this board, nor a private run of your team.")
     return system
@@ -122,11 +124,11 @@ def _by_relation(
     table = by_relation(evaluation, first, second)
     if table is None:
         return None
-    told = []
+    records = []
     for difference, row in zip(table["differences"], table["rows"], strict=True):
-        one = _told(difference, row["name"])
-        told.append({"name": one.pop("quantity"), **one})
-    return {"least": table["least"], "left_out": table["left_out"], "differences": told}
+        record = _told(difference, row["name"])
+        records.append({"name": record.pop("quantity"), **record})
+    return {"least": table["least"], "left_out": table["left_out"], "differences": records}
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class DocumentList(APIView):
             query = request.query_params.copy()
             query["after"] = str(page.after)
             following = request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
-        rows = [
+        documents = [
             {
                 "id": row.key,
                 "title": row.title,
@@ -77,7 +77,7 @@ class DocumentList(APIView):
             for row in page.rows
         ]
         count = page.n if page.all_found else None
-        return Response({"count": count, "next": following, "results": rows})
+        return Response({"count": count, "next": following, "results": documents})
 
 
 def _link(request: Request, name: str, slug: str, key: str) -> str:
@@ -109,6 +109,6 @@ class DocumentDetail(APIView):
                     claim.as_json() | {"systems": [run.pk for run in runs]}
                     for claim, runs in claims
                 ],
-                "found": [missed_record(*one) for one in found_in(request, track, document)],
+                "found": [missed_record(*fact) for fact in found_in(request, track, document)],
             }
         )

@@ -93,8 +93,8 @@ class Releases(APIView):
 
     @extend_schema(operation_id="list_releases", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
-        rows = public_track(slug).releases.filter(status="made").order_by("-number")
-        return Response({"releases": [_release(request, slug, row) for row in rows]})
+        releases = public_track(slug).releases.filter(status="made").order_by("-number")
+        return Response({"releases": [_release(request, slug, row) for row in releases]})
 
 
 def _release(request: Request, slug: str, row: Release) -> dict[str, Any]:

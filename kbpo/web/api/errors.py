@@ -44,12 +44,12 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
         response.data = {"error": "invalid", "detail": " ".join(_told(fields)), "fields": fields}
     elif isinstance(exception, Http404 | PermissionDenied):
-        told = str(exception.args[0]) if exception.args else ""
+        sentence = str(exception.args[0]) if exception.args else ""
         code = "not_found" if isinstance(exception, Http404) else "forbidden"
         fallback = "There is nothing here, or it is not yours to see."
         response.data = {
             "error": code,
-            "detail": told if told and "matches" not in told else fallback,
+            "detail": sentence if sentence and "matches" not in sentence else fallback,
         }
     else:
         code = exception.default_code if isinstance(exception, APIException) else "error"
@@ -68,9 +68,9 @@ def _told(fields: dict[str, Any]) -> Iterator[str]:
     """What is wrong with each field, or with a part of one that holds others: each sentence once,
     with the first place that it is said of, and of how many it is said.
     """
-    for name, told in fields.items():
+    for name, complaint in fields.items():
         places: dict[str, list[str]] = defaultdict(list)
-        for place, sentence in _sentences(name, told):
+        for place, sentence in _sentences(name, complaint):
             places[sentence].append(place)
         of_place: dict[str, list[str]] = defaultdict(list)
         for sentence, said_of in places.items():
@@ -80,15 +80,15 @@ def _told(fields: dict[str, Any]) -> Iterator[str]:
             yield f"{place}: {' '.join(sentences)}".strip(": ")
 
 
-def _sentences(place: str, told: Any) -> Iterator[tuple[str, str]]:
+def _sentences(place: str, complaint: Any) -> Iterator[tuple[str, str]]:
     """The place of each sentence about a field, or about any part of one that holds others."""
-    if isinstance(told, dict):
-        for key, part in told.items():
+    if isinstance(complaint, dict):
+        for key, part in complaint.items():
             inner = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".strip(".")
             yield from _sentences(inner, part)
-    elif isinstance(told, list | tuple):
-        for at, part in enumerate(told):
+    elif isinstance(complaint, list | tuple):
+        for index, part in enumerate(complaint):
             is_part = isinstance(part, dict)
-            yield from _sentences(f"{place}[{at}]" if is_part else place, part)
+            yield from _sentences(f"{place}[{index}]" if is_part else place, part)
     else:
-        yield place, str(told)
+        yield place, str(complaint)

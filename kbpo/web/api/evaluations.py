@@ -38,12 +38,12 @@ class Evaluations(APIView):
         answer = pages.get_paginated_response(
             [
                 {
-                    "number": one.number,
-                    "made_at": one.made_at,
-                    "systems": len(one.standing),
-                    "page": reverse("evaluation", args=[track.slug, one.number]),
+                    "number": evaluation.number,
+                    "made_at": evaluation.made_at,
+                    "systems": len(evaluation.standing),
+                    "page": reverse("evaluation", args=[track.slug, evaluation.number]),
                 }
-                for one in page
+                for evaluation in page
             ]
         )
         answer.data["withdrawn"] = [
@@ -66,8 +66,8 @@ class History(APIView):
         history = history_of(Latest.of(submission)) if submission.has_score else None
         if history is None:
             raise Http404("This run has no score yet.")
-        told: list[dict[str, Any]] = [
+        scores: list[dict[str, Any]] = [
             {"evaluation": evaluation.number, "made_at": evaluation.made_at} | vars(figure)
             for evaluation, figure in history.figures
         ]
-        return Response({"quantity": history.quantity.name, "scores": told})
+        return Response({"quantity": history.quantity.name, "scores": scores})

@@ -60,8 +60,8 @@ class Who(Said):
 
     def named(self) -> Name:
         """Its name, version and prompt."""
-        said = self.validated_data
-        return Name(said["name"], said["version"], said["prompt"])
+        cleaned = self.validated_data
+        return Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
 
 
 class OneScore(Said):
@@ -113,26 +113,37 @@ class Judges(APIView):
         """Bring a file of scores: it is stored whole, or not at all."""
         track, form = _track(slug), FileOfScores(data=request.data)
         form.is_valid(raise_exception=True)
-        said = form.validated_data
-        named = Name(said["name"], said["version"], said["prompt"]) if said["name"] else None
+        cleaned = form.validated_data
+        named = (
+            Name(cleaned["name"], cleaned["version"], cleaned["prompt"])
+            if cleaned["name"]
+            else None
+        )
         try:
-            taken = take_file(track, said["file"], named, _who(request))
+            taken = take_file(track, cleaned["file"], named, _who(request))
         except BadFile as refusal:
             raise Refused(
                 str(refusal), "bad_file", 422, problems=problems(refusal), n=refusal.report.errors
             ) from refusal
         except CannotTake as refusal:
             raise Refused(str(refusal), "cannot_take") from refusal
-        told = {name: {**vars(one), "sentence": one.sentence} for name, one in taken.items()}
-        return Response(told, status=201)
+        outcomes = {
+            name: {**vars(outcome), "sentence": outcome.sentence} for name, outcome in taken.items()
+        }
+        return Response(outcomes, status=201)
 
 
 def problems(refusal: BadFile) -> list[dict[str, Any]]:
     """What is wrong with a file, the first of it."""
     return [
-        {"code": one.code, "line": one.line, "text": one.text, "line_text": one.line_text}
-        for one in refusal.report
-        if one.severity == "error"
+        {
+            "code": message.code,
+            "line": message.line,
+            "text": message.text,
+            "line_text": message.line_text,
+        }
+        for message in refusal.report
+        if message.severity == "error"
     ][:TOLD]
 
 
@@ -177,14 +188,14 @@ class Unscored(APIView):
         limit = whole_number(request, "limit", AT_ONCE, MOST, least=1)
         after = whole_number(request, "after", 0, LAST)
         try:
-            found = unscored(track, named, after=after, limit=limit)
+            waiting = unscored(track, named, after=after, limit=limit)
         except CannotTake as refusal:
             raise Refused(str(refusal), "cannot_take", 422) from refusal
-        asked = {**vars(named), "limit": limit, "after": found[-1]["id"] if found else after}
+        asked = {**vars(named), "limit": limit, "after": waiting[-1]["id"] if waiting else after}
         address = reverse("api-unscored", args=[slug])
-        following = f"{address}?{urlencode(asked)}" if len(found) == limit else None
+        following = f"{address}?{urlencode(asked)}" if len(waiting) == limit else None
         return Response(
-            {"count": left(track, scorer_of(track, named)), "next": following, "results": found}
+            {"count": left(track, scorer_of(track, named)), "next": following, "results": waiting}
         )
 
 
@@ -203,14 +214,14 @@ class Scores(APIView):
         """What a judge has scored before keeps its first score, so that a repeat does no harm."""
         track, form = _track(slug), Batch(data=request.data)
         form.is_valid(raise_exception=True)
-        scores = [(one["id"], one["value"]) for one in form.validated_data["scores"]]
+        scores = [(score["id"], score["value"]) for score in form.validated_data["scores"]]
         try:
             taken = take(track, form.named(), scores, _who(request))
         except CannotTake as refusal:
             raise Refused(str(refusal), "cannot_take", 422) from refusal
         count = left(track, scorer_of(track, form.named()))
-        told = {"stored": taken.stored, "already": taken.already, "left": count}
-        return Response(told, status=201)
+        answer = {"stored": taken.stored, "already": taken.already, "left": count}
+        return Response(answer, status=201)
 
 
 def _track(slug: str) -> Track:

@@ -87,8 +87,8 @@ class Predictions(APIView):
         whole_number(request, "after", 1, least=1)  # raises for what the schema does not know
         page, _ = explorer.page(choice, limit)
         following = _next(request, choice, page.after) if page.after else None
-        rows = [as_record(row) for row in rows_of(explorer, page.ids)]
-        return Response({"count": page.n, "next": following, "results": rows})
+        records = [as_record(row) for row in rows_of(explorer, page.ids)]
+        return Response({"count": page.n, "next": following, "results": records})
 
 
 class DisputeForm(Said):
@@ -149,18 +149,18 @@ class Missed(APIView):
         if not shows_readers(request.user, explorer.submission.track):
             raise Http404(NOT_READ_YET)
         try:
-            found = missed_of(request.user, explorer, _said(request), strict=True)
+            missed = missed_of(request.user, explorer, _said(request), strict=True)
         except Unreadable as wrong:
             raise ValidationError({wrong.field: [str(wrong)]}) from wrong
-        pages, page = page_of(found.listed, request, self)
+        pages, page = page_of(missed.listed, request, self)
         return pages.get_paginated_response([missed_record(*fact) for fact in page])
 
 
 def _said(request: Request) -> dict[str, str]:
     """What chooses, without what says how much of it is sent."""
-    said = request.query_params.dict()
+    query = request.query_params.dict()
     return {
-        name: value for name, value in said.items() if name not in ("limit", "offset", "format")
+        name: value for name, value in query.items() if name not in ("limit", "offset", "format")
     }
 
 

@@ -112,20 +112,20 @@ class Invitations(APIView):
         """The invitations of a team of yours that may still be used, the latest first. Their links
         stand on the team's page.
         """
-        rows = open_invitations(find_team(request, team)).select_related("made_by")
-        return Response({"invitations": [_shown(row) for row in rows.order_by("-pk")]})
+        invitations = open_invitations(find_team(request, team)).select_related("made_by")
+        return Response({"invitations": [_shown(row) for row in invitations.order_by("-pk")]})
 
     @extend_schema(operation_id="invite", request=InviteForm, responses={201: OpenApiTypes.OBJECT})
     def post(self, request: Request, team: str) -> Response:
         """Make a link that makes one person a member of a team of yours. It is told here, and on
         the team's page; whoever opens it sees all that the team sees.
         """
-        found, user = find_team(request, team), cast(User, request.user)
+        own_team, user = find_team(request, team), cast(User, request.user)
         form = InviteForm(data=request.data)
         form.is_valid(raise_exception=True)
-        check_may_act(user, found)
+        check_may_act(user, own_team)
         role = "observer" if form.validated_data["role"] == "observer" else "researcher"
-        row = invite(role, user, team=found, why=BY_API)
+        row = invite(role, user, team=own_team, why=BY_API)
         url = request.build_absolute_uri(reverse("join", args=[row.code]))
         return Response(_shown(row) | {"url": url}, status=201)
 
@@ -138,12 +138,12 @@ class InvitationDetail(APIView):
     @extend_schema(operation_id="take_back_invitation", responses={204: None})
     def delete(self, request: Request, team: str, pk: int) -> Response:
         """Take an invitation of a team of yours back: its link works no more."""
-        found = find_team(request, team)
-        check_may_act(cast(User, request.user), found)
-        rows = Invitation.objects.filter(pk=pk, team=found)
-        if not rows.exists():
+        own_team = find_team(request, team)
+        check_may_act(cast(User, request.user), own_team)
+        invitations = Invitation.objects.filter(pk=pk, team=own_team)
+        if not invitations.exists():
             raise Http404(f"There is no invitation {pk} of this team.")
-        withdraw(rows, cast(User, request.user), BY_API)
+        withdraw(invitations, cast(User, request.user), BY_API)
         return Response(status=204)
 
 

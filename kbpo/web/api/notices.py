@@ -67,11 +67,11 @@ class Notices(APIView):
         form = WaysForm(data=request.data)
         form.is_valid(raise_exception=True)
         user = cast(User, request.user)
-        said, now = form.validated_data, ways_of(user)
+        cleaned, now = form.validated_data, ways_of(user)
         choose(
             user,
-            by_mail=said.get("by_mail", [way.name for way in now if way.by_mail]),
-            by_call=said.get("by_webhook", [way.name for way in now if way.by_call]),
+            by_mail=cleaned.get("by_mail", [way.name for way in now if way.by_mail]),
+            by_call=cleaned.get("by_webhook", [way.name for way in now if way.by_call]),
         )
         return Response(_preferences(user))
 
@@ -98,8 +98,8 @@ class Sent(APIView):
 
     @extend_schema(operation_id="list_sent", parameters=PAGING, responses={200: page_of_list()})
     def get(self, request: Request) -> Response:
-        rows = cast(User, request.user).deliveries.select_related("hook").order_by("-pk")
-        pages, page = page_of(rows, request, self)
+        deliveries = cast(User, request.user).deliveries.select_related("hook").order_by("-pk")
+        pages, page = page_of(deliveries, request, self)
         return pages.get_paginated_response([_sent(row) for row in page])
 
 

@@ -94,6 +94,11 @@ class TrackJudgments(APIView):
 def _told(report: Report) -> list[dict[str, object]]:
     """The first messages of a report, for programs."""
     return [
-        {"line": one.line, "severity": one.severity, "code": one.code, "text": one.text}
-        for one in list(report)[:TOLD]
+        {
+            "line": message.line,
+            "severity": message.severity,
+            "code": message.code,
+            "text": message.text,
+        }
+        for message in list(report)[:TOLD]
     ]

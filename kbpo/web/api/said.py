@@ -56,6 +56,6 @@ def _is_of_type(field: Any, value: Any) -> bool:
         return is_number and abs(value) <= sys.float_info.max
     if isinstance(field, serializers.ListField):
         return isinstance(value, list) and all(
-            one is None or _is_of_type(field.child, one) for one in value
+            member is None or _is_of_type(field.child, member) for member in value
         )
     return isinstance(value, str) if isinstance(field, serializers.CharField) else True

@@ -175,7 +175,7 @@ def shown(submission: Submission) -> dict[str, Any]:
                 **vars(figure),
             }
             for key, figure in sorted(
-                latest.figures().items(), key=lambda one: _place(submission, one[0])
+                latest.figures().items(), key=lambda pair: _place(submission, pair[0])
             )
         ],
     }
@@ -262,13 +262,15 @@ class SubmissionList(APIView):
     )
     def get(self, request: Request) -> Response:
         """The submissions of your teams, the latest first, in pages, and how far each is."""
-        rows = own(request).distinct().order_by("-pk")
-        said = request.query_params
-        if "track" in said:
-            rows = rows.filter(track=public_track(said["track"]))
-        if "status" in said:
-            rows = rows.filter(status=one_of(request, "status", Submission.Status.values, ""))
-        pages, page = page_of(rows, request, self, at_once=200)
+        submissions = own(request).distinct().order_by("-pk")
+        query = request.query_params
+        if "track" in query:
+            submissions = submissions.filter(track=public_track(query["track"]))
+        if "status" in query:
+            submissions = submissions.filter(
+                status=one_of(request, "status", Submission.Status.values, "")
+            )
+        pages, page = page_of(submissions, request, self, at_once=200)
         return Response(
             {
                 "count": pages.count,
@@ -308,9 +310,9 @@ class SubmissionList(APIView):
             raise no_team()
         form = UploadForm(data=request.data)
         form.is_valid(raise_exception=True)
-        said = dict(form.validated_data)
-        track, file, again = said.pop("track"), said.pop("file"), said.pop("again")
-        if "team" in said and (team := user.team(said.pop("team"))) is None:
+        cleaned = dict(form.validated_data)
+        track, file, allows_same = cleaned.pop("track"), cleaned.pop("file"), cleaned.pop("again")
+        if "team" in cleaned and (team := user.team(cleaned.pop("team"))) is None:
             raise Refused("You submit for no such team.", "no_team", 403)
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
@@ -323,8 +325,8 @@ class SubmissionList(APIView):
                 file,
                 file_name=file.name,
                 idempotency_key=key,
-                refuse_same=not again,
-                **said,
+                refuse_same=not allows_same,
+                **cleaned,
             )
         except CannotReceive as refusal:
             more = {"same_as": refusal.same_as} if refusal.same_as else {}
@@ -448,14 +450,14 @@ class Order(APIView):
         submission = find_to_act(request, pk)
         form = OrderForm(data=request.data)
         form.is_valid(raise_exception=True)
-        said = form.validated_data
+        cleaned = form.validated_data
         assert isinstance(request.user, User)
         try:
             submission = order(
                 submission,
                 request.user,
-                half_width=f"{said['half_width']:.3f}",
-                number=said.get("order"),
+                half_width=f"{cleaned['half_width']:.3f}",
+                number=cleaned.get("order"),
             )
         except CannotOrder as refusal:
             raise Refused(str(refusal), "cannot_order") from refusal
@@ -509,14 +511,14 @@ class Slices(APIView):
     @extend_schema(operation_id="list_slices", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find_shown(request, pk)
-        rows = told(Latest.of(submission), own=is_own(request, submission))
-        rows.sort(key=lambda row: (row.slice, row.quantity, row.criterion))
+        scores = told(Latest.of(submission), own=is_own(request, submission))
+        scores.sort(key=lambda row: (row.slice, row.quantity, row.criterion))
         names = ("slice", "quantity", "criterion", "distribution", "method", "n_predictions")
         return Response(
             {
                 "slices": [
                     {name: getattr(row, name) for name in names} | vars(Figure.of(row))
-                    for row in rows
+                    for row in scores
                 ]
             }
         )

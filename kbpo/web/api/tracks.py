@@ -53,8 +53,12 @@ not public"""
 
 def _strengths(shown: Board) -> dict[str, Any] | None:
     """Strengths of systems that are compared two by two; None where they are judged one by one."""
-    told = strengths_of(shown)
-    return told | {"rows": [_without(row, "submission") for row in told["rows"]]} if told else None
+    strengths = strengths_of(shown)
+    return (
+        strengths | {"rows": [_without(row, "submission") for row in strengths["rows"]]}
+        if strengths
+        else None
+    )
 
 
 def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
@@ -102,8 +106,8 @@ class BoardDetail(APIView):
         criterion = one_of(request, "criterion", criteria, track.criterion)
         sort = one_of(request, "sort", sorts(track), default_sort(track, criterion))
         try:
-            on = request.query_params.get("on", "")
-            evaluation = evaluation_on(track, on) if on else None
+            day = request.query_params.get("on", "")
+            evaluation = evaluation_on(track, day) if day else None
             if number := whole_number(request, "evaluation", 0, least=1):
                 evaluation = evaluation_of(track, number)
         except NoBoard as problem:
@@ -145,17 +149,18 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "rank": row.rank,
                 "saved": row.saved,
                 "judges": judges_as_json(shown, row),
-                **{one.name: row.counted.get(one.name) for one in kind.counted},
+                **{count.name: row.counted.get(count.name) for count in kind.counted},
                 **{column.name: _figure(row, column.name) for column in kind.columns},
             }
             for row in shown.rows
         ],
         "cannot_be_told_apart": [
-            [shown.rows[at].submission.pk for at in group] for group in shown.groups
+            [shown.rows[index].submission.pk for index in group] for group in shown.groups
         ],
         "strengths": _strengths(shown),
         "being_judged": [
-            {"team": one.public_team, "name": one.public_name} for one in shown.being_judged
+            {"team": submission.public_team, "name": submission.public_name}
+            for submission in shown.being_judged
         ],
     }
 
@@ -173,10 +178,10 @@ def judges_as_json(shown: Board, row: Row) -> dict[str, Any]:
 
 
 def _evaluation(row: Evaluation, people: Reliability) -> dict[str, Any]:
-    said = {key: row.settings[key] for key in SAID if key in row.settings}
-    told = told_of(judges_of(row), people)
+    settings = {key: row.settings[key] for key in SAID if key in row.settings}
+    judges = told_of(judges_of(row), people)
     page = reverse("evaluation", args=[row.track.slug, row.number])
-    return {"number": row.number, "made_at": row.made_at, "page": page, "judges": told} | said
+    return {"number": row.number, "made_at": row.made_at, "page": page, "judges": judges} | settings
 
 
 def _figure(row: Row, column: str) -> dict[str, Any] | None:
@@ -212,5 +217,7 @@ def as_track(row: Track) -> dict[str, Any]:
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),
         "presented": list(kind.presented()),
-        "criteria": [{key: getattr(one, key) for key in of_criterion} for one in criteria],
+        "criteria": [
+            {key: getattr(criterion, key) for key in of_criterion} for criterion in criteria
+        ],
     }

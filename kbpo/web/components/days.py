@@ -27,7 +27,7 @@ def draw_days(days: Sequence[Day], cap: Decimal = Decimal(0)) -> str:
     """Return the bars as inline SVG with their ends named below; the cap, where one is set and in
     reach, as a dashed line.
     """
-    most = max(one.amount for one in days)
+    most = max(day.amount for day in days)
     in_reach = bool(cap) and most * 4 >= cap
     top = max(most, cap if in_reach else Decimal(0)) or Decimal(1)
     width = 100 / len(days)
@@ -39,9 +39,9 @@ def draw_days(days: Sequence[Day], cap: Decimal = Decimal(0)) -> str:
             f'<rect class="{kind}" x="{(k + GAP / 2) * width:.2f}%" y="{HEIGHT - height:.1f}"'
             f' width="{(1 - GAP) * width:.2f}%" height="{height:.1f}"/>'
         )
-    at = HEIGHT * (1 - cap / top)
-    line = f'<line x1="0" x2="100%" y1="{at:.1f}" y2="{at:.1f}"/>' if in_reach else ""
-    highest = max(days, key=lambda one: one.amount)
+    cap_y = HEIGHT * (1 - cap / top)
+    line = f'<line x1="0" x2="100%" y1="{cap_y:.1f}" y2="{cap_y:.1f}"/>' if in_reach else ""
+    highest = max(days, key=lambda day: day.amount)
     alt = f"Spent a day: {money_text(days[-1].amount)} today"
     if most:
         alt += f", at most {money_text(most)} on {highest.on:%-d %B}"

@@ -92,19 +92,19 @@ def axis_over(
     It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
     differences need. One value alone, as of rows where all is judged, stands inside, not at an end.
     """
-    known = []
+    figures = []
     for interval in intervals:
         for figure in interval.known:
-            known.append(min(bounds[1], max(bounds[0], figure)))
+            figures.append(min(bounds[1], max(bounds[0], figure)))
     if zero:
-        known.append(0.0)
-    if not known:
-        known = [max(bounds[0], 0.0), bounds[1]]
-    elif min(known) == max(known):
-        known = [max(bounds[0], known[0] - AROUND), min(bounds[1], known[0] + AROUND)]
+        figures.append(0.0)
+    if not figures:
+        figures = [max(bounds[0], 0.0), bounds[1]]
+    elif min(figures) == max(figures):
+        figures = [max(bounds[0], figures[0] - AROUND), min(bounds[1], figures[0] + AROUND)]
     if ticks <= 3:
-        return _axis_of_ends(min(known), max(known), bounds)
-    return _axis_of_steps(min(known), max(known), ticks, bounds)
+        return _axis_of_ends(min(figures), max(figures), bounds)
+    return _axis_of_steps(min(figures), max(figures), ticks, bounds)
 
 
 def _axis_of_steps(low: float, high: float, ticks: int, bounds: tuple[float, float]) -> Axis:
@@ -170,29 +170,31 @@ def draw_interval(
 def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") -> str:
     """What a screen reader says of an interval: “30.0, 80 % interval 28.6 to 31.4”."""
     if not is_known(interval.estimate):
-        said = "no estimate yet"
+        sentence = "no estimate yet"
     else:
-        said = number_text(_clip(interval.estimate))
+        sentence = number_text(_clip(interval.estimate))
         if is_known(interval.low80) and is_known(interval.high80):
-            said += (
+            sentence += (
                 f", 80 % interval {number_text(_clip(interval.low80))} to"
                 f" {number_text(_clip(interval.high80))}"
             )
-    said += SAID[kind]
-    return f"{name} {said}" if name else said
+    sentence += SAID[kind]
+    return f"{name} {sentence}" if name else sentence
 
 
 def draw_coefficient(interval: Interval, axis: Axis, *, tone: Tone = "a", name: str = "") -> str:
     """A number that is no share, as an agreement or a ratio, with its interval; clipped to its
     axis, and said as it is written: “0.76”.
     """
-    said = coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
+    sentence = (
+        coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
+    )
     if is_known(interval.low80) and is_known(interval.high80):
-        said += (
+        sentence += (
             f", 80 % interval {coefficient_text(interval.low80)} to"
             f" {coefficient_text(interval.high80)}"
         )
-    label = f"{name} {said}" if name else said
+    label = f"{name} {sentence}" if name else sentence
     drawn = _glyph(interval, axis, "final", tone, (axis.low, axis.high))
     return _svg(f"iv iv-final iv-{tone}", label, _ticks(axis) + drawn)
 
@@ -202,17 +204,17 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     zero.
     """
     tone = difference_tone(interval)
-    said = f"{number_text(interval.estimate, signed=True)} points"
+    sentence = f"{number_text(interval.estimate, signed=True)} points"
     if is_known(interval.low80) and is_known(interval.high80):
-        said += (
+        sentence += (
             f", 80 % interval {number_text(interval.low80, signed=True)} to"
             f" {number_text(interval.high80, signed=True)}"
         )
     if tone == "quiet":
-        said += ", no difference shown"
+        sentence += ", no difference shown"
     zero = axis.position(0.0)
     ground = f'<line class="iv-zero" x1="{zero:g}%" x2="{zero:g}%" y1="1" y2="{HEIGHT - 1}"/>'
-    label = f"{name} {said}" if name else said
+    label = f"{name} {sentence}" if name else sentence
     return _svg(
         f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0))
     )

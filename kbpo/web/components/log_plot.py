@@ -26,9 +26,9 @@ class Series:
 
 def draw_log_log(series: Sequence[Series], alt: str, *, x_name: str, y_name: str) -> SafeString:
     """The points of up to two series on axes of powers of ten."""
-    drawable = [[(x, y) for x, y in one.points if x > 0 and y > 0] for one in series]
-    xs = [x for some in drawable for x, _ in some] or [1.0]
-    ys = [y for some in drawable for _, y in some] or [1.0]
+    drawable = [[(x, y) for x, y in curve.points if x > 0 and y > 0] for curve in series]
+    xs = [x for points in drawable for x, _ in points] or [1.0]
+    ys = [y for points in drawable for _, y in points] or [1.0]
     across, up = _powers(xs), _powers(ys)
     body = "".join(
         f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t)}%" y2="{_y(up, t)}%"/>' for t in up
@@ -37,9 +37,9 @@ def draw_log_log(series: Sequence[Series], alt: str, *, x_name: str, y_name: str
         f'<line class="grid" x1="{_x(across, t)}%" x2="{_x(across, t)}%" y1="0" y2="100%"/>'
         for t in across
     )
-    for form, one, some in zip(FORMS, series, drawable, strict=False):
-        body += f'<g class="{form}"><title>{escape(one.name)}</title>'
-        body += "".join(_mark(form, _x(across, x), _y(up, y)) for x, y in some) + "</g>"
+    for form, curve, points in zip(FORMS, series, drawable, strict=False):
+        body += f'<g class="{form}"><title>{escape(curve.name)}</title>'
+        body += "".join(_mark(form, _x(across, x), _y(up, y)) for x, y in points) + "</g>"
     y_labels = "".join(f'<text x="28" y="{_y(up, t)}%">{_power(t)}</text>' for t in up)
     x_labels = "".join(f'<text x="{_x(across, t)}%" y="14">{_power(t)}</text>' for t in across)
     return mark_safe(  # all text is ours or escaped
@@ -56,8 +56,8 @@ def draw_key(series: Sequence[Series]) -> SafeString:
     items = (
         '<span class="plot-name"><svg class="plot-key" width="12" height="12"'
         f' aria-hidden="true"><g class="{form}">{_mark(form, 50, 50)}</g></svg>'
-        f" {escape(one.name)}</span>"
-        for form, one in zip(FORMS, series, strict=False)
+        f" {escape(curve.name)}</span>"
+        for form, curve in zip(FORMS, series, strict=False)
     )
     return mark_safe(" ".join(items))
 

@@ -144,10 +144,10 @@ def draw_history(moments: Sequence[tuple[datetime, Interval]], alt: str, *, name
             _y(up, _or(end, interval.estimate)) for end in (interval.low80, interval.high80)
         )
         ends = interval_text(interval.low80, interval.high80)
-        said = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
+        label = f"{moment:%Y-%m-%d %H:%M} UTC: {number_text(interval.estimate)}, 80 % {ends}"
         dots.append((x, y))
         marks.append(
-            f'<g><title>{escape(said)}</title><line class="now" x1="{x:g}%" x2="{x:g}%"'
+            f'<g><title>{escape(label)}</title><line class="now" x1="{x:g}%" x2="{x:g}%"'
             f' y1="{high:g}%" y2="{low:g}%"/><circle class="now-dot" cx="{x:g}%" cy="{y:g}%"'
             ' r="4"/></g>'
         )
@@ -164,7 +164,7 @@ def _days(first: float, last: float) -> Axis:
     step = next(step for step in STEPS if (last - first) / step <= 5)
     low, high = math.floor(first / step) * step, math.ceil(last / step) * step
     n = max(1, round((high - low) / step))
-    return Axis(low, low + n * step, tuple(low + at * step for at in range(n + 1)))
+    return Axis(low, low + n * step, tuple(low + tick * step for tick in range(n + 1)))
 
 
 def _day(day: float) -> str:
@@ -209,7 +209,7 @@ def draw_curves(
         [dot.name for dot in dots], dict.fromkeys(WIDTHS, named), crosses, CURVES_HEIGHT
     )
     for dot, cross, text in zip(dots, crosses, texts, strict=True):
-        said = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"
+        label = f"{dot.name}: {x_written(dot.x)}, {y_written(dot.y)}"
         upright = ""
         if dot.ends is not None:
             upright = (
@@ -217,7 +217,7 @@ def draw_curves(
                 f' y2="{cross.top:g}%"/>'
             )
         marks.append(
-            f'<g class="cross first"><title>{escape(said)}</title>{upright}<circle class="now-dot"'
+            f'<g class="cross first"><title>{escape(label)}</title>{upright}<circle class="now-dot"'
             f' cx="{cross.x:g}%" cy="{cross.y:g}%" r="4"/>{text}</g>'
         )
     body = _grid(across, up, ARRIVAL_HEIGHT) + _stretched("".join(paths))
@@ -240,20 +240,20 @@ def draw_orders(left: Sequence[str], right: Sequence[str], alt: str) -> str:
     move by two places or more are told apart.
     """
     lines, words = [], []
-    for at, name in enumerate(left):
+    for rank, name in enumerate(left):
         to = right.index(name)
-        kind = "moved" if abs(to - at) > 1 else "kept"
-        y1, y2 = (ORDER_ROW * (place + 0.5) for place in (at, to))
+        kind = "moved" if abs(to - rank) > 1 else "kept"
+        y1, y2 = (ORDER_ROW * (place + 0.5) for place in (rank, to))
         lines.append(f'<line class="{kind}" x1="43%" x2="57%" y1="{y1:g}" y2="{y2:g}"/>')
         for x, y, anchor in ((41, y1, "end"), (59, y2, "start")):
             words.append(
                 f'<text class="{kind}" x="{x}%" y="{y:g}" dy="4"'
                 f' text-anchor="{anchor}">{escape(name)}</text>'
             )
-    for at in range(len(left)):
-        y = ORDER_ROW * (at + 0.5)
-        words.append(f'<text x="0" y="{y:g}" dy="4">{at + 1}</text>')
-        words.append(f'<text x="100%" y="{y:g}" dy="4" text-anchor="end">{at + 1}</text>')
+    for rank in range(len(left)):
+        y = ORDER_ROW * (rank + 0.5)
+        words.append(f'<text x="0" y="{y:g}" dy="4">{rank + 1}</text>')
+        words.append(f'<text x="100%" y="{y:g}" dy="4" text-anchor="end">{rank + 1}</text>')
     return (
         f'<svg class="orders" role="img" aria-label="{escape(alt)}" width="100%"'
         f' height="{ORDER_ROW * len(left)}">{"".join(lines)}{"".join(words)}</svg>'
@@ -303,13 +303,13 @@ def _equal_curves(across: Axis, up: Axis) -> str:
     paths, names = [], []
     for f1 in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
         top = min(up.high, 1.0)
-        first = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
-        if first >= across.high:
+        lowest = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
+        if lowest >= across.high:
             continue
         dots = []
         for step in range(61):
             # Closer together at the start, where the curve is steep.
-            recall = first + (across.high - first) * (step / 60) ** 2
+            recall = lowest + (across.high - lowest) * (step / 60) ** 2
             dots.append((across.position(recall), _y(up, f1 * recall / (2 * recall - f1))))
         paths.append(f'<path class="equal" d="{_line(dots)}"/>')
         x = dots[0][0]
@@ -379,12 +379,12 @@ def _placed_names(
 def _drawn(point: Point, cross: _Cross, text: str) -> str:
     """A cross with its name."""
     x, y = f"{cross.x:g}%", f"{cross.y:g}%"
-    said = (
+    label = (
         f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
         f" {number_text(point.recall.estimate)}"
     )
     return (
-        f'<g class="cross{" first" if point.first else ""}"><title>{escape(said)}</title>'
+        f'<g class="cross{" first" if point.first else ""}"><title>{escape(label)}</title>'
         f'<line x1="{cross.left:g}%" x2="{cross.right:g}%" y1="{y}" y2="{y}"/>'
         f'<line x1="{x}" x2="{x}" y1="{cross.top:g}%" y2="{cross.bottom:g}%"/>{text}</g>'
     )
@@ -431,7 +431,7 @@ def _box(x: float, y: float, length: float, anchor: str) -> Box:
 
 def _named(points: Sequence[Point]) -> list[int]:
     """The first group, then the extremes of both axes."""
-    first = [index for index, point in enumerate(points) if point.first]
+    leaders = [index for index, point in enumerate(points) if point.first]
     if not points:
         return []
     every = range(len(points))
@@ -441,11 +441,11 @@ def _named(points: Sequence[Point]) -> list[int]:
             max(every, key=lambda i: getattr(points[i], which).estimate),
             min(every, key=lambda i: getattr(points[i], which).estimate),
         ]
-    return list(dict.fromkeys(first + extremes))
+    return list(dict.fromkeys(leaders + extremes))
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
 def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
@@ -471,7 +471,7 @@ def _existing(free: int, across: Axis, top: float) -> str:
     interval (whose upper end is `top` percent down) has its own at the head.
     """
     x = across.position(free)
-    at = 'y="12"' if top > 15 else 'y="100%" dy="-6"'
+    place = 'y="12"' if top > 15 else 'y="100%" dy="-6"'
     line = f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
     left, right = "labels that existed", "judged for you"
     # All words on one side where a phone has no room for them on the other.
@@ -481,8 +481,8 @@ def _existing(free: int, across: Axis, top: float) -> str:
         left, right = "", f"← {left} · {right}"
     return (
         line
-        + (f'<text x="{x:g}%" dx="-5" {at} text-anchor="end">{left}</text>' if left else "")
-        + (f'<text x="{x:g}%" dx="5" {at}>{right}</text>' if right else "")
+        + (f'<text x="{x:g}%" dx="-5" {place} text-anchor="end">{left}</text>' if left else "")
+        + (f'<text x="{x:g}%" dx="5" {place}>{right}</text>' if right else "")
     )
 
 

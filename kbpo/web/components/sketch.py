@@ -53,17 +53,17 @@ def percent(share: float) -> str:
 
 def bars(named: Sequence[tuple[str, Interval]]) -> str:
     """Named interval bars on one axis, with their figures."""
-    rows = []
+    drawn = []
     for name, shown in named:
         value, ends = figures_of(shown)
         if shown.low80 is None:
             ends = ""
-        rows.append(
+        drawn.append(
             '<div class="bar-row"><span'
             f' class="name">{escape(name)}</span>{draw_interval(shown, WHOLE, name=name)}<span'
             f' class="figures"><b>{escape(value)}</b> {escape(ends)}</span></div>'
         )
-    return f'<div class="bars">{"".join(rows)}{draw_axis(WHOLE)}</div>'
+    return f'<div class="bars">{"".join(drawn)}{draw_axis(WHOLE)}</div>'
 
 
 def box(x: float, y: float, right: float | None) -> str:
@@ -99,10 +99,11 @@ def stack(parts: Mapping[str, int], y: float) -> str:
 
 def keys(named: Mapping[str, str]) -> str:
     """What the colours of these classes mean."""
-    rows = (
-        f'<li><span class="key {name}"></span>{escape(told)}</li>' for name, told in named.items()
+    entries = (
+        f'<li><span class="key {name}"></span>{escape(meaning)}</li>'
+        for name, meaning in named.items()
     )
-    return f'<ul class="keys">{"".join(rows)}</ul>'
+    return f'<ul class="keys">{"".join(entries)}</ul>'
 
 
 def dot(x: float, y: float, tone: str, drawn: bool) -> str:
@@ -152,9 +153,9 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") 
     return f'<text{named} x="{x:g}%" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def svg(body: str, height: int, told: str) -> str:
+def svg(body: str, height: int, alt: str) -> str:
     return (
-        f'<svg class="explain" role="img" aria-label="{escape(told)}" width="100%"'
+        f'<svg class="explain" role="img" aria-label="{escape(alt)}" width="100%"'
         f' height="{height}">{body}</svg>'
     )
 

@@ -67,30 +67,30 @@ def document_html(
 
 
 def _marked(text: str, start: int, end: int, spans: list[Span]) -> str:
-    pieces, at = [], start
+    pieces, position = [], start
     waiting = sorted(spans, key=lambda span: span.order)
     while waiting:
         outer, *rest = waiting
         within, after = _cut(rest, outer.end)
-        pieces.append(escape(text[at : outer.start]))
+        pieces.append(escape(text[position : outer.start]))
         pieces.append(_mark(outer, _marked(text, outer.start, outer.end, within)))
-        at = outer.end
+        position = outer.end
         waiting = sorted(after, key=lambda span: span.order)
-    pieces.append(escape(text[at:end]))
+    pieces.append(escape(text[position:end]))
     return "".join(pieces)
 
 
-def _cut(spans: Iterable[Span], at: int) -> tuple[list[Span], list[Span]]:
+def _cut(spans: Iterable[Span], position: int) -> tuple[list[Span], list[Span]]:
     """The pieces of spans that lie before a position and those that lie after it."""
     before, after = [], []
     for span in spans:
-        if span.start >= at:
+        if span.start >= position:
             after.append(span)
-        elif span.end <= at:
+        elif span.end <= position:
             before.append(span)
         else:
-            before.append(replace(span, end=at, last=False))
-            after.append(replace(span, start=at))
+            before.append(replace(span, end=position, last=False))
+            after.append(replace(span, start=position))
     return before, after
 
 
@@ -117,9 +117,9 @@ def type_class(mention_type: str) -> str:
     """The class that tells a mention's type by colour and underline: “PER” is “t-per”, what is
     unknown “t-misc”.
     """
-    known = {"per", "org", "loc", "gpe", "date", "time", "num", "misc"}
+    types = {"per", "org", "loc", "gpe", "date", "time", "num", "misc"}
     name = mention_type.lower()
-    return f"t-{name}" if name in known else "t-misc"
+    return f"t-{name}" if name in types else "t-misc"
 
 
 def line_html(line: str, culprit: tuple[int, int] | None) -> str:

@@ -44,10 +44,10 @@ class AnnotationForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or {}
-        if said.get("which") == AnnotationUpload.Which.SAMPLE and not said.get("size"):
+        cleaned = super().clean() or {}
+        if cleaned.get("which") == AnnotationUpload.Which.SAMPLE and not cleaned.get("size"):
             self.add_error("size", ValidationError("Say how many documents are drawn."))
-        return said
+        return cleaned
 
 
 @for_admins
@@ -76,21 +76,21 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _keep(track: Track, said: dict[str, Any], request: HttpRequest) -> None:
+def _keep(track: Track, cleaned: dict[str, Any], request: HttpRequest) -> None:
     row = AnnotationUpload.objects.create(
         status="received",
         track=track,
-        file=said["file"],
-        file_name=str(said["file"].name)[:255],
-        mentions=said["mentions"],
-        mentions_name=str(said["mentions"].name)[:255],
-        which=said["which"],
-        size=said["size"],
+        file=cleaned["file"],
+        file_name=str(cleaned["file"].name)[:255],
+        mentions=cleaned["mentions"],
+        mentions_name=str(cleaned["mentions"].name)[:255],
+        which=cleaned["which"],
+        size=cleaned["size"],
         seed=secrets.randbits(62),
-        closed=said["closed"],
+        closed=cleaned["closed"],
     )
-    about = f"annotation upload:{row.pk}"
-    note("upload annotations", about, who=admin_of(request), after=row.which, track=track.slug)
+    subject = f"annotation upload:{row.pk}"
+    note("upload annotations", subject, who=admin_of(request), after=row.which, track=track.slug)
     nudge(row.step)
 
 
@@ -111,9 +111,12 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     if (want if verb == "load" else discard)(AnnotationUpload, pk) is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:
-        about = f"annotation upload:{pk}"
+        subject = f"annotation upload:{pk}"
         note(
-            f"{verb} annotations", about, who=admin_of(request), track=annotation_upload.track.slug
+            f"{verb} annotations",
+            subject,
+            who=admin_of(request),
+            track=annotation_upload.track.slug,
         )
         done = "are loaded now" if verb == "load" else "are dropped"
         messages.success(request, f"The annotations {done}.")

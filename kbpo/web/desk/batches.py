@@ -23,8 +23,8 @@ from kbpo.web.desk.quality.agreement import agreement_lines
 @for_admins
 def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     """One batch. A POST pauses, continues, extends or stops it."""
-    found = batch.batch(payer)
-    if found is None:
+    shown = batch.batch(payer)
+    if shown is None:
         raise Http404("There is no such batch.")
     refusal = _change(request, payer) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -32,7 +32,7 @@ def one(request: HttpRequest, payer: Purpose) -> HttpResponse:
     n, cost, missing = batch.cost_of_extending(payer)
     lines = agreement_lines(agreement.measure(payer=payer))
     context: dict[str, Any] = {
-        "batch": found,
+        "batch": shown,
         "address": reverse("submission", args=[payer.number]) if payer.kind == "submission" else "",
         "progress": progress.questions_progress(payer=payer),
         "extension": {"n": n, "cost": cost, "missing": missing},

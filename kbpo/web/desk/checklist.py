@@ -81,13 +81,13 @@ def _documents(track: Track) -> Step:
 def _page(track: Track) -> Step:
     missing = [
         name
-        for name, said in (
+        for name, text in (
             ("a description", track.description),
             ("who pays", track.who_pays),
             ("what the texts are", track.corpus.description),
             ("their licence", track.corpus.licence),
         )
-        if not said
+        if not text
     ]
     says = f"Missing: {', '.join(missing)}" if missing else "Everything is said"
     return Step("Public page", not missing, says, _at("desk-track-describe", track), "Write it")
@@ -116,7 +116,7 @@ def _reading(track: Track) -> Iterator[Step]:
 def _tutorials(track: Track) -> Step:
     """People learn each kind of question that the track has a price for before they are paid."""
     asked = set(Price.objects.filter(track=track).values_list("interface", flat=True))
-    asked |= {one.interface for one in kind_of(track).asking}
+    asked |= {question.interface for question in kind_of(track).asking}
     lacking = sorted(asked - set(tutorials()))
     says = f"None for {', '.join(lacking)}" if lacking else f"For {', '.join(sorted(asked))}"
     return Step(

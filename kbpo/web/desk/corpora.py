@@ -68,12 +68,12 @@ class UploadForm(forms.Form):
         return file
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or {}
-        if said.get("what") == CorpusUpload.What.INPUTS:
+        cleaned = super().clean() or {}
+        if cleaned.get("what") == CorpusUpload.What.INPUTS:
             for name in ("schema_file", "mentions"):
-                if said.get(name):
+                if cleaned.get(name):
                     self.add_error(name, ValidationError("Only documents have one: leave it out."))
-        return said
+        return cleaned
 
 
 @for_admins
@@ -96,18 +96,18 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @transaction.atomic
 def _keep(form: UploadForm, request: HttpRequest) -> None:
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     row = CorpusUpload.objects.create(
         status="received",
-        name=said["name"],
-        what=said["what"],
-        file=said["file"],
-        file_name=_name_of(said["file"]),
-        schema=said["schema"] or upload.shipped()[-1],
-        schema_file=said["schema_file"] or "",
-        schema_name=_name_of(said["schema_file"]),
-        mentions=said["mentions"] or "",
-        mentions_name=_name_of(said["mentions"]),
+        name=cleaned["name"],
+        what=cleaned["what"],
+        file=cleaned["file"],
+        file_name=_name_of(cleaned["file"]),
+        schema=cleaned["schema"] or upload.shipped()[-1],
+        schema_file=cleaned["schema_file"] or "",
+        schema_name=_name_of(cleaned["schema_file"]),
+        mentions=cleaned["mentions"] or "",
+        mentions_name=_name_of(cleaned["mentions"]),
     )
     note("upload corpus", f"corpus upload:{row.pk}", who=admin_of(request), after=row.name)
     nudge(row.step)
@@ -127,8 +127,8 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     if row is None:
         messages.error(request, "Nothing was done: it is loaded, dropped or being tried.")
     else:
-        what = "load corpus" if verb == "load" else "drop corpus"
-        note(what, f"corpus upload:{pk}", who=admin_of(request), after=row.name)
+        action = "load corpus" if verb == "load" else "drop corpus"
+        note(action, f"corpus upload:{pk}", who=admin_of(request), after=row.name)
         done = "is loaded now; it appears below" if verb == "load" else "is dropped"
         messages.success(request, f"{row.name} {done}.")
     return redirect("desk-corpora")

@@ -32,9 +32,9 @@ def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
     counts, shares = ["made_at", "n", "n_before"], ["value", "low80", "high80", "low95", "high95"]
     intervals = InterimInterval.objects.filter(submission=submission).telling().order_by("n")
     rows = (
-        [getattr(one, name) for name in counts]
-        + [round(getattr(one, name), PRINTED) for name in shares]
-        for one in intervals
+        [getattr(interval, name) for name in counts]
+        + [round(getattr(interval, name), PRINTED) for name in shares]
+        for interval in intervals
     )
     return csv_response(f"judgments-{submission.pk}.csv", counts + shares, rows)
 
@@ -55,8 +55,8 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
         "refusal": refusal,
         "said": request.POST,
         "example": EXAMPLE,
-        "predicates": [one["name"] for one in schema.get("predicates", ())],
-        "types": [one["name"] for one in schema.get("entity_types", ())],
+        "predicates": [predicate["name"] for predicate in schema.get("predicates", ())],
+        "types": [entity_type["name"] for entity_type in schema.get("entity_types", ())],
     }
     return render(request, "desk/slices.html", context, status=422 if refusal else 200)
 

@@ -49,14 +49,14 @@ class Change:
 
     def note(self, track: Track, who: User) -> None:
         """Nothing; it stands in the log, so that what people read on a day can be found again."""
-        rest = f" It was: {self.before}" if len(self.before) > KEPT else ""
+        former = f" It was: {self.before}" if len(self.before) > KEPT else ""
         note(
             "describe",
             f"track:{track.slug}",
             who=who,
             before=self.before,
             after=self.after,
-            why=f"{self.name}, written on the track’s page.{rest}",
+            why=f"{self.name}, written on the track’s page.{former}",
             track=track.slug,
         )
 
@@ -202,13 +202,17 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 
     def changes(self) -> list[Change]:
         """Each word that is another one now."""
-        after = {part: {one["name"]: one for one in self.instance.schema[part]} for part in WORDS}
+        after = {
+            part: {word["name"]: word for word in self.instance.schema[part]} for part in WORDS
+        }
         return [
-            Change(f"{one['name']}, {key}", one.get(key) or "", after[part][one["name"]][key] or "")
+            Change(
+                f"{word['name']}, {key}", word.get(key) or "", after[part][word["name"]][key] or ""
+            )
             for part, keys in WORDS.items()
-            for one in self.stored[part]
+            for word in self.stored[part]
             for key in keys
-            if (one.get(key) or "") != (after[part][one["name"]][key] or "")
+            if (word.get(key) or "") != (after[part][word["name"]][key] or "")
         ]
 
 
@@ -279,16 +283,16 @@ def prices_of(track: Track) -> list[Price]:
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The form; what was sent is stored whole or not at all, and noted."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    given = request.POST or None
+    sent = request.POST or None
     forms_ = [
-        TrackWords(given, instance=track, prefix="track"),
-        TrackTerms(given, instance=track, prefix="terms"),
-        CorpusWords(given, instance=track.corpus, prefix="corpus"),
+        TrackWords(sent, instance=track, prefix="track"),
+        TrackTerms(sent, instance=track, prefix="terms"),
+        CorpusWords(sent, instance=track.corpus, prefix="corpus"),
     ]
     if track.corpus.schema.get("predicates"):
-        forms_.append(SchemaWords(given, instance=track.corpus, prefix="words"))
+        forms_.append(SchemaWords(sent, instance=track.corpus, prefix="words"))
     for price in prices_of(track):
-        forms_.append(PriceForm(given, instance=price, prefix=f"price-{price.interface}"))
+        forms_.append(PriceForm(sent, instance=price, prefix=f"price-{price.interface}"))
     for form in forms_:
         _send_along_what_is_shown(form)
     valid = [form.is_valid() for form in forms_]  # all, so that all show their errors

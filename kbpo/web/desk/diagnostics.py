@@ -28,7 +28,7 @@ DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The diagnostics of a track, and of one of its submissions."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    found = entities_of(track)
+    entities = entities_of(track)
     chosen = _chosen(track, request.GET.get("submission", ""))
     context: dict[str, Any] = {
         "track": track,
@@ -39,13 +39,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "repeats": REPEATS,
         "simulated": SIMULATED,
     }
-    if found is not None:
+    if entities is not None:
         context |= {
-            "source": found.source,
-            "frequency": _frequency_plot(found.by_frequency),
-            "limits": found.limits,
+            "source": entities.source,
+            "frequency": _frequency_plot(entities.by_frequency),
+            "limits": entities.limits,
         }
-        context |= _shared_context(found.sharing, wanted=DOCUMENTS)
+        context |= _shared_context(entities.sharing, wanted=DOCUMENTS)
     return render(request, "desk/diagnostics.html", context)
 
 
@@ -57,8 +57,8 @@ def as_csv(request: HttpRequest, slug: str, what: str) -> HttpResponse:
     return csv_response(f"{what}-{slug}.csv", next(rows), rows)
 
 
-def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
-    if what == "reach":
+def _rows(track: Track, drawing: str, submission: str) -> Iterable[list[Any]]:
+    if drawing == "reach":
         chosen = _chosen(track, submission)
         if chosen is None:
             raise Http404("No submission has predictions yet.")
@@ -73,15 +73,15 @@ def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
                 [reach.kind, "draws", name, number] for name, number in reach.by_predicate.items()
             )
         return
-    found = entities_of(track)
-    if found is None:
+    entities = entities_of(track)
+    if entities is None:
         raise Http404("No entity is known yet.")
-    if what == "frequency":
+    if drawing == "frequency":
         yield ["documents", "entities"]
-        yield from (list(pair) for pair in found.by_frequency)
+        yield from (list(pair) for pair in entities.by_frequency)
         return
     yield ["design", "documents_drawn", "what", "value", "mean_entities"]
-    for design in found.sharing:
+    for design in entities.sharing:
         yield from (
             [design.design, design.n, "in so many documents", n, mean]
             for n, mean in design.by_documents
@@ -111,28 +111,28 @@ def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
         Series(DESIGNS[sharing.design], [(float(x), y) for x, y in sharing.by_documents])
         for sharing in shared
     ]
-    said = "; ".join(
-        f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in"
+    sentence = "; ".join(
+        f"{DESIGNS[sharing.design].lower()}: {sum(sharing.shared.values()):,.0f} entities are in"
         " two or more"
-        for one in shared
+        for sharing in shared
     )
     plot = draw_log_log(
         series,
-        f"Of {shared[0].n:,} documents drawn, {said}.",
+        f"Of {shared[0].n:,} documents drawn, {sentence}.",
         x_name="Drawn documents that name an entity",
         y_name="Entities, mean",
     )
-    rows = [
+    table = [
         {
-            "name": DESIGNS[one.design],
-            "documents": one.documents,
-            "classes": [one.shared[f] for f in FREQUENCIES],
-            "all": sum(one.shared.values()),
+            "name": DESIGNS[sharing.design],
+            "documents": sharing.documents,
+            "classes": [sharing.shared[f] for f in FREQUENCIES],
+            "all": sum(sharing.shared.values()),
         }
-        for one in shared
+        for sharing in shared
     ]
     return {
-        "shared": rows,
+        "shared": table,
         "shared_plot": plot,
         "shared_key": draw_key(series),
         "n": shared[0].n,
@@ -140,14 +140,14 @@ def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
     }
 
 
-def _told(track: Track, one: Reach) -> dict[str, Any]:
+def _told(track: Track, reach: Reach) -> dict[str, Any]:
     return {
-        "name": kind_of(track).distribution_label(one.kind),
-        "classes": [one.entities[name] for name in FREQUENCIES],
-        "predicates": one.predicates,
-        "several": one.several,
-        "most": list(one.by_predicate.items()),
-        "without": sum(1 for number in one.by_predicate.values() if not number),
+        "name": kind_of(track).distribution_label(reach.kind),
+        "classes": [reach.entities[name] for name in FREQUENCIES],
+        "predicates": reach.predicates,
+        "several": reach.several,
+        "most": list(reach.by_predicate.items()),
+        "without": sum(1 for number in reach.by_predicate.values() if not number),
     }
 
 
@@ -159,17 +159,17 @@ def _submissions(track: Track) -> Any:
     )
 
 
-def _chosen(track: Track, said: str) -> Submission | None:
+def _chosen(track: Track, asked: str) -> Submission | None:
     """The submission that is asked for, else the newest that has predictions."""
-    rows = _submissions(track).select_related("track__corpus", "team")
-    if said:
-        if not said.isdecimal() or len(said) > 12:
+    submissions = _submissions(track).select_related("track__corpus", "team")
+    if asked:
+        if not asked.isdecimal() or len(asked) > 12:
             raise Http404("There is no such submission on this track.")
-        rows = rows.filter(pk=int(said))
-    found: Submission | None = rows.order_by("-pk").first()
-    if said and found is None:
+        submissions = submissions.filter(pk=int(asked))
+    submission: Submission | None = submissions.order_by("-pk").first()
+    if asked and submission is None:
         raise Http404("There is no such submission on this track.")
-    return found
+    return submission
 
 
 urlpatterns = [

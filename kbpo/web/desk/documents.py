@@ -95,18 +95,20 @@ def _order(track: Track, request: HttpRequest) -> str:
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
         return f"{field.replace('_', ' ').capitalize()}: {errors[0]}"
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     if not (why := why_of(request)):
         return "Nothing was drawn: say what the documents are for. It stands in the log."
-    who = cast(User, request.user)
+    admin = cast(User, request.user)
     try:
         batch = order_documents(
             track,
-            said["size"],
-            said["design"],
-            seed=said["seed"],
-            uniform_share=UNIFORM_SHARE if said["uniform_share"] is None else said["uniform_share"],
-            user=who,
+            cleaned["size"],
+            cleaned["design"],
+            seed=cleaned["seed"],
+            uniform_share=UNIFORM_SHARE
+            if cleaned["uniform_share"] is None
+            else cleaned["uniform_share"],
+            user=admin,
             why=why,
         )
     except CannotDraw as problem:

@@ -108,15 +108,15 @@ def _workers() -> Sign:
 
 
 def _queue(stages: Iterable[Stage]) -> Sign:
-    rows = [
+    waiting = [
         stage for stage in stages if stage.step not in NOT_OURS and stage.waiting and stage.oldest
     ]
-    if not rows:
+    if not waiting:
         return Sign("Queue", "empty")
-    oldest = max(row.oldest for row in rows if row.oldest is not None)
-    n = sum(one.waiting for one in rows)
+    oldest = max(row.oldest for row in waiting if row.oldest is not None)
+    n = sum(stage.waiting for stage in waiting)
     says = f"{count_text(n)} wait{'s' if n == 1 else ''}, the oldest {duration_text(oldest)}"
-    return Sign("Queue", says, well=not any(one.late for one in rows))
+    return Sign("Queue", says, well=not any(stage.late for stage in waiting))
 
 
 def _disk() -> Sign:

@@ -77,24 +77,24 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def _context() -> dict[str, Any]:
-    rows, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
-    late = [row for row in rows if row.late]
+    steps, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
+    late = [row for row in steps if row.late]
     halts = [halt for halt in current_halts() if not halt.payer]
     undecided, leaks, asked = exclude.undecided(), leaks_to_decide(), _who_asks()
     outlasting, overdue = _outlasting(), _overdue()
-    health = signs(rows)
+    health = signs(steps)
     unwell = [sign for sign in health if not sign.well]
     check = spent["check"].row
     wrong = check and (check.trouble or check.findings)
     needs = [late, failed, quarrels, halts, undecided, leaks, asked, outlasting]
     needs += [overdue, unwell, wrong]
     return {
-        "stages": [row for row in rows if row.waiting],
+        "stages": [row for row in steps if row.waiting],
         "late": late,
         "failures": failed[:FEW],
         "more_failures": failed[FEW:],
         "n_failed": len(failed),
-        "first_again": next((one for one in failed if one.again), None),
+        "first_again": next((failure for failure in failed if failure.again), None),
         "quarrels": quarrels,
         "money": spent,
         "halts": halts,
@@ -119,7 +119,7 @@ def _context() -> dict[str, Any]:
 
 def _who_asks() -> list[dict[str, Any]]:
     """What waits for an answer of an admin's: how many, what, and where it is answered."""
-    found = [
+    waiting = [
         (AccountRequest.objects.filter(decided_at=None).count(), "request", "for an account"),
         (volunteer.waiting().count(), "volunteer", "who wants to judge"),
         (Appeal.objects.filter(answered_at=None).count(), "appeal", "of an annotator"),
@@ -127,8 +127,8 @@ def _who_asks() -> list[dict[str, Any]]:
     ]
     pages = ("desk-people", "desk-requests", "desk-requests", "desk-quality")
     return [
-        {"n": n, "what": what, "about": about, "url": reverse(page)}
-        for (n, what, about), page in zip(found, pages, strict=True)
+        {"n": n, "what": noun, "about": detail, "url": reverse(page)}
+        for (n, noun, detail), page in zip(waiting, pages, strict=True)
         if n
     ]
 
@@ -137,23 +137,23 @@ def _outlasting() -> list[dict[str, Any]]:
     """Closed tracks of which runs are judged still, and what is set aside for those: they go on
     until somebody answers or withdraws them.
     """
-    rows = Submission.objects.filter(
+    submissions = Submission.objects.filter(
         status__in=["confirmed", "judging"], track__status=Track.Status.CLOSED
     )
     runs_of: dict[Track, list[Submission]] = {}
-    for row in rows.select_related("track").order_by("pk"):
+    for row in submissions.select_related("track").order_by("pk"):
         runs_of.setdefault(row.track, []).append(row)
-    held = balances([row.purpose for of in runs_of.values() for row in of])
+    held = balances([row.purpose for runs in runs_of.values() for row in runs])
     return [
         {
             "track": track,
-            "n": len(of),
-            "held": sum((held.get(row.purpose, NOTHING).open for row in of), Decimal(0)),
-            "url": reverse("submission", args=[of[0].pk])
-            if len(of) == 1
+            "n": len(runs),
+            "held": sum((held.get(row.purpose, NOTHING).open for row in runs), Decimal(0)),
+            "url": reverse("submission", args=[runs[0].pk])
+            if len(runs) == 1
             else reverse("desk-track", args=[track.slug]),
         }
-        for track, of in runs_of.items()
+        for track, runs in runs_of.items()
     ]
 
 
@@ -216,8 +216,8 @@ def _days() -> str:
     them where a track that spends has none.
     """
     today = clock.now().date()
-    first = today - timedelta(days=DAYS_DRAWN - 1)
-    movements = Ledger.objects.filter(kind="spend", created_at__date__gte=first)
+    first_day = today - timedelta(days=DAYS_DRAWN - 1)
+    movements = Ledger.objects.filter(kind="spend", created_at__date__gte=first_day)
     movements = movements.exclude(state=Ledger.State.FAILED)
     sums: dict[date, Decimal] = dict(
         movements.annotate(day=TruncDate("created_at"))
@@ -225,7 +225,7 @@ def _days() -> str:
         .annotate(Sum("amount"))
         .order_by()
     )
-    days = [first + timedelta(days=n) for n in range(DAYS_DRAWN)]
+    days = [first_day + timedelta(days=n) for n in range(DAYS_DRAWN)]
     caps = [row.cap for row in _caps() if row.scope == "day"]
     is_capped = Track.objects.filter(status__in=SPENDING).count() == len(caps)
     cap = sum(caps, Decimal(0)) if is_capped else Decimal(0)
@@ -318,13 +318,13 @@ def keep_all(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Nothing is decided yet: say why they stay. It stands in the log.")
         return redirect("desk")
     seen = request.POST.getlist("worker")
-    for one in exclude.undecided():
-        if one.worker.handle in seen:
+    for case in exclude.undecided():
+        if case.worker.handle in seen:
             try:
-                exclude.keep(Worker.objects.get(pk=one.worker.pk), admin_of(request), why)
+                exclude.keep(Worker.objects.get(pk=case.worker.pk), admin_of(request), why)
                 kept += 1
             except ValueError as meanwhile:
-                messages.error(request, f"{one.worker.handle[:6]}: {meanwhile}")
+                messages.error(request, f"{case.worker.handle[:6]}: {meanwhile}")
     messages.success(request, f"{kept} annotator{'' if kept == 1 else 's'} kept.")
     return redirect("desk")
 
@@ -418,12 +418,12 @@ def people(request: HttpRequest) -> HttpResponse:
 
 def _requests() -> list[dict[str, Any]]:
     """Who asks for an account, with the team of that name if there is one already."""
-    rows = list(
+    requests = list(
         AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
     )
     teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
-    there = {team.lower: team for team in teams if team.n} if rows else {}
-    return [{"row": row, "team": there.get(row.team.lower())} for row in rows]
+    team_of_name = {team.lower: team for team in teams if team.n} if requests else {}
+    return [{"row": row, "team": team_of_name.get(row.team.lower())} for row in requests]
 
 
 def _invite(request: HttpRequest) -> str:

@@ -36,12 +36,12 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
     if track:
         states, money = states.filter(track=track), money.filter(track__slug=track)
     if who:
-        by: dict[str, Any] = {"who": None} if who == NOBODY else {"who__username": who}
-        states, money = states.filter(**by), money.filter(**by)
-    rows = [_states(states), _money(money)]
+        person: dict[str, Any] = {"who": None} if who == NOBODY else {"who__username": who}
+        states, money = states.filter(**person), money.filter(**person)
+    books = [_states(states), _money(money)]
     if book in ("states", "money"):
-        return rows[0 if book == "states" else 1].order_by("-at_")
-    return rows[0].union(rows[1], all=True).order_by("-at_")
+        return books[0 if book == "states" else 1].order_by("-at_")
+    return books[0].union(books[1], all=True).order_by("-at_")
 
 
 def _for(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
@@ -52,8 +52,8 @@ def _for(about: str, movements: QuerySet[Ledger]) -> QuerySet[Ledger]:
         return movements.none()
 
 
-def _states(rows: QuerySet[Audit]) -> Any:
-    return rows.order_by().values(
+def _states(audits: QuerySet[Audit]) -> Any:
+    return audits.order_by().values(
         at_=F("at"),
         what_=F("what"),
         about_=F("about"),
@@ -66,8 +66,8 @@ def _states(rows: QuerySet[Audit]) -> Any:
     )
 
 
-def _money(rows: QuerySet[Ledger]) -> Any:
-    return rows.order_by().values(
+def _money(movements: QuerySet[Ledger]) -> Any:
+    return movements.order_by().values(
         at_=F("created_at"),
         what_=F("kind"),
         about_=Concat("purpose_kind", Value(":"), Cast("purpose_number", TEXT), output_field=TEXT),
@@ -93,13 +93,13 @@ def show(request: HttpRequest) -> HttpResponse:
     """The log, a hundred entries a page."""
     asked = _asked(request)
     page = Paginator(entries(**asked), PAGE).get_page(request.GET.get("page"))
-    rows = [{name: row[f"{name}_"] for name in COLUMNS} for row in page]
+    shown = [{name: row[f"{name}_"] for name in COLUMNS} for row in page]
     query = request.GET.copy()
     query.pop("page", None)
     tracks = Track.objects.order_by("name")
     context = {
         "page": page,
-        "rows": rows,
+        "rows": shown,
         "asked": asked,
         "tracks": tracks,
         "query": query.urlencode(),

@@ -51,15 +51,17 @@ TEXT: CharField[str, str] = CharField()
 def show(request: HttpRequest) -> HttpResponse:
     """Every cent: by track, by what it is for, by worker; caps; an estimate."""
     track = _track(request)
-    rows = cents.cents(track.pk if track else None)
-    submissions = _submissions(rows)
+    amounts = cents.cents(track.pk if track else None)
+    submissions = _submissions(amounts)
     context = {
         "track": track,
         "tracks": _switches(track),
         "states": STATES,
-        "by_track": _table(rows, lambda one: (one.track_name, "")),
-        "by_purpose": _table(rows, lambda one: _purpose(one, submissions)),
-        "by_worker": _table([row for row in rows if row.worker], lambda one: (one.worker[:8], "")),
+        "by_track": _table(amounts, lambda amount: (amount.track_name, "")),
+        "by_purpose": _table(amounts, lambda amount: _purpose(amount, submissions)),
+        "by_worker": _table(
+            [row for row in amounts if row.worker], lambda amount: (amount.worker[:8], "")
+        ),
         "sums": balance(track=track) if track else balance(),
         "caps": caps_of(track) if track else [],
         "shared": _shared(track) if track else [],
@@ -104,56 +106,56 @@ def _switches(chosen: Track | None) -> list[dict[str, Any]]:
     ]
 
 
-def _submissions(rows: Iterable[Cents]) -> dict[int, Submission]:
-    numbers = {cents.purpose.number for cents in rows if cents.purpose.kind == "submission"}
+def _submissions(amounts: Iterable[Cents]) -> dict[int, Submission]:
+    numbers = {cents.purpose.number for cents in amounts if cents.purpose.kind == "submission"}
     return Submission.objects.select_related("team").in_bulk(numbers)
 
 
-def _purpose(one: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
+def _purpose(amount: Cents, submissions: dict[int, Submission]) -> tuple[str, str]:
     """What money is for, in words, and the address of its page."""
-    kind, number = one.purpose
+    kind, number = amount.purpose
     if kind == "submission" and (row := submissions.get(number)) is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
     if kind == "pilot":
-        return f"Pilot {number}", reverse("desk-batch", args=[one.purpose])
-    return KINDS.get(kind, str(one.purpose)), ""
+        return f"Pilot {number}", reverse("desk-batch", args=[amount.purpose])
+    return KINDS.get(kind, str(amount.purpose)), ""
 
 
-def _table(rows: Iterable[Cents], name_of: Any) -> dict[str, Any]:
+def _table(amounts: Iterable[Cents], name_of: Any) -> dict[str, Any]:
     """Sums by name: what was reserved, and its parts by the states that occur; the largest
     first.
     """
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
-    for part in rows:
+    for part in amounts:
         sums[name_of(part)][part.state] += part.amount
     states = [state for state in STATES if any(state in parts for parts in sums.values())]
-    found: list[dict[str, Any]] = [
+    lines: list[dict[str, Any]] = [
         {
             "name": name,
             "url": url,
             "total": sum(parts.values(), ZERO),
-            "cells": [(one, parts[one]) for one in states],
+            "cells": [(state, parts[state]) for state in states],
         }
         for (name, url), parts in sums.items()
     ]
     return {
         "states": states,
-        "rows": sorted(found, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN],
+        "rows": sorted(lines, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN],
     }
 
 
 def _shared(track: Track) -> list[dict[str, Any]]:
-    rows = (
+    submissions = (
         track.submissions.exclude(confirmed_at=None)
         .select_related("team")
         .order_by("confirmed_at")[:50]
     )
-    return [{"row": row, "shared": share.shared(row)} for row in rows]
+    return [{"row": row, "shared": share.shared(row)} for row in submissions]
 
 
 def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
     """The estimate that was asked for, or why there is none."""
-    found: Quote | None = None
+    estimate: Quote | None = None
     refusal = ""
     asked = request.GET.get("questions", "")
     if track is not None and asked:
@@ -167,27 +169,27 @@ def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
             refusal = "Give whole numbers of questions and people."
         else:
             try:
-                found = quote(price, int(asked), int(people))
+                estimate = quote(price, int(asked), int(people))
             except ValueError as wrong:
                 refusal = str(wrong)
-    return {"quote": found, "refusal": refusal}
+    return {"quote": estimate, "refusal": refusal}
 
 
 @for_admins
 @require_POST
 def cap(request: HttpRequest) -> HttpResponse:
     """Sets, changes or removes a cap."""
-    said = request.POST
-    track = get_object_or_404(Track, slug=said.get("track", ""))
-    text = said.get("cap", "").strip().removeprefix("$")
+    sent = request.POST
+    track = get_object_or_404(Track, slug=sent.get("track", ""))
+    text = sent.get("cap", "").strip().removeprefix("$")
     try:
         value = Decimal(text) if text else None
         row = set_cap(
             track,
-            said.get("scope", ""),
+            sent.get("scope", ""),
             value,
             who=cast(User, request.user),
-            why=said.get("why", "").replace("\x00", "")[:500],
+            why=sent.get("why", "").replace("\x00", "")[:500],
         )
     except InvalidOperation:
         messages.error(request, f"“{text[:40]}” is no amount in dollars.")
@@ -206,11 +208,11 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
     it.
     """
     track = _track(request)
-    rows = cents.cents(track.pk if track else None)
-    submissions = _submissions(rows)
+    amounts = cents.cents(track.pk if track else None)
+    submissions = _submissions(amounts)
     header = ["track", "purpose", "for", "worker", "state", "amount"]
     parts = []
-    for row in rows:
+    for row in amounts:
         name, _ = _purpose(row, submissions)
         parts.append([row.track_name, row.purpose, name, row.worker, row.state, row.amount])
     return csv_response("money.csv", header, parts)

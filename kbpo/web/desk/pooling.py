@@ -54,8 +54,8 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
 
 def answer(inquiry: Inquiry) -> dict[str, Any]:
     """The study as it is stored; nothing before two teams have judged predictions."""
-    found = study(inquiry.track)
-    return found.told() if found is not None else {}
+    outcome = study(inquiry.track)
+    return outcome.told() if outcome is not None else {}
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +73,11 @@ def figures(study: dict[str, Any]) -> list[dict[str, Any]]:
     drawn = []
     for row in study["summary"]:
         metric, quantity = row["metric"], row["quantity"]
-        biases = [_number(one[-1]) for one in study["rows"] if one[:2] == [metric, quantity]]
+        biases = [
+            _number(system_row[-1])
+            for system_row in study["rows"]
+            if system_row[:2] == [metric, quantity]
+        ]
         if any(math.isfinite(bias) for bias in biases):
             name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
             drawn.append(
@@ -83,7 +87,7 @@ def figures(study: dict[str, Any]) -> list[dict[str, Any]]:
                 }
             )
     return sorted(
-        drawn, key=lambda one: [NAMES[q] for q in QUANTITIES].index(one["name"].split(",")[0])
+        drawn, key=lambda figure: [NAMES[q] for q in QUANTITIES].index(figure["name"].split(",")[0])
     )
 
 
@@ -121,7 +125,7 @@ def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeS
             continue
         x = 100 * (rank + 0.5) / len(biases)
         body += f'<circle class="now-dot" cx="{x:.3g}%" cy="{_y(up, value)}%" r="3.5"/>'
-    said = (
+    alt = (
         f"{name}: median bias {number_text(median)}, largest gap between neighbours"
         f" {number_text(gap)}"
     )
@@ -132,19 +136,19 @@ def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeS
     return mark_safe(  # all text is ours or escaped
         '<div class="plot"><span class="y-name">Bias in points</span><svg class="y-axis"'
         f' height="{HEIGHT}" aria-hidden="true">{labels}</svg><svg class="area" role="img"'
-        f' aria-label="{escape(said)}" width="100%" height="{HEIGHT}">{body}</svg><span'
+        f' aria-label="{escape(alt)}" width="100%" height="{HEIGHT}">{body}</svg><span'
         ' class="x-name">Systems from best to worst</span></div>'
     )
 
 
-def _axis(known: Sequence[float]) -> Axis:
+def _axis(figures: Sequence[float]) -> Axis:
     """An axis that holds every number and 0: a bias below 0 is one, and stands below the line."""
-    low, high = min([0.0, *known]), max([0.0, *known])
-    step = next((one for one in (0.01, 0.05, 0.25) if high - low <= 5 * one + 1e-9), 0.25)
+    low, high = min([0.0, *figures]), max([0.0, *figures])
+    step = next((width for width in (0.01, 0.05, 0.25) if high - low <= 5 * width + 1e-9), 0.25)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     last = max(last, first + 1)
     return Axis(
-        first * step, last * step, tuple(round(at * step, 4) for at in range(first, last + 1))
+        first * step, last * step, tuple(round(tick * step, 4) for tick in range(first, last + 1))
     )
 
 

@@ -111,27 +111,27 @@ def _follow_ups(track: Track) -> dict[str, Any]:
     be.
     """
     states = follow_up.follow_ups(track)
-    found: dict[str, Any] = {
+    context: dict[str, Any] = {
         "follow_ups": states,
         "follow_up_holds": any(state.holds for state in states),
-        "follow_up_open": any(one.settled_at is None for one in states),
+        "follow_up_open": any(state.settled_at is None for state in states),
         "follow_up": None,
     }
     try:
-        found["follow_up"] = plan = follow_up.plan_follow_up(track)
+        context["follow_up"] = plan = follow_up.plan_follow_up(track)
     except CannotOrder as why:
-        return found | {"no_follow_up": str(why)}
+        return context | {"no_follow_up": str(why)}
     rate = progress.questions_progress(track=track).answers_per_hour
     answers = len(plan.targets) * plan.workers
-    return found | {"follow_up_at_rate": 3600 * answers / rate if rate else None}
+    return context | {"follow_up_at_rate": 3600 * answers / rate if rate else None}
 
 
 def _order_follow_up(track: Track, request: HttpRequest) -> str:
     """Why no follow-up was ordered, as a sentence; nothing if it was."""
-    who = cast(User, request.user)
+    admin = cast(User, request.user)
     try:
         at_most = _shown(request, "follow_up")
-        ordered = follow_up.order_follow_up(track, at_most, who=who, why=why_of(request))
+        ordered = follow_up.order_follow_up(track, at_most, who=admin, why=why_of(request))
     except (CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(request, f"{ordered.targets.count():,} questions are ordered.")
@@ -152,8 +152,10 @@ def _shown(request: HttpRequest, name: str) -> Decimal:
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
     shown = _shown(request, "at_most")
-    who, why = cast(User, request.user), why_of(request)
-    order = order_documents(track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms())
+    admin, why = cast(User, request.user), why_of(request)
+    order = order_documents(
+        track, form.cleaned_data["n"], shown, who=admin, why=why, **form.terms()
+    )
     messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")
 
 

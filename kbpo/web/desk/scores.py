@@ -56,7 +56,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "systems": list(systems(track)),
         "no_pairs": NOT_PAIRS.format(track.name) if kind_of(track).opposes else "",
         "refusal": refusal,
-        "problems": [one for one in report or () if one.severity == "error"][:SHOWN],
+        "problems": [message for message in report or () if message.severity == "error"][:SHOWN],
         "n_problems": report.errors if report else 0,
         "said": request.POST,
     }
@@ -70,8 +70,8 @@ def _switch(track: Track, request: HttpRequest) -> None:
         row = switch(track, int(number), admin_of(request), used=used)
     except (ValueError, OverflowError, Scorer.DoesNotExist) as error:
         raise Http404("There is no such metric or judge.") from error
-    what = "learns from it again" if used else "learns from it no longer"
-    messages.success(request, f"{row}: the model {what}. The scores are made again.")
+    change = "learns from it again" if used else "learns from it no longer"
+    messages.success(request, f"{row}: the model {change}. The scores are made again.")
 
 
 def _bring(track: Track, request: HttpRequest) -> None:

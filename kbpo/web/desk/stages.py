@@ -71,13 +71,15 @@ class Failed:
 def stages() -> list[Stage]:
     """Every waiting status in the order of the journey."""
     now = clock.now()
-    rows = (
+    waiting = (
         Submission.objects.order_by()
         .values_list("status")
         .annotate(Count("pk"), Min("status_since"))
     )
-    found = {status: (n, oldest) for status, n, oldest in rows}
-    ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
+    by_status = {status: (n, oldest) for status, n, oldest in waiting}
+    ours = [
+        _stage(*step, *by_status.get(step[2], (0, None)), now) for step in (*SUBMISSIONS, SCORE)
+    ]
     crowd = [
         Stage(
             stage.what,
@@ -125,12 +127,12 @@ def runs(most: int = 8) -> list[Run]:
     """Return what is under way, the newest first: what people are asked, then what comes before
     and after that.
     """
-    asked = [_asked(one) for one in batches(most)]
-    payers = {one.batch.payer for one in asked if one.batch}
+    asked = [_asked(batch) for batch in batches(most)]
+    payers = {run.batch.payer for run in asked if run.batch}
     submissions = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"])
     latest = submissions.select_related("team", "track").order_by("-pk")[: 2 * most]
-    others = [row for row in latest if row.purpose not in payers]
-    return [*asked, *(_not_asked(row) for row in others[: most - len(asked)])]
+    unasked = [row for row in latest if row.purpose not in payers]
+    return [*asked, *(_not_asked(row) for row in unasked[: most - len(asked)])]
 
 
 def _not_asked(row: Submission) -> Run:
@@ -162,10 +164,10 @@ def failures(most: int = 30) -> list[Failed]:
     are tried again, and the crowd's rows.
     """
     given_up = Submission.objects.filter(status="failed", status_since__gte=clock.now() - LISTED)
-    again = Submission.objects.filter(
+    retried = Submission.objects.filter(
         status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
     )
-    rows = given_up.exclude(dismissed("submission")) | again.exclude(reason="")
+    submissions = given_up.exclude(dismissed("submission")) | retried.exclude(reason="")
     ours = [
         Failed(
             kind="submission",
@@ -177,7 +179,7 @@ def failures(most: int = 30) -> list[Failed]:
             since=row.status_since,
             next_try_at=None if row.status == "failed" else row.next_try_at,
         )
-        for row in rows.select_related("team").order_by("-status_since")[:most]
+        for row in submissions.select_related("team").order_by("-status_since")[:most]
     ]
     crowd = [
         Failed(
@@ -195,7 +197,9 @@ def failures(most: int = 30) -> list[Failed]:
         for failure in journey.failures(most)
     ]
     return sorted(
-        [*ours, *crowd, *_mails(most)], key=lambda one: (one.is_money, one.since), reverse=True
+        [*ours, *crowd, *_mails(most)],
+        key=lambda failed: (failed.is_money, failed.since),
+        reverse=True,
     )[:most]
 
 

@@ -191,7 +191,9 @@ class TrackForm(forms.Form):
         asking, distributions = of_kind.asking[0], of_kind.distributions
         choices = {
             "kind": [(name, name) for name in kinds()],
-            "distribution": [(name, one.label) for name, one in distributions.items()],
+            "distribution": [
+                (name, distribution.label) for name, distribution in distributions.items()
+            ],
             "criterion": [(criterion.name, criterion.label) for criterion in of_kind.criteria],
         }
         for name, options in choices.items():
@@ -214,11 +216,13 @@ class TrackForm(forms.Form):
 
     def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
-        said = dict(self.cleaned_data)
-        fee_rate = registry.fee_rate_of(said["platform"])
-        money = Money(**{name: said.pop(name, None) for name in MONEY}, fee_rate=fee_rate)
+        cleaned = dict(self.cleaned_data)
+        fee_rate = registry.fee_rate_of(cleaned["platform"])
+        money = Money(**{name: cleaned.pop(name, None) for name in MONEY}, fee_rate=fee_rate)
         try:
-            return create_track(said.pop("corpus"), said.pop("name"), money=money, who=who, **said)
+            return create_track(
+                cleaned.pop("corpus"), cleaned.pop("name"), money=money, who=who, **cleaned
+            )
         except ValidationError as wrong:
             errors = (
                 wrong.message_dict
@@ -226,8 +230,8 @@ class TrackForm(forms.Form):
                 else {NON_FIELD_ERRORS: wrong.messages}
             )
             for field, sentences in errors.items():
-                known = {"slug": "name"}.get(field, field)
-                self.add_error(known if known in self.fields else None, sentences)
+                shown_field = {"slug": "name"}.get(field, field)
+                self.add_error(shown_field if shown_field in self.fields else None, sentences)
             return None
 
 
@@ -254,9 +258,9 @@ def new(request: HttpRequest) -> HttpResponse:
     """The form that makes a track; it begins as a draft that nobody sees."""
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
-    said = request.POST.get("kind") or request.GET.get("kind", "")
-    known = kinds()
-    kind = said if said in known else _kind_for(request.GET.get("corpus", ""))
+    asked = request.POST.get("kind") or request.GET.get("kind", "")
+    choices = kinds()
+    kind = asked if asked in choices else _kind_for(request.GET.get("corpus", ""))
     form = TrackForm(request.POST or None, kind=kind, initial={"corpus": request.GET.get("corpus")})
     track = (
         form.make(cast(User, request.user))
@@ -271,7 +275,7 @@ def new(request: HttpRequest) -> HttpResponse:
         or Corpus.objects.order_by("name").first()
     )
     status = 422 if request.method == "POST" else 200
-    context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind, "kinds": known}
+    context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind, "kinds": choices}
     if chosen is not None:
         of_kind = class_of(kind)
         context |= {"words": of_kind.words, "n_inputs": of_kind.n_inputs_of([chosen])[chosen.pk]}

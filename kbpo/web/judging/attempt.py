@@ -24,8 +24,8 @@ EXAMPLES = Path(__file__).with_name("try_examples.json")
 @cache
 def examples() -> list[dict[str, Any]]:
     """The examples: interface, payload, and an explained answer that is shown afterwards."""
-    found: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
-    return found
+    examples: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    return examples
 
 
 def example_at(interface: str) -> int:
@@ -88,13 +88,13 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
     page = interface_of(asked.interface).render(asked, raw)
     ours = set(example["holds"])
     choices = [
-        one | {"ours": bool(ours & set(one["part"].split()))}
-        for one in (*page["common"], *page["rarer"])
+        choice | {"ours": bool(ours & set(choice["part"].split()))}
+        for choice in (*page["common"], *page["rarer"])
     ]
     return {
         "page": page,
         "choices": [choice for choice in choices if choice["chosen"] or choice["ours"]],
-        "same": all(one["chosen"] == one["ours"] for one in choices),
+        "same": all(choice["chosen"] == choice["ours"] for choice in choices),
         "why": example["why"],
         "more": len(examples()),
     }
@@ -106,13 +106,13 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
     ours, theirs = (
         {
             unit: value
-            for one in interface.parse(asked, said)
-            for unit, value in interface.units(asked, one)
+            for response in interface.parse(asked, sent)
+            for unit, value in interface.units(asked, response)
         }
-        for said in (example["right"], raw)
+        for sent in (example["right"], raw)
     )
-    mine, yours = (interface.lines(asked, said) for said in (example["right"], raw))
-    rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
+    mine, yours = (interface.lines(asked, sent) for sent in (example["right"], raw))
+    keys, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
     is_marked = interface.reads == NAME
     marks = sorted((*place, "other") for _, place in mine) if is_marked else []
     return {
@@ -122,7 +122,7 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
         "flagged": theirs.get(("flag", "")) == "yes",
         "rows": [
             {"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours}
-            for key in rows
+            for key in keys
         ],
         "same": mine.keys() == yours.keys(),
         "share": f1(ours, theirs),

@@ -153,15 +153,15 @@ def show_explained(
     """The question with the right answer filled in, one's own answer beside it, and why it is
     right.
     """
-    one, result = lesson.asked(run.attempt)[number - 1], run.answers[number - 1]
+    question, result = lesson.asked(run.attempt)[number - 1], run.answers[number - 1]
     explained = {
         "right": result["right"],
         "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
         "beside": teach.feedback(run, number),
-        "why": one["why"],
+        "why": question["why"],
         "next": onward,
         "last": number == len(lesson.questions),
-        "answer": json.dumps(one["right"]),
+        "answer": json.dumps(question["right"]),
     }
     page = context | {"preview": True, "explained": explained}
-    return show(request, lesson.question(number, run.attempt), one["right"], page)
+    return show(request, lesson.question(number, run.attempt), question["right"], page)

@@ -127,7 +127,7 @@ def _history(worker: Worker) -> QuerySet[Assignment]:
     )
 
 
-def _told(rows: Any) -> list[dict[str, Any]]:
+def _told(assignments: Any) -> list[dict[str, Any]]:
     return [
         {
             "pk": row.pk,
@@ -139,7 +139,7 @@ def _told(rows: Any) -> list[dict[str, Any]]:
             "change": reverse("annotate_change", args=[row.token]) if can_change(row) else "",
             "changed": max((each.changed_at for each in row.earlier.all()), default=None),
         }
-        for row in rows
+        for row in assignments
     ]
 
 
@@ -169,9 +169,9 @@ def own_answer(request: HttpRequest, worker: Worker, pk: int) -> HttpResponse:
 @for_annotators
 def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
     """The messages to a worker; reading the page makes them read."""
-    rows = list(worker.messages.order_by("-at")[:200])
+    letters = list(worker.messages.order_by("-at")[:200])
     speak.read(worker)
-    return render(request, "annotators/messages.html", {"rows": rows})
+    return render(request, "annotators/messages.html", {"rows": letters})
 
 
 @for_annotators
@@ -179,18 +179,18 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
     """Are the instructions clear, is the pay fair, anything else? For admins only."""
     refusal = ""
     if request.method == "POST":
-        said = request.POST
-        if said.get("clear") not in ("yes", "no") or said.get("fair") not in ("yes", "no"):
+        sent = request.POST
+        if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
             refusal = "Answer both questions: whether it is clear, and whether the pay is fair."
         else:
-            interface = said.get("interface", "") if said.get("interface") in names() else ""
+            interface = sent.get("interface", "") if sent.get("interface") in names() else ""
             try:
                 speak.give_feedback(
                     worker,
                     interface,
-                    clear=said["clear"] == "yes",
-                    fair=said["fair"] == "yes",
-                    comment=said.get("comment", ""),
+                    clear=sent["clear"] == "yes",
+                    fair=sent["fair"] == "yes",
+                    comment=sent.get("comment", ""),
                 )
             except speak.CannotSay as cannot:
                 refusal = str(cannot)

@@ -171,11 +171,11 @@ def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
     """The page of a question with what was chosen; None if it is not in this person's hands."""
     if not getattr(request.user, "is_annotator", False):
         return None
-    found = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
+    in_hand = _mine(worker_of(request.user), token)  # type: ignore[arg-type]
     raw = raw_of(request.POST)
-    if found is None or not _renewed(found, raw):
+    if in_hand is None or not _renewed(in_hand, raw):
         return None
-    answer = _page(request, found, raw, error=STALE)
+    answer = _page(request, in_hand, raw, error=STALE)
     answer.status_code = 403
     return answer
 
@@ -192,8 +192,8 @@ def interface_title(question: Question) -> str:
     """What a question was about, in a line."""
     title = question.payload.get("document", {}).get("title", "")
     sides = [question.payload[side]["gloss"] for side in ("a", "b") if side in question.payload]
-    said = ", in ".join(part for part in (" and ".join(sides), title) if part)
-    return said or question.payload.get("title") or interface_of(question.interface).title
+    words = ", in ".join(part for part in (" and ".join(sides), title) if part)
+    return words or question.payload.get("title") or interface_of(question.interface).title
 
 
 @require_GET
@@ -209,10 +209,10 @@ def next_question(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 
 def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
-    found = _next(request, worker)
-    if isinstance(found, Assignment):
-        return redirect("annotate_question", token=found.token)
-    return found
+    following = _next(request, worker)
+    if isinstance(following, Assignment):
+        return redirect("annotate_question", token=following.token)
+    return following
 
 
 def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedirect:
@@ -238,24 +238,24 @@ def _next(request: HttpRequest, worker: Worker) -> Assignment | HttpResponseRedi
 @for_annotators
 def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The question in a worker's hands (GET), or their answer to it (POST)."""
-    found = _mine(worker, token)
-    if found is None and _is_asked_by_script(request):
+    in_hand = _mine(worker, token)
+    if in_hand is None and _is_asked_by_script(request):
         return _somebody_elses(request)
-    if found is None:
+    if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    if not found.consented:
+    if not in_hand.consented:
         # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
-            _renewed(found, raw_of(request.POST))
+            _renewed(in_hand, raw_of(request.POST))
         terms = reverse("annotate_terms") + f"?next={request.path}"
         return JsonResponse({"next": terms}) if _is_asked_by_script(request) else redirect(terms)
     if request.method == "POST":
-        return _answer(request, worker, found)
-    assignment = found.assignment
-    taken_back = found.in_team and lease.let_go(assignment)
+        return _answer(request, worker, in_hand)
+    assignment = in_hand.assignment
+    taken_back = in_hand.in_team and lease.let_go(assignment)
     if not taken_back and (assignment.status == "leased" or lease.revive(assignment)):
-        _renewed(found)
-        return _page(request, found, assignment.draft)
+        _renewed(in_hand)
+        return _page(request, in_hand, assignment.draft)
     is_lost = taken_back or assignment.status == "returned"
     messages.info(request, _why_lost(assignment) if is_lost else ANSWERED_ALREADY)
     return _to_next(request, worker)
@@ -274,34 +274,34 @@ def _why_lost(assignment: Assignment) -> str:
 
 def _mine(worker: Worker, token: str) -> Held | None:
     """What has this token if it is this worker's; Http404 if there is none at all."""
-    found = held(token)
-    if found is None:
+    in_hand = held(token)
+    if in_hand is None:
         raise Http404
-    if found.assignment.worker_id != worker.pk:
+    if in_hand.assignment.worker_id != worker.pk:
         return None
-    found.assignment.worker = worker
-    return found
+    in_hand.assignment.worker = worker
+    return in_hand
 
 
-def _renewed(found: Held, draft: dict[str, Any] | None = None) -> bool:
+def _renewed(in_hand: Held, draft: dict[str, Any] | None = None) -> bool:
     """Whether a lease still held and was renewed."""
-    return lease.renew(found.assignment, draft, questions=found.questions)
+    return lease.renew(in_hand.assignment, draft, questions=in_hand.questions)
 
 
-def _answer(request: HttpRequest, worker: Worker, found: Held) -> HttpResponse:
+def _answer(request: HttpRequest, worker: Worker, in_hand: Held) -> HttpResponse:
     raw = raw_of(request.POST)
     try:
-        outcome = submit(found.assignment, raw, found.questions)
+        outcome = submit(in_hand.assignment, raw, in_hand.questions)
     except BadAnswer as bad:
-        _renewed(found, raw)
+        _renewed(in_hand, raw)
         if _is_asked_by_script(request):
             return JsonResponse({"error": str(bad)}, status=422)
-        return _page(request, found, raw, error=str(bad))
+        return _page(request, in_hand, raw, error=str(bad))
     if outcome is Outcome.LATE:
         messages.info(request, LATE)
     elif outcome is Outcome.LOST:
-        why = _why_lost(found.assignment)
-        ran_out = found.assignment.returned_by == Assignment.ReturnedBy.LEASE
+        why = _why_lost(in_hand.assignment)
+        ran_out = in_hand.assignment.returned_by == Assignment.ReturnedBy.LEASE
         messages.info(request, UNPAID if why == LOST and ran_out else why)
     return _onward(request, worker) if _is_asked_by_script(request) else _to_next(request, worker)
 
@@ -310,13 +310,15 @@ def _onward(request: HttpRequest, worker: Worker) -> JsonResponse:
     """Where a script goes on: with the next question comes its page, so that nobody waits for it.
     It is leased now, when it is shown, and not before.
     """
-    found = _next(request, worker)
-    if not isinstance(found, Assignment):
-        return JsonResponse({"next": found.url})
-    found.worker = worker
-    leased = Held(found, questions_of(found.hit_id), consented=True, in_team=False)
-    shown = _page(request, leased, found.draft, part=True).content.decode()
-    return JsonResponse({"next": reverse("annotate_question", args=[found.token]), "page": shown})
+    following = _next(request, worker)
+    if not isinstance(following, Assignment):
+        return JsonResponse({"next": following.url})
+    following.worker = worker
+    leased = Held(following, questions_of(following.hit_id), consented=True, in_team=False)
+    shown = _page(request, leased, following.draft, part=True).content.decode()
+    return JsonResponse(
+        {"next": reverse("annotate_question", args=[following.token]), "page": shown}
+    )
 
 
 def raw_of(form: QueryDict) -> dict[str, Any]:
@@ -332,10 +334,10 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, found: Held, answer: Any, *, error: str = "", part: bool = False
+    request: HttpRequest, in_hand: Held, answer: Any, *, error: str = "", part: bool = False
 ) -> HttpResponse:
     """The page of what is in somebody's hands, or the part of it that changes with the question."""
-    assignment, asked = found.assignment, found.questions
+    assignment, asked = in_hand.assignment, in_hand.questions
     context = {
         "assignment": assignment,
         "standing": todays_set(assignment.worker, True),
@@ -349,7 +351,7 @@ def _page(
         },
         "held": assignment.token,
         "elapsed": int((clock.now() - assignment.accepted_at).total_seconds()),
-        "lease_seconds": _lease_seconds(found),
+        "lease_seconds": _lease_seconds(in_hand),
         "session_ends": _session_ends(request),
         "error": error,
         "part": part,
@@ -357,9 +359,11 @@ def _page(
     return show(request, asked[0], answer, context, status=422 if error else 200)
 
 
-def _lease_seconds(found: Held) -> int:
+def _lease_seconds(in_hand: Held) -> int:
     """For how long a question stays in somebody's hands."""
-    return int(lease.lease_time(one.interface for one in found.questions).total_seconds())
+    return int(
+        lease.lease_time(question.interface for question in in_hand.questions).total_seconds()
+    )
 
 
 def _session_ends(request: HttpRequest) -> str:
@@ -432,9 +436,9 @@ def keys(request: HttpRequest, worker: Worker) -> HttpResponse:
     return kept_keys(worker, request.POST.get("keys", ""))
 
 
-def kept_keys(worker: Worker, said: str) -> HttpResponse:
+def kept_keys(worker: Worker, keys: str) -> HttpResponse:
     """Nothing to read where the shortcuts are kept, else a sentence."""
-    if set_keys(worker, said):
+    if set_keys(worker, keys):
         return HttpResponse(status=204)
     return JsonResponse({"error": NOT_KEYS}, status=422)
 
@@ -443,19 +447,19 @@ def kept_keys(worker: Worker, said: str) -> HttpResponse:
 @for_annotators
 def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """Keeps a draft and renews the lease; says for how long."""
-    found = _mine(worker, token)
-    if found is None:
+    in_hand = _mine(worker, token)
+    if in_hand is None:
         return _somebody_elses(request)
-    assignment = found.assignment
+    assignment = in_hand.assignment
     lease.revive(assignment)
-    if not _renewed(found, raw_of(request.POST)):
+    if not _renewed(in_hand, raw_of(request.POST)):
         late = assignment.returned_by == Assignment.ReturnedBy.LEASE
-        told = MAY_BE_SENT if late else _why_lost(assignment)
-        return JsonResponse({"error": told, "late": late}, status=409)
+        sentence = MAY_BE_SENT if late else _why_lost(assignment)
+        return JsonResponse({"error": sentence, "late": late}, status=409)
     return JsonResponse(
         {
             "saved": clock.now().isoformat(),
-            "lease_seconds": _lease_seconds(found),
+            "lease_seconds": _lease_seconds(in_hand),
             "session_ends": _session_ends(request),
         }
     )
@@ -465,10 +469,10 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @for_annotators
 def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The worker would rather not answer this one."""
-    found = _mine(worker, token)
-    if found is None:
+    in_hand = _mine(worker, token)
+    if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    if lease.give_back(found.assignment):
+    if lease.give_back(in_hand.assignment):
         messages.info(request, "You gave that question back. Here is another.")
     return _to_next(request, worker)
 
@@ -477,8 +481,8 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @for_annotators
 def stop(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The worker stops for now; what they began is kept."""
-    found = _mine(worker, token)
-    if found is not None and lease.stop(found.assignment, raw_of(request.POST)):
+    in_hand = _mine(worker, token)
+    if in_hand is not None and lease.stop(in_hand.assignment, raw_of(request.POST)):
         messages.info(request, STOPPED)
     return redirect("annotate")
 
@@ -488,10 +492,10 @@ def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """An answer that was sent, as it was left (GET), or another in its place (POST), as long as it
     does not count yet.
     """
-    found = _mine(worker, token)
-    if found is None:
+    in_hand = _mine(worker, token)
+    if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate"), action="Your page")
-    assignment = found.assignment
+    assignment = in_hand.assignment
     if has_stake(worker.pk, assignment.hit_id):
         messages.info(request, NOT_CHANGED)
         return redirect("annotate")
@@ -511,7 +515,7 @@ def changing(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         "addresses": {"whole": reverse("annotate_document", args=[token])},
         "error": error,
     }
-    return show(request, found.questions[0], raw, context, status=422 if error else 200)
+    return show(request, in_hand.questions[0], raw, context, status=422 if error else 200)
 
 
 @require_GET
@@ -520,17 +524,17 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     """The whole document with the question's marks: a page of its own, from which the script takes
     the text.
     """
-    found = _mine(worker, token)
-    if found is None:
+    in_hand = _mine(worker, token)
+    if in_hand is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    return whole(request, found.questions[0])
+    return whole(request, in_hand.questions[0])
 
 
 def whole(request: HttpRequest, asked: Question) -> HttpResponse:
     """The document of a question, whole."""
-    found = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, found.text) | {
-        "title": found.title or found.key
+    document = get_object_or_404(Document, pk=asked.target.document_id)
+    context = interface_of(asked.interface).whole(asked, document.text) | {
+        "title": document.title or document.key
     }
     return render(request, "annotation/document.html", context)
 

@@ -29,13 +29,13 @@ from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
 @require_GET
 def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
     """The whole document of a question, for whoever has the HIT in hand."""
-    said = proof.proven(request.GET.get("proof", ""))
-    if not said or said.get("hit") != proof.hit_of(signed):
+    claims = proof.proven(request.GET.get("proof", ""))
+    if not claims or claims.get("hit") != proof.hit_of(signed):
         return no(request, NOT_OURS, 403)
-    asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=said["hit"])
-    found = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, found.text) | {
-        "title": found.title or found.key
+    asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=claims["hit"])
+    document = get_object_or_404(Document, pk=asked.target.document_id)
+    context = interface_of(asked.interface).whole(asked, document.text) | {
+        "title": document.title or document.key
     }
     return render(request, "annotation/document.html", context)
 
@@ -44,8 +44,8 @@ def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
 @require_GET
 def titles(request: HttpRequest, signed: str) -> HttpResponse:
     """Titles that begin with `q`, for whoever has the HIT in hand."""
-    said = proof.proven(request.GET.get("proof", ""))
-    if not said or said.get("hit") != proof.hit_of(signed):
+    claims = proof.proven(request.GET.get("proof", ""))
+    if not claims or claims.get("hit") != proof.hit_of(signed):
         return JsonResponse({"titles": []}, status=403)
     return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
 
@@ -88,8 +88,12 @@ def _to_confirm(body: bytes) -> str:
     ourselves: an admin does, who knows whether they asked for it.
     """
     try:
-        said = json.loads(body)
-        address = str(said["SubscribeURL"]) if said["Type"] == "SubscriptionConfirmation" else ""
+        notification = json.loads(body)
+        address = (
+            str(notification["SubscribeURL"])
+            if notification["Type"] == "SubscriptionConfirmation"
+            else ""
+        )
         parts = urlsplit(address)
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
@@ -104,8 +108,12 @@ def _to_confirm(body: bytes) -> str:
 def _hits_named(body: bytes) -> list[str]:
     """The HITs that a notification names, inside the envelope of the service that delivered it."""
     try:
-        said = json.loads(body)
-        said = json.loads(said["Message"]) if isinstance(said.get("Message"), str) else said
-        return [str(event["HITId"]) for event in said.get("Events", [])][:100]
+        notification = json.loads(body)
+        notification = (
+            json.loads(notification["Message"])
+            if isinstance(notification.get("Message"), str)
+            else notification
+        )
+        return [str(event["HITId"]) for event in notification.get("Events", [])][:100]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []

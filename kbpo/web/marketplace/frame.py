@@ -71,10 +71,10 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
 
 def go_of(said_by_form: str, hit: HIT) -> Go | None:
     """The go that our own form or address names; None if it is not ours, or of another HIT."""
-    said = proof.proven(said_by_form)
-    if said.get("hit") != hit.pk or said.get("site") not in frame_sites():
+    claims = proof.proven(said_by_form)
+    if claims.get("hit") != hit.pk or claims.get("site") not in frame_sites():
         return None
-    return Go(hit, said["assignment"], said["worker"], said["site"])
+    return Go(hit, claims["assignment"], claims["worker"], claims["site"])
 
 
 def origin_of(address: str) -> str:

@@ -144,8 +144,10 @@ def _why_not(go: Go, worker: Worker | None) -> str:
     if worker.excluded_at is not None or Leaving.objects.filter(worker=worker).exists():
         return NOT_FOR_YOU
     met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
-    others = met.filter(hit__questions__in=_same(questions)).exclude(external_id=go.assignment)
-    return NOT_FOR_YOU if others.exists() else ""
+    other_answers = met.filter(hit__questions__in=_same(questions)).exclude(
+        external_id=go.assignment
+    )
+    return NOT_FOR_YOU if other_answers.exists() else ""
 
 
 def _same(questions: list[Question]) -> QuerySet[Question]:
@@ -154,7 +156,7 @@ def _same(questions: list[Question]) -> QuerySet[Question]:
         return Question.objects.none()
     targets, rounds = (
         [question.target_id for question in questions],
-        {one.round for one in questions},
+        {question.round for question in questions},
     )
     return Question.objects.filter(
         target__in=targets, interface=questions[0].interface, round__in=rounds

@@ -36,16 +36,16 @@ def learn(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, worker: Worker) -> HttpResponse:
-    found = standing(worker)
-    if found.lesson is not None:
-        door = Door(worker, found.lesson)
+    state = standing(worker)
+    if state.lesson is not None:
+        door = Door(worker, state.lesson)
         if request.method == "POST" and (page := take_step(request, door)) is not None:
             return page
-        found = standing(worker)
-    if found.lesson is not None:
-        return what_stands_before(request, Door(worker, found.lesson))
+        state = standing(worker)
+    if state.lesson is not None:
+        return what_stands_before(request, Door(worker, state.lesson))
     context = {
-        "title": "You have passed" if found.held else "No work for you",
-        "sentence": PASSED if found.held else found.why,
+        "title": "You have passed" if state.held else "No work for you",
+        "sentence": PASSED if state.held else state.why,
     }
     return render(request, "annotation/learned.html", context)

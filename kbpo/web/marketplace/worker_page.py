@@ -76,18 +76,20 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
 
 def _own_answers(worker: Worker) -> list[dict[str, Any]]:
     """A worker's latest answers that were sent in, and all that pay was refused for, in words."""
-    rows = worker.assignments.filter(raw__isnull=False).exclude(status__in=UNLISTED)
-    rows = rows.select_related("hit", "worker").prefetch_related("hit__questions")
-    refused = rows.filter(status="rejected").order_by("-pk")[:LATEST]
-    latest = [row for row in rows.order_by("-submitted_at", "-pk")[:LATEST] if row not in refused]
+    assignments = worker.assignments.filter(raw__isnull=False).exclude(status__in=UNLISTED)
+    assignments = assignments.select_related("hit", "worker").prefetch_related("hit__questions")
+    refused = assignments.filter(status="rejected").order_by("-pk")[:LATEST]
+    latest = [
+        row for row in assignments.order_by("-submitted_at", "-pk")[:LATEST] if row not in refused
+    ]
     return [
         {
-            "about": interface_title(one.hit.questions.all()[0]),
-            "sent": one.submitted_at,
-            "refused": one.status == "rejected",
-            "read": read_answer(one),
+            "about": interface_title(assignment.hit.questions.all()[0]),
+            "sent": assignment.submitted_at,
+            "refused": assignment.status == "rejected",
+            "read": read_answer(assignment),
         }
-        for one in [*refused, *latest]
+        for assignment in [*refused, *latest]
     ]
 
 
@@ -97,17 +99,17 @@ def _appeal(request: HttpRequest, worker: Worker) -> str:
 
 
 def _feedback(request: HttpRequest, worker: Worker) -> str:
-    said = request.POST
-    if said.get("clear") not in ("yes", "no") or said.get("fair") not in ("yes", "no"):
+    sent = request.POST
+    if sent.get("clear") not in ("yes", "no") or sent.get("fair") not in ("yes", "no"):
         raise speak.CannotSay(
             "Answer both questions: whether it is clear, and whether the pay is fair."
         )
-    interface = said.get("interface", "") if said.get("interface") in names() else ""
+    interface = sent.get("interface", "") if sent.get("interface") in names() else ""
     speak.give_feedback(
         worker,
         interface,
-        clear=said["clear"] == "yes",
-        fair=said["fair"] == "yes",
-        comment=said.get("comment", ""),
+        clear=sent["clear"] == "yes",
+        fair=sent["fair"] == "yes",
+        comment=sent.get("comment", ""),
     )
     return "Thank you. The admins will read it, and nobody else."

@@ -27,12 +27,12 @@ def answer_request(request: HttpRequest, pk: int) -> HttpResponse:
     verdict = request.POST.get("verdict")
     if verdict == "decline":
         decline(asked, admin, why_of(request, "No reason was given."))
-        told = "is told that there is no account at the moment."
+        notice = "is told that there is no account at the moment."
         if not goes_out():
-            told = (
+            notice = (
                 f"is declined. No mail is sent: write to {asked.email}, or they never hear of it."
             )
-        messages.success(request, f"{asked.name} {told}")
+        messages.success(request, f"{asked.name} {notice}")
         return redirect("desk-people")
     try:
         accepted = accept(asked, admin, joins=verdict == "join")

@@ -61,32 +61,32 @@ def grant(request: HttpRequest) -> HttpResponse:
     """Money for a worker of a platform besides rewards: a bonus for an answer, or a
     compensation.
     """
-    said = {
+    sent = {
         name: request.POST.get(name, "").strip()
         for name in ("worker", "track", "amount", "why", "answer", "key")
     }
-    track = Track.objects.filter(slug=said["track"]).first()
+    track = Track.objects.filter(slug=sent["track"]).first()
     try:
         if track is None:
             raise ValueError("Choose the track that pays.")
-        told = give.grant_to(
-            said["worker"],
+        notice = give.grant_to(
+            sent["worker"],
             track,
-            _dollars(said["amount"]),
-            said["why"][:900],
+            _dollars(sent["amount"]),
+            sent["why"][:900],
             cast(User, request.user),
-            answer=said["answer"],
-            key=said["key"][:64],
+            answer=sent["answer"],
+            key=sent["key"][:64],
         )
     except ValueError as no:
         return render(
             request,
             "desk/platforms.html",
             _context()
-            | {"refusal": str(no), "said": said, "key": said["key"] or secrets.token_hex(16)},
+            | {"refusal": str(no), "said": sent, "key": sent["key"] or secrets.token_hex(16)},
             status=422,
         )
-    messages.success(request, told)
+    messages.success(request, notice)
     return redirect("desk-platforms")
 
 
@@ -99,13 +99,13 @@ def admit(request: HttpRequest) -> HttpResponse:
         request.POST.get("why", "").replace("\x00", "")[:500],
     )
     try:
-        told = give.admit(
+        notice = give.admit(
             request.POST.get("worker", "").strip(), cast(User, request.user), why, held=held
         )
     except ValueError as no:
         messages.error(request, str(no))
     else:
-        messages.success(request, told)
+        messages.success(request, notice)
     return redirect("desk-platforms")
 
 

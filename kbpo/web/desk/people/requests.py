@@ -43,7 +43,7 @@ MOST_SHOWN = 200
 @for_admins
 def overview(request: HttpRequest) -> HttpResponse:
     """What needs an answer first, then what annotators say, then who they are."""
-    told = Feedback.objects.aggregate(
+    counts = Feedback.objects.aggregate(
         n=Count("pk"),
         clear=Count("pk", filter=Q(clear=True)),
         fair=Count("pk", filter=Q(fair=True)),
@@ -56,7 +56,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             .order_by("made_at")
         ],
         "volunteers": (volunteer.waiting().select_related("user").order_by("made_at")[:MOST_SHOWN]),
-        "told": told,
+        "told": counts,
         "feedback": [
             {"row": row, "title": interface_of(row.interface).title if row.interface else ""}
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
@@ -79,7 +79,7 @@ def _annotators() -> list[dict[str, Any]]:
         n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False))
     )
     workers = workers.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
-    owed = {one.worker.pk: one.amount for one in payout.owed()}
+    owed = {balance.worker.pk: balance.amount for balance in payout.owed()}
     return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in workers]
 
 
@@ -92,10 +92,10 @@ def _why(request: HttpRequest) -> str:
 @require_POST
 def write(request: HttpRequest) -> HttpResponse:
     """A message to one annotator (by their whole hash, or their login), or to all."""
-    said, admin = request.POST, admin_of(request)
-    to, subject, text = said.get("to", "").strip(), said.get("subject", ""), said.get("text", "")
+    sent, admin = request.POST, admin_of(request)
+    to, subject, text = sent.get("to", "").strip(), sent.get("subject", ""), sent.get("text", "")
     try:
-        if said.get("all"):
+        if sent.get("all"):
             n = speak.write_to_all(subject, text, admin)
             messages.success(request, f"Sent to {n} annotator{'' if n == 1 else 's'}.")
         else:
@@ -103,12 +103,12 @@ def write(request: HttpRequest) -> HttpResponse:
             if len(workers) != 1:
                 raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
             speak.write(workers[0], subject, text, admin)
-            there = (
+            notice = (
                 "It stands on their page."
                 if workers[0].user_id
                 else "The marketplace is asked to hand it over."
             )
-            messages.success(request, f"Sent. {there}")
+            messages.success(request, f"Sent. {notice}")
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
     return redirect("desk-requests")
@@ -238,13 +238,13 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     """Sets the rules of the service, or of a track; a track can go back to the service's."""
     slug = request.POST.get("track", "")
     track = get_object_or_404(Track, slug=slug) if slug else None
-    name, about = (track.name, f"track:{track.slug}") if track else ("the service", "service")
+    name, subject = (track.name, f"track:{track.slug}") if track else ("the service", "service")
     if not _why(request):
         messages.error(request, "Nothing was changed: say why. It stands in the log.")
         return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()
-        note("intake", about, who=admin_of(request), why=_why(request), after="as the service")
+        note("intake", subject, who=admin_of(request), why=_why(request), after="as the service")
         messages.success(request, f"{name} follows the service again.")
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
@@ -270,8 +270,8 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         }
     before = payee.schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
-    said = ", ".join(f"{field} {value}" for field, value in fields.items())
-    note("intake", about, who=admin_of(request), why=_why(request), after=said)
+    rules = ", ".join(f"{field} {value}" for field, value in fields.items())
+    note("intake", subject, who=admin_of(request), why=_why(request), after=rules)
     messages.success(request, f"The rules of {name} are changed.")
     if payee.schedule() != before:
         n = speak.write_to_all(
@@ -299,14 +299,14 @@ def payouts(request: HttpRequest) -> HttpResponse:
         refusal = _undo(request) if request.POST.get("undo") else _pay(request)
         if not refusal:
             return redirect("desk-payouts")
-    rows = payout.owed()
+    balances = payout.owed()
     marks = Payout.objects.select_related(
         "worker__user", "paid_by", "undone_by", "undoes"
     ).order_by("-paid_at")
     context = {
-        "rows": [{"owed": row, "key": secrets.token_hex(16)} for row in rows],
-        "total": sum((one.amount for one in rows), Decimal("0.00")),
-        "due": sum((one.amount for one in rows if one.due), Decimal("0.00")),
+        "rows": [{"owed": row, "key": secrets.token_hex(16)} for row in balances],
+        "total": sum((balance.amount for balance in balances), Decimal("0.00")),
+        "due": sum((balance.amount for balance in balances if balance.due), Decimal("0.00")),
         "minimum": intake_of().payout_minimum,
         "next_date": payee.schedule().next_date(),
         "paid": marks[:MOST_SHOWN],
@@ -318,9 +318,9 @@ def payouts(request: HttpRequest) -> HttpResponse:
 
 def _pay(request: HttpRequest) -> str:
     """Why nothing was marked as paid, as a sentence; nothing if it was."""
-    said = request.POST
-    worker = Worker.objects.filter(handle=said.get("worker", "")).first()
-    amount, upto, key = amount_of(said.get("amount", "")), said.get("upto", ""), said.get("key", "")
+    sent = request.POST
+    worker = Worker.objects.filter(handle=sent.get("worker", "")).first()
+    amount, upto, key = amount_of(sent.get("amount", "")), sent.get("upto", ""), sent.get("key", "")
     if worker is None or amount is None or not upto.isdecimal() or not 8 <= len(key) <= 64:
         return (
             "Nothing was marked: the form did not arrive as it was sent. Try again from"
@@ -331,7 +331,7 @@ def _pay(request: HttpRequest) -> str:
             worker,
             upto=int(upto),
             amount=amount,
-            reference=said.get("reference", ""),
+            reference=sent.get("reference", ""),
             key=key,
             who=admin_of(request),
         )
@@ -359,11 +359,21 @@ def owed_csv(request: HttpRequest) -> HttpResponse:
     """What is to be paid now, as a list for the bank. Holds names: for admins only."""
     header = ["worker", "login", "email", "amount", "payments", "since", "address"]
     rows = []
-    for one in payout.owed():
-        if one.due:
-            user = one.worker.user
+    for balance in payout.owed():
+        if balance.due:
+            user = balance.worker.user
             name, email = (user.get_username(), user.email) if user else ("", "")
-            rows.append([one.worker.handle, name, email, one.amount, one.n, one.since, one.address])
+            rows.append(
+                [
+                    balance.worker.handle,
+                    name,
+                    email,
+                    balance.amount,
+                    balance.n,
+                    balance.since,
+                    balance.address,
+                ]
+            )
     return csv_response("owed.csv", header, rows)
 
 

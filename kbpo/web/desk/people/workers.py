@@ -43,10 +43,10 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
     """
     refusal = _change(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
-        there = (
+        remains = (
             describe.record(handle, 1) is not None
         )  # an erased worker has another hash, which nobody is told
-        return redirect("desk-worker", handle=handle) if there else redirect("desk-workers")
+        return redirect("desk-worker", handle=handle) if remains else redirect("desk-workers")
     record = describe.record(handle)
     if record is None:
         raise Http404("There is no such annotator.")
@@ -123,10 +123,10 @@ def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
 @for_admins
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """One answer in words and in its text, beside the right one and those of others."""
-    found = describe.answer(pk)
-    if found is None:
+    pair = describe.answer(pk)
+    if pair is None:
         raise Http404("There is no such answer.")
-    context = {"worker": found[0], "answer": found[1], "read": _read(pk)}
+    context = {"worker": pair[0], "answer": pair[1], "read": _read(pk)}
     return render(request, "desk/answer.html", context)
 
 
@@ -140,15 +140,15 @@ def in_doubt(worker: Worker) -> list[dict[str, Any]]:
     """The latest answers of a worker that something is held against, to be read before anything is
     decided.
     """
-    rows = worker.assignments.filter(
+    assignments = worker.assignments.filter(
         Q(signals__isnull=False) | Q(rejections__undone_at=None, rejections__isnull=False),
         raw__isnull=False,
     )
-    latest = rows.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
+    latest = assignments.select_related("hit", "worker").distinct().order_by("-submitted_at", "-pk")
     return [
-        {"answer": found[1], "read": read_beside(row)}
+        {"answer": pair[1], "read": read_beside(row)}
         for row in latest[:MOST_READ]
-        if (found := describe.answer(row.pk)) is not None
+        if (pair := describe.answer(row.pk)) is not None
     ]
 
 
@@ -157,10 +157,10 @@ def reject(request: HttpRequest, pk: int) -> HttpResponse:
     """Refusing pay for an answer: the evidence first, then what follows from it, then the second
     click.
     """
-    found = describe.answer(pk)
-    if found is None:
+    pair = describe.answer(pk)
+    if pair is None:
         raise Http404("There is no such answer.")
-    worker, answer = found
+    worker, answer = pair
     user, evidence, refusal, sure = cast(User, request.user), _text(request, "evidence"), "", False
     if request.method == "POST":
         try:
@@ -190,14 +190,14 @@ def _sent(raw: object) -> list[tuple[str, str, str]]:
     """What a form said, field by field, without what it left empty: name, value, and what is too
     long for a line.
     """
-    found = []
-    for name, said in (raw if isinstance(raw, dict) else {}).items():
-        text = ", ".join(map(str, said)) if isinstance(said, list) else str(said)
+    fields = []
+    for name, value in (raw if isinstance(raw, dict) else {}).items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if len(text) > LONG:
-            found.append((name, _size_of(text), text))
+            fields.append((name, _size_of(text), text))
         elif text:
-            found.append((name, text, ""))
-    return found
+            fields.append((name, text, ""))
+    return fields
 
 
 def _size_of(text: str) -> str:
@@ -208,23 +208,23 @@ def _size_of(text: str) -> str:
         inside = None
     listed = isinstance(inside, list | dict)
     n = len(inside) if listed else len(text)
-    one, many = ("entry", "entries") if listed else ("character", "characters")
-    return f"{n:,} {one if n == 1 else many}"
+    singular, many = ("entry", "entries") if listed else ("character", "characters")
+    return f"{n:,} {singular if n == 1 else many}"
 
 
 @for_admins
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """A rejection is undone: the answer is paid."""
-    found = describe.answer(pk)
-    if found is None:
+    pair = describe.answer(pk)
+    if pair is None:
         raise Http404("There is no such answer.")
     try:
         command.undo_rejection(pk, cast(User, request.user), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")
     except CannotReject as wrong:
         messages.error(request, str(wrong))
-    return redirect("desk-worker", handle=found[0].handle)
+    return redirect("desk-worker", handle=pair[0].handle)
 
 
 def _text(request: HttpRequest, name: str) -> str:

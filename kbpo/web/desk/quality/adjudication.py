@@ -84,10 +84,10 @@ def _errors(track: Track) -> list[tuple[str, Any, str]]:
     """
     if recall_of(track) is None:
         items = kind_of(track).words.items.capitalize()
-        found = [(items, error_rate.errors(track, TEXTS), "random judgment")]
-        return [one for one in found if one[1].of]
+        rates = [(items, error_rate.errors(track, TEXTS), "random judgment")]
+        return [rate for rate in rates if rate[1].of]
     wrong, missed = error_rate.errors_of_names(track)
-    found = [
+    rates = [
         (
             "Pairs that were asked alone",
             error_rate.errors(track, PAIRS),
@@ -97,7 +97,7 @@ def _errors(track: Track) -> list[tuple[str, Any, str]]:
         ("Names marked in documents", wrong, "settled name"),
         ("Names that readers missed", missed, "name that experts marked"),
     ]
-    return [one for one in found if one[1].of]
+    return [rate for rate in rates if rate[1].of]
 
 
 def _change(request: HttpRequest, track: Track) -> str:
@@ -115,10 +115,10 @@ def _change(request: HttpRequest, track: Track) -> str:
         elif verb in ("limit", "random-limit"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many may wait at once; 0 leaves it to you."
-            of = "split_votes" if verb == "limit" else "random"
-            split_votes.set_limit(track, int(n), user, why_of(request), of)
+            queue = "split_votes" if verb == "limit" else "random"
+            split_votes.set_limit(track, int(n), user, why_of(request), queue)
             messages.success(
-                request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[of]
+                request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[queue]
             )
         elif verb in ("drop", "names"):
             chosen = [
@@ -147,14 +147,14 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     expert's remark.
     """
     track = get_object_or_404(Track, slug=slug)
-    found = trail_of(track, pk)
-    if found is None:
+    trail = trail_of(track, pk)
+    if trail is None:
         raise Http404("Nobody has answered this one yet.")
     if request.method == "POST":
-        adjudicate.remark(found.row, cast(User, request.user), request.POST.get("remark", ""))
+        adjudicate.remark(trail.row, cast(User, request.user), request.POST.get("remark", ""))
         messages.success(request, "Saved.")
         return redirect("desk-trail", slug=slug, pk=pk)
-    return render(request, "desk/trail.html", {"track": track, "trail": found, "row": found.row})
+    return render(request, "desk/trail.html", {"track": track, "trail": trail, "row": trail.row})
 
 
 @login_required

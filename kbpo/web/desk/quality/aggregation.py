@@ -94,14 +94,16 @@ def _rows(kind: Kind, changes: list[Change]) -> list[dict[str, Any]]:
     rows = []
     for system, changed in by_system.items():
         names = [quantity.name for quantity in kind.compared() if quantity.name in changed]
-        first = changed[names[0]]
+        leading = changed[names[0]]
         cells = {name: _cell(changed[name]) for name in names}
         rows.append(
             {
                 "submission": system,
-                "title": f"{first.submission.team.name} {first.submission.name}",
-                "cells": [(one.name, cells.get(one.name)) for one in kind.compared()],
-                "rank": (first.rank_before, first.rank_after),
+                "title": f"{leading.submission.team.name} {leading.submission.name}",
+                "cells": [
+                    (quantity.name, cells.get(quantity.name)) for quantity in kind.compared()
+                ],
+                "rank": (leading.rank_before, leading.rank_after),
             }
         )
     return sorted(rows, key=lambda row: row["rank"])

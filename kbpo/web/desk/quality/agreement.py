@@ -20,9 +20,15 @@ def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
     """What was measured, each with its name and the interval of α."""
     return [
         {
-            "name": name_of(one.interface, one.what),
-            "told": one,
-            "interval": Interval(one.alpha, one.low80, one.high80, one.low95, one.high95),
+            "name": name_of(agreement.interface, agreement.what),
+            "told": agreement,
+            "interval": Interval(
+                agreement.alpha,
+                agreement.low80,
+                agreement.high80,
+                agreement.low95,
+                agreement.high95,
+            ),
         }
-        for one in measured
+        for agreement in measured
     ]

@@ -58,7 +58,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "refusal": refusal,
         "inquiry": Inquiry.objects.filter(track=track, what=WHAT).first(),
         "rounds": rounds,
-        "open": next((one for one in rounds if one.ended_at is None), None),
+        "open": next((check_round for check_round in rounds if check_round.ended_at is None), None),
         "usual": request.POST.get("budget", USUAL),
         "most": MOST,
         "least": LEAST,
@@ -123,28 +123,28 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
         {
             "criterion": criterion,
             "name": kind_of(evaluation.track).criterion_label(criterion) if evaluation else "",
-            "checked": told["checked"],
+            "checked": table["checked"],
             "rows": [
-                {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(told[key])}
+                {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(table[key])}
                 for says, counts, key in zip(
                     ("right", "wrong"),
-                    told["counts"],
+                    table["counts"],
                     ("right_of_right", "wrong_of_wrong"),
                     strict=True,
                 )
             ]
-            if "counts" in told
+            if "counts" in table
             else [],
-            "agree": _share(told["agree"]),
-            "above": _share(told["above"]) if "above" in told else None,
+            "agree": _share(table["agree"]),
+            "above": _share(table["above"]) if "above" in table else None,
         }
-        for criterion, told in stored.items()
-        if told["checked"]
+        for criterion, table in stored.items()
+        if table["checked"]
     ]
 
 
-def _share(told: dict[str, float | None]) -> drawing.Interval:
-    return drawing.Interval(told["value"], told["low80"], told["high80"])
+def _share(share: dict[str, float | None]) -> drawing.Interval:
+    return drawing.Interval(share["value"], share["low80"], share["high80"])
 
 
 def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
@@ -160,24 +160,24 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
         slice="",
         method__in=["centred", METHOD],
     )
-    found: dict[int, dict[str, Any]] = {}
-    for one in stored:
-        found.setdefault(one.submission_id, {})[one.method] = one
-    systems = Submission.objects.select_related("team").in_bulk(found)
+    by_system: dict[int, dict[str, Any]] = {}
+    for estimate in stored:
+        by_system.setdefault(estimate.submission_id, {})[estimate.method] = estimate
+    systems = Submission.objects.select_related("team").in_bulk(by_system)
     rows = [
         {
             "submission": systems[pk],
-            "crowd": interval(Figure.of(some["centred"])),
-            "expert": interval(Figure.of(some[METHOD])),
-            "n": some[METHOD].n_labels,
-            "checked": some[METHOD].n_checked,
+            "crowd": interval(Figure.of(by_method["centred"])),
+            "expert": interval(Figure.of(by_method[METHOD])),
+            "n": by_method[METHOD].n_labels,
+            "checked": by_method[METHOD].n_checked,
         }
-        for pk, some in found.items()
-        if METHOD in some and "centred" in some
+        for pk, by_method in by_system.items()
+        if METHOD in by_method and "centred" in by_method
     ]
     rows.sort(key=lambda row: -(row["expert"].estimate or 0.0))
     axis = drawing.axis_over([row[which] for row in rows for which in ("crowd", "expert")])
-    return {"rows": rows, "axis": axis, "left_out": len(found) - len(rows)}
+    return {"rows": rows, "axis": axis, "left_out": len(by_system) - len(rows)}
 
 
 urlpatterns = [path("desk/tracks/<slug:slug>/checks/", show, name="desk-checks")]

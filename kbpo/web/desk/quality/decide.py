@@ -51,5 +51,5 @@ def _an_answer(question: Question) -> object:
     assignments = Assignment.objects.filter(
         hit__questions=question, responses__counts=True, raw__isnull=False
     )
-    first = assignments.order_by("pk").first()
-    return part(question, first.raw) if first and isinstance(first.raw, dict) else None
+    earliest = assignments.order_by("pk").first()
+    return part(question, earliest.raw) if earliest and isinstance(earliest.raw, dict) else None

@@ -54,8 +54,8 @@ class Door:
 
     def find(self, slug: str, pk: int) -> ExpertCheck:
         """Return a check of this door. Raises Http404."""
-        rows = ExpertCheck.objects.filter(kind__in=self.kinds).select_related("track", "target")
-        return get_object_or_404(rows, track__slug=slug, pk=pk)
+        checks = ExpertCheck.objects.filter(kind__in=self.kinds).select_related("track", "target")
+        return get_object_or_404(checks, track__slug=slug, pk=pk)
 
 
 CHECKS = Door(
@@ -143,8 +143,8 @@ def _why_none(track: Track) -> str:
 def check(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A check (GET), or an expert's answer to it (POST)."""
     user = admin_of(request)
-    rows = ExpertCheck.objects.select_related("track", "target", "round")
-    row = rows.filter(track__slug=slug, pk=pk, kind="check").first()
+    checks = ExpertCheck.objects.select_related("track", "target", "round")
+    row = checks.filter(track__slug=slug, pk=pk, kind="check").first()
     if row is None:  # its round was ended, and with it what was open
         return _told(request, user, get_object_or_404(Track, slug=slug), Outcome.ALREADY)
     if request.method == "POST":

@@ -107,9 +107,9 @@ def waiting_for_experts() -> int:
 
 def queue_of(expert: User) -> list[Waiting]:
     """Return what waits for an expert, the longest first; gold that is wanted comes last."""
-    found = [row for track in _tracks() for row in _asked(track, expert)]
-    found.sort(key=lambda row: row.since.timestamp() if row.since else 0.0)
-    return [*found, *(row for track in _tracks() if (row := _gold(track)))]
+    waiting = [row for track in _tracks() for row in _asked(track, expert)]
+    waiting.sort(key=lambda row: row.since.timestamp() if row.since else 0.0)
+    return [*waiting, *(row for track in _tracks() if (row := _gold(track)))]
 
 
 def _tracks() -> list[Track]:
@@ -147,8 +147,8 @@ def _gold(track: Track) -> Waiting | None:
         return None
     table = reverse("desk-gold", args=[track.slug])
     start = reverse("gold_make", args=[candidate[0].pk])
-    about = f"{GOLD_WANTED} or more should be dealt out"
-    return Waiting(track, "Gold questions", about, missing, None, None, start, "Make one", table)
+    sentence = f"{GOLD_WANTED} or more should be dealt out"
+    return Waiting(track, "Gold questions", sentence, missing, None, None, start, "Make one", table)
 
 
 @for_admins

@@ -46,31 +46,36 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     """How far people agree on a track, in all and in its batches, and what is done about doubt. A
     POST says which signals exclude by themselves.
     """
-    found = get_object_or_404(Track, slug=slug)
-    refusal = _change_signals(request, found) if request.method == "POST" else ""
+    track = get_object_or_404(Track, slug=slug)
+    refusal = _change_signals(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-track-quality", slug=slug)
-    lines = agreement_lines(agreement.measure(track=found))
-    batches = [one for one in batch.batches(50) if one.track == found]
-    measured = [(one, agreement_lines(agreement.measure(payer=one.payer))) for one in batches[:10]]
+    lines = agreement_lines(agreement.measure(track=track))
+    batches = [own_batch for own_batch in batch.batches(50) if own_batch.track == track]
+    measured = [
+        (own_batch, agreement_lines(agreement.measure(payer=own_batch.payer)))
+        for own_batch in batches[:10]
+    ]
     by_batch = [
-        (one, some) for one, some in measured if any(line["told"].questions for line in some)
+        (own_batch, measures)
+        for own_batch, measures in measured
+        if any(line["told"].questions for line in measures)
     ]
     axis = axis_over(
-        [line["interval"] for line in [*lines, *(x for _, some in by_batch for x in some)]],
+        [line["interval"] for line in [*lines, *(x for _, measures in by_batch for x in measures)]],
         bounds=(-1.0, 1.0),
         ticks=3,
     )
-    policy, kind = policy_of(found), kind_of(found)
+    policy, kind = policy_of(track), kind_of(track)
     context = {
-        "track": found,
+        "track": track,
         "rated": kind.rates,
         "unchecked": kind.unchecked,
         "lines": lines,
         "by_batch": by_batch,
         "axis": axis,
         "policy": policy,
-        "golds": standings(found),
+        "golds": standings(track),
         "published": PUBLISHED_KAPPA,
         "signals": [(kind, NAMES[kind], kind in policy.exclude_for) for kind in SIGNALS],
         "refusal": refusal,
@@ -79,13 +84,13 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/quality.html", context, status=422 if refusal else 200)
 
 
-def _change_signals(request: HttpRequest, found: Track) -> str:
+def _change_signals(request: HttpRequest, track: Track) -> str:
     """Why nothing was changed, as a sentence; nothing if it was."""
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
     try:
         timed = "timed" in request.POST if "times" in request.POST else None
         kinds = request.POST.getlist("kind")
-        set_exclude_for(found, kinds, admin_of(request), why, timed=timed)
+        set_exclude_for(track, kinds, admin_of(request), why, timed=timed)
     except ValueError as refusal:
         return str(refusal)
     messages.success(request, "Noted. It holds for what is settled from now on.")
@@ -95,10 +100,10 @@ def _change_signals(request: HttpRequest, found: Track) -> str:
 @for_admins
 def export(request: HttpRequest, slug: str, what: str, form: str) -> HttpResponseBase:
     """Answers, labels or agreement of a track as a file, row by row."""
-    found = get_object_or_404(Track, slug=slug)
-    header, rows = EXPORTS[what]
+    track = get_object_or_404(Track, slug=slug)
+    header, rows_of = EXPORTS[what]
     send = csv_stream if form == "csv" else json_stream
-    return send(f"{what}-{slug}.{form}", header, rows(found))
+    return send(f"{what}-{slug}.{form}", header, rows_of(track))
 
 
 @for_admins
@@ -106,17 +111,17 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
     """The gold questions of a track, and what could be made one. A POST sets the rate, sets money
     aside or retires.
     """
-    found = get_object_or_404(Track, slug=slug)
-    refusal = _change_gold(request, found) if request.method == "POST" else ""
+    track = get_object_or_404(Track, slug=slug)
+    refusal = _change_gold(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-gold", slug=slug)
-    policy = policy_of(found)
+    policy = policy_of(track)
     context = {
-        "track": found,
+        "track": track,
         "policy": policy,
-        "golds": standings(found),
-        "money": money_left(found),
-        "candidates": [(candidate, _named(candidate)) for candidate in candidates(found, 20)],
+        "golds": standings(track),
+        "money": money_left(track),
+        "candidates": [(candidate, _named(candidate)) for candidate in candidates(track, 20)],
         "refusal": refusal,
         "percent": f"{100 * policy.gold_rate:g}",
         "key": secrets.token_hex(8),

@@ -61,17 +61,17 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     pilot = pilot_of(track, pk) if pk is not None else None
     if pk is not None and pilot is None:
         raise Http404("There is no such pilot.")
-    found = pilot_report(track, pilot)
-    lines = agreement_lines(found.agreement)
+    report = pilot_report(track, pilot)
+    lines = agreement_lines(report.agreement)
     for line in lines:
         line["published"] = _published(line["told"])
     context = {
-        "fewer": [_of_so_many(one) for one in found.fewer],
+        "fewer": [_of_so_many(few) for few in report.fewer],
         "track": track,
         "pilot": pilot,
         "unit": unit_of(pilot.interface) if pilot else "",
-        "pilots": [(one, unit_of(one.interface)) for one in pilots_of(track)],
-        "found": found,
+        "pilots": [(launched, unit_of(launched.interface)) for launched in pilots_of(track)],
+        "found": report,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "kinds": [_kind(track, asked, interface) for interface in pilotable(track)],
@@ -81,15 +81,15 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
 
 
-def _published(one: Measured | OfSoMany) -> tuple[str, float] | None:
+def _published(measured: Measured | OfSoMany) -> tuple[str, float] | None:
     """What the literature reached of that with three people, if it tells."""
-    return interface_of(one.interface).published.get(one.what)
+    return interface_of(measured.interface).published.get(measured.what)
 
 
-def _of_so_many(one: OfSoMany) -> dict[str, Any]:
+def _of_so_many(few: OfSoMany) -> dict[str, Any]:
     """κ of so many people, with the published value where that is of as many."""
-    published = _published(one) if one.workers == 3 else None
-    return {"name": name_of(one.interface, one.what), "told": one, "published": published}
+    published = _published(few) if few.workers == 3 else None
+    return {"name": name_of(few.interface, few.what), "told": few, "published": published}
 
 
 def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def _launch(request: HttpRequest, track: Track) -> str:
         )
     except (CannotPilot, OverBudget) as refusal:
         return str(refusal)
-    told = f"{made.items} {unit_of(made.interface)}s"
-    messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
+    extent = f"{made.items} {unit_of(made.interface)}s"
+    messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {extent}.")
     return ""
 
 

@@ -15,9 +15,11 @@ class Command(BaseCommand):
     help = __doc__
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = check_books()
-        for one in found:
-            self.stdout.write(f"{one.check}: {one.sentence}")
-        if found:
-            raise CommandError(f"{len(found)} disagreement{'' if len(found) == 1 else 's'}.")
+        disagreements = check_books()
+        for disagreement in disagreements:
+            self.stdout.write(f"{disagreement.check}: {disagreement.sentence}")
+        if disagreements:
+            raise CommandError(
+                f"{len(disagreements)} disagreement{'' if len(disagreements) == 1 else 's'}."
+            )
         self.stdout.write("The books agree.")

@@ -35,13 +35,15 @@ def _known() -> tuple[str, str]:
     """The distributions and the criteria of every kind, in words; what a track guarantees if
     nothing is said is told.
     """
-    told: tuple[list[str], list[str]] = ([], [])
+    sentences: tuple[list[str], list[str]] = ([], [])
     for name in KINDS:
         kind = class_of(name)
         distributions, criteria = list(kind.distributions), kind.criterion_names()
-        told[0].append(f"{name}: {', '.join(distributions)} (if not said: {distributions[-1]})")
-        told[1].append(f"{name}: {', '.join(criteria)} (if not said: {criteria[0]})")
-    return "; ".join(told[0]), "; ".join(told[1])
+        sentences[0].append(
+            f"{name}: {', '.join(distributions)} (if not said: {distributions[-1]})"
+        )
+        sentences[1].append(f"{name}: {', '.join(criteria)} (if not said: {criteria[0]})")
+    return "; ".join(sentences[0]), "; ".join(sentences[1])
 
 
 class Command(BaseCommand):
@@ -125,6 +127,8 @@ class Command(BaseCommand):
                 if options["open"]:
                     track = open_track(track)
         except ValidationError as problem:
-            told = [f"{name}: {' '.join(texts)}" for name, texts in problem.message_dict.items()]
-            raise CommandError(" ".join(told)) from problem
+            sentences = [
+                f"{name}: {' '.join(texts)}" for name, texts in problem.message_dict.items()
+            ]
+            raise CommandError(" ".join(sentences)) from problem
         self.stdout.write(f"The track {track.name} ({track.slug}) is {track.status}.")

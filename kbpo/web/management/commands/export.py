@@ -23,7 +23,7 @@ class Command(BaseCommand):
         track = Track.objects.filter(slug=options["track"]).first()
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
-        header, rows = EXPORTS[options["what"]]
+        header, rows_of = EXPORTS[options["what"]]
         write = json_lines if options["json_lines"] else lines
-        for line in write(header, rows(track)):
+        for line in write(header, rows_of(track)):
             self.stdout.write(line, ending="")

@@ -27,19 +27,22 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.filter(slug=options["track"]).first()
-        who = User.objects.filter(username=options["user"], is_staff=True).first()
+        admin = User.objects.filter(username=options["user"], is_staff=True).first()
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
-        if who is None:
+        if admin is None:
             raise CommandError(f"There is no admin {options['user']}.")
         named = Name(options["name"], options["judge_version"], options["prompt"])
         try:
-            taken = take_file(track, options["file"], named if named.name else None, who)
+            taken = take_file(track, options["file"], named if named.name else None, admin)
         except BadFile as refusal:
-            wrong = [one for one in refusal.report if one.severity == "error"][:SHOWN]
-            lines = [f"line {one.line}: {one.text}" if one.line else one.text for one in wrong]
+            wrong = [message for message in refusal.report if message.severity == "error"][:SHOWN]
+            lines = [
+                f"line {message.line}: {message.text}" if message.line else message.text
+                for message in wrong
+            ]
             raise CommandError("\n".join(["Nothing was stored.", *lines])) from refusal
         except (CannotTake, OSError) as refusal:
             raise CommandError(str(refusal)) from refusal
-        for name, one in taken.items():
-            self.stdout.write(f"{name}: {one.sentence}")
+        for name, outcome in taken.items():
+            self.stdout.write(f"{name}: {outcome.sentence}")

@@ -70,14 +70,14 @@ class Command(BaseCommand):
         pilot = pilot_of(track, int(which)) if which.isdecimal() else None
         if which != "track" and pilot is None:
             raise CommandError(f"The track {track.slug} has no pilot {which}.")
-        found = pilot_report(track, pilot)
-        for one in found.agreement:
-            self.stdout.write(_line(one))
-        if not found.agreement:
+        report = pilot_report(track, pilot)
+        for measured in report.agreement:
+            self.stdout.write(_line(measured))
+        if not report.agreement:
             self.stdout.write("No question has two answers yet.")
-        for few in found.fewer:
+        for few in report.fewer:
             self.stdout.write(_of_so_many(few))
-        for line in found.recall:
+        for line in report.recall:
             published = f"  (published {line.published:.2f})" if line.published else ""
             self.stdout.write(
                 f"spans found by {line.workers} of them together  {line.union:.3f}{published}"
@@ -89,9 +89,10 @@ class Command(BaseCommand):
                     f"spans of the majority of {line.workers} of them  {line.majority:.3f}"
                     f"{published}"
                 )
-        if found.recall:
+        if report.recall:
             self.stdout.write(
-                f"Held against {found.reference}. Mean over {found.recall[0].documents} documents."
+                f"Held against {report.reference}. Mean over {report.recall[0].documents}"
+                " documents."
             )
 
 
@@ -99,20 +100,20 @@ def _words(pilot: Pilot) -> str:
     return "documents" if is_of_documents(pilot.interface) else "items"
 
 
-def _of_so_many(one: OfSoMany) -> str:
-    kappa = "–" if one.kappa is None else f"{one.kappa:.3f}"
-    ends = "" if one.low80 is None else f" [{one.low80:.3f}, {one.high80:.3f}]"
+def _of_so_many(few: OfSoMany) -> str:
+    kappa = "–" if few.kappa is None else f"{few.kappa:.3f}"
+    ends = "" if few.low80 is None else f" [{few.low80:.3f}, {few.high80:.3f}]"
     return (
-        f"{one.interface} {one.what}  with {one.workers} of them  κ {kappa}{ends}  {one.questions}"
+        f"{few.interface} {few.what}  with {few.workers} of them  κ {kappa}{ends}  {few.questions}"
         " questions"
     )
 
 
-def _line(one: Measured) -> str:
-    published = interface_of(one.interface).published.get(one.what)
+def _line(measured: Measured) -> str:
+    published = interface_of(measured.interface).published.get(measured.what)
     beside = f"  (published κ {published[1]:.2f} with 3)" if published else ""
-    kappa = "–" if one.kappa is None else f"{one.kappa:.3f}"
-    alpha = "–" if one.alpha is None else f"{one.alpha:.3f}"
-    ends = "" if one.low80 is None else f" [{one.low80:.3f}, {one.high80:.3f}]"
-    of = f"{one.questions} questions, {one.workers} people"
-    return f"{one.interface} {one.what}  κ {kappa}{beside}  α {alpha}{ends}  {of}"
+    kappa = "–" if measured.kappa is None else f"{measured.kappa:.3f}"
+    alpha = "–" if measured.alpha is None else f"{measured.alpha:.3f}"
+    ends = "" if measured.low80 is None else f" [{measured.low80:.3f}, {measured.high80:.3f}]"
+    extent = f"{measured.questions} questions, {measured.workers} people"
+    return f"{measured.interface} {measured.what}  κ {kappa}{beside}  α {alpha}{ends}  {extent}"

@@ -27,26 +27,26 @@ class Command(BaseCommand):
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
-        found = study(track)
-        if found is None:
+        outcome = study(track)
+        if outcome is None:
             raise CommandError(
                 f"{track.name} has no judged predictions of two teams yet: there is"
                 " nothing to pool."
             )
         if options["csv"]:
-            for line in lines(HEAD, found.rows()):
+            for line in lines(HEAD, outcome.rows()):
                 self.stdout.write(line, ending="")
             return
         self.stdout.write(
-            f"{track.name}: {len(found.systems)} systems of {found.n_teams} teams,"
-            f" {found.n_instances:,} judged instances, {found.n_human:,} true ones found by"
+            f"{track.name}: {len(outcome.systems)} systems of {outcome.n_teams} teams,"
+            f" {outcome.n_instances:,} judged instances, {outcome.n_human:,} true ones found by"
             " people.\n"
         )
         self.stdout.write(
             f"{'metric':10}{'quantity':12}"
             f"{'median bias':>12}{'largest bias':>14}{'largest gap':>13}"
         )
-        for row in found.summary():
+        for row in outcome.summary():
             shown = [_points(row[name]) for name in ("median", "largest", "gap")]
             self.stdout.write(
                 f"{row['metric']:10}{row['quantity']:12}{shown[0]:>12}{shown[1]:>14}{shown[2]:>13}"

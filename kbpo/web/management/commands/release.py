@@ -24,12 +24,12 @@ class Command(BaseCommand):
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
         try:
-            told = write_release(track, options["directory"])
+            manifest = write_release(track, options["directory"])
         except CannotRelease as problem:
             raise CommandError(str(problem)) from problem
-        rows = told["rows"]
-        without = "" if told["versions"]["pyarrow"] else f" {WITHOUT}"
+        counts = manifest["rows"]
+        without = "" if manifest["versions"]["pyarrow"] else f" {WITHOUT}"
         self.stdout.write(
-            f"{options['directory']}: {rows['estimates']:,} numbers, {rows['labels']:,} labels,"
-            f" {rows['answers']:,} answers. It rescores to the last digit.{without}"
+            f"{options['directory']}: {counts['estimates']:,} numbers, {counts['labels']:,} labels,"
+            f" {counts['answers']:,} answers. It rescores to the last digit.{without}"
         )

@@ -76,7 +76,7 @@ class Command(BaseCommand):
             metavar="BIAS",
             help=(
                 "What a mistake of theirs is"
-                f" ({'; '.join(f'{name}: {what}' for name, what in BIASES.items())}); of several,"
+                f" ({'; '.join(f'{name}: {does}' for name, does in BIASES.items())}); of several,"
                 " the workers take turns"
             ),
         )
@@ -115,7 +115,7 @@ class Command(BaseCommand):
             name: options[name]
             for name in ("mention_recall", "as_told", "accuracy", "seconds", "seed")
         }
-        how["bias"] = [options["bias"][at % len(options["bias"])] for at in range(len(names))]
+        how["bias"] = [options["bias"][index % len(options["bias"])] for index in range(len(names))]
         how["finds"] = getattr(knowledge, "mentions_of", None)
         how["opinions"] = Written(options["thinks"]) if options["thinks"] else None
         if options["market"]:
