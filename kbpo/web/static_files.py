@@ -40,5 +40,5 @@ class InterfaceFinder(BaseFinder):
         wanted = {f"{PREFIX}/{name}": name for name, _ in self.list(None)}
         if path not in wanted:
             return []
-        found = self.storage.path(wanted[path])
-        return [found] if find_all else found
+        file = self.storage.path(wanted[path])
+        return [file] if find_all else file

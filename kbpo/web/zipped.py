@@ -38,11 +38,11 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
     sent = _Sent()
     with zipfile.ZipFile(sent, "w") as folder:
         for name, blocks in files:
-            about = zipfile.ZipInfo(name, MADE)
-            about.compress_type = (
+            entry = zipfile.ZipInfo(name, MADE)
+            entry.compress_type = (
                 zipfile.ZIP_STORED if name.endswith(".gz") else zipfile.ZIP_DEFLATED
             )
-            with folder.open(about, "w", force_zip64=True) as target:
+            with folder.open(entry, "w", force_zip64=True) as target:
                 for block in blocks:
                     target.write(block)
                     if part := sent.taken():

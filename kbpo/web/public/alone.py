@@ -40,8 +40,8 @@ def alone_of(shown: Board) -> Alone | None:
     whole.
     """
     settings = shown.evaluation.settings if shown.evaluation is not None else {}
-    told = settings.get("worth", {}).get(shown.criterion, {})
-    scorers = sorted(told.get("scorers", ()), key=lambda one: -(one.get("worth") or 0.0))
+    worth = settings.get("worth", {}).get(shown.criterion, {})
+    scorers = sorted(worth.get("scorers", ()), key=lambda scorer: -(scorer.get("worth") or 0.0))
     for scorer in scorers:
         rows = [row for row in shown.rows if _is_drawn(row, scorer)]
         if len(rows) >= FEWEST:
@@ -93,9 +93,9 @@ def _scatter(
         assert figure is not None and figure.value is not None
         low, high = figure.low80, figure.high80
         ends = None if low is None or high is None else (low, high)
-        there = min(1.0, max(0.0, alone[row.submission.pk]))
-        dots.append(plots.Dot(row.submission.full_name, there, figure.value, True, ends))
-        intervals += [drawing.Interval(figure.value, low, high), drawing.Interval(there)]
+        x = min(1.0, max(0.0, alone[row.submission.pk]))
+        dots.append(plots.Dot(row.submission.full_name, x, figure.value, True, ends))
+        intervals += [drawing.Interval(figure.value, low, high), drawing.Interval(x)]
     axis = drawing.axis_over(intervals, ticks=6)
     return against_people(dots, axis, label, criterion, "system")
 
@@ -106,10 +106,10 @@ def against_people(
     """A metric across, brought to people's mean and spread, and people above it, a dot for each
     `thing`; on the line they say the same.
     """
-    steps = [axis.low + (axis.high - axis.low) * at / 20 for at in range(21)]
+    steps = [axis.low + (axis.high - axis.low) * step / 20 for step in range(21)]
     return mark_safe(
         plots.draw_curves(
-            [plots.Curve("", [(at, at) for at in steps], "equal")],
+            [plots.Curve("", [(share, share) for share in steps], "equal")],
             dots,
             axis,
             axis,
@@ -124,14 +124,16 @@ def against_people(
 
 def _finding(label: str, by_people: Sequence[Row], by_metric: Sequence[Row]) -> str:
     """What its order would do, in words."""
-    said = f"Alone {label} would put {by_metric[0].submission.full_name} first"
+    sentence = f"Alone {label} would put {by_metric[0].submission.full_name} first"
     reference = next((row for row in by_people if row.submission.is_reference), None)
     if reference is not None:
         above = by_metric.index(reference)
         systems = f"{count_text(above)} system{'' if above == 1 else 's'}"
-        said += f", and {systems if above else 'no system'} above the reference"
-    moved = sum(by_metric.index(row) != at for at, row in enumerate(by_people))
-    return f"{said}. {count_text(moved)} of {count_text(len(by_people))} rows change their place."
+        sentence += f", and {systems if above else 'no system'} above the reference"
+    moved = sum(by_metric.index(row) != rank for rank, row in enumerate(by_people))
+    return (
+        f"{sentence}. {count_text(moved)} of {count_text(len(by_people))} rows change their place."
+    )
 
 
 def _value(row: Row) -> float:

@@ -94,17 +94,17 @@ class View:
 
     def url(self, address: str, **changes: str) -> str:
         """The address with this view's switches, some of them changed."""
-        said = {
+        switches = {
             "distribution": self.distribution,
             "criterion": self.criterion,
             "level": str(self.level),
         }
-        said |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
-        said["helped"] = self.helped
-        said |= ({"on": self.on} if self.on else {}) | changes
-        if said["helped"] == ALL:
-            del said["helped"]
-        return f"{address}?{urlencode(said)}"
+        switches |= {"sort": self.sort} | ({"all": "1"} if self.all else {})
+        switches["helped"] = self.helped
+        switches |= ({"on": self.on} if self.on else {}) | changes
+        if switches["helped"] == ALL:
+            del switches["helped"]
+        return f"{address}?{urlencode(switches)}"
 
 
 @gzip_page
@@ -166,8 +166,8 @@ def _key(request: HttpRequest) -> str:
     fills the cache by asking.
     """
     asked = [(name, request.GET[name][:20]) for name in SWITCHES if name in request.GET]
-    told = [settings.VERSION, request.build_absolute_uri(request.path), asked]
-    return f"board:{sha256(repr(told).encode()).hexdigest()}"
+    parts = [settings.VERSION, request.build_absolute_uri(request.path), asked]
+    return f"board:{sha256(repr(parts).encode()).hexdigest()}"
 
 
 def _track(slug: str) -> Track | None:
@@ -178,7 +178,7 @@ def _track(slug: str) -> Track | None:
     if slug:
         return get_object_or_404(tracks, slug=slug)
     newest = list(tracks.order_by("status", "-pk"))
-    return next((one for one in newest if one.status == "open"), next(iter(newest), None))
+    return next((track for track in newest if track.status == "open"), next(iter(newest), None))
 
 
 @at_one_moment
@@ -225,12 +225,12 @@ def read(request: HttpRequest, track: Track) -> View:
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
     helped = _helper(request.GET.get("helped", ALL), track)
-    on, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
+    day, number = request.GET.get("on", "")[:20], request.GET.get("evaluation", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise Http404(f"“{number[:20]}” is not the number of an evaluation.")
     asked = int(number) if number else None
     every = "all" in request.GET
-    return View(distribution, criterion, int(level), sort, every, helped, on, asked)
+    return View(distribution, criterion, int(level), sort, every, helped, day, asked)
 
 
 def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: str) -> str:
@@ -254,7 +254,9 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
     kind = kind_of(track)
     rows = shown.rows if view.all else shown.rows[:SHORT]
     groups = [
-        kept for group in shown.groups if len(kept := [at for at in group if at < len(rows)]) > 1
+        kept
+        for group in shown.groups
+        if len(kept := [index for index in group if index < len(rows)]) > 1
     ]
     lanes, parts = drawing.pack_ties(groups, len(rows))
     heads = _heads(kind, view, address, shown.rows)
@@ -375,18 +377,20 @@ def _helped_by(shown: Board, view: View) -> dict[str, Any]:
     """How many metrics and judges the model could learn from, which goes best with people, which
     one the view is of, and how many judgments are saved in all.
     """
-    told = _told(shown)
+    scorers = _told(shown)
     return {
-        "n": len(told.get("used", ())),
-        "best": told.get("best", {}).get(view.criterion, ""),
+        "n": len(scorers.get("used", ())),
+        "best": scorers.get("best", {}).get(view.criterion, ""),
         "one": _each(shown).get(view.helped, ""),
         "saved": _saved_in_all(shown, view),
     }
 
 
 def _told(shown: Board) -> dict[str, Any]:
-    told: dict[str, Any] = shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
-    return told
+    scorers: dict[str, Any] = (
+        shown.evaluation.settings.get("scorers", {}) if shown.evaluation else {}
+    )
+    return scorers
 
 
 def _saved_in_all(shown: Board, view: View) -> int:
@@ -438,8 +442,8 @@ def _heads(kind: Kind, view: View, address: str, rows: Sequence[Row]) -> list[di
         heads[0]["label"] += f": {kind.criterion_label(view.criterion)}"
     for criterion in beside:
         column = kind.column_of(kind.headline(criterion.name))
-        others = [row.beside.get(criterion.name) for row in rows]
-        drawn = [interval(row.figure(column.name)) for row in others if row is not None]
+        rows_beside = [row.beside.get(criterion.name) for row in rows]
+        drawn = [interval(row.figure(column.name)) for row in rows_beside if row is not None]
         heads.append(
             {
                 "name": column.name,
@@ -498,7 +502,7 @@ def _row(
 ) -> dict[str, Any]:
     kind, evaluation = kind_of(shown.track), shown.evaluation
     published = [_published(kind, row, column) for column in _published_columns(kind, view)]
-    compared = [one for one in published if one["quantity"] == kind.mean]
+    compared = [figure for figure in published if figure["quantity"] == kind.mean]
     return {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,
@@ -508,7 +512,7 @@ def _row(
         "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
-        "no_published": all(one["interval"].estimate is None for one in compared),
+        "no_published": all(figure["interval"].estimate is None for figure in compared),
         "kind": _kind(row, shown.past),
         "judges": judges_of(evaluation, row.submission),
         "url": (
@@ -524,21 +528,21 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     """
     kind, criterion = kind_of(shown.track), head.get("criterion", view.criterion)
     is_own = criterion == view.criterion
-    found = row if is_own else row.beside.get(criterion)
-    if found is None:
-        found = Row(row.submission, row.mean)
-    figure, alone, beneath = found.figure(head["name"]), None, []
+    drawn_row = row if is_own else row.beside.get(criterion)
+    if drawn_row is None:
+        drawn_row = Row(row.submission, row.mean)
+    figure, alone, beneath = drawn_row.figure(head["name"]), None, []
     for column in kind.columns:
         if column.place != "beneath" or column.under != head["name"]:
             continue
         if column.method == UNAIDED:
-            alone = found.figure(column.name)
-            if view.helped in found.by_each:
-                figure = found.by_each[view.helped].figure
+            alone = drawn_row.figure(column.name)
+            if view.helped in drawn_row.by_each:
+                figure = drawn_row.by_each[view.helped].figure
             elif is_own and view.helped not in (PEOPLE, ALL):
                 figure = None
         elif is_own:
-            drawn = interval(found.figure(column.name))
+            drawn = interval(drawn_row.figure(column.name))
             if drawn.estimate is not None:
                 beneath.append(
                     {
@@ -550,15 +554,17 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     if alone is not None and view.helped == PEOPLE:
         figure, alone = alone, None
     counted = [
-        {"label": one.label, "share": found.counted[one.name]}
-        for one in kind.counted
-        if one.under == head["name"] and one.criterion == criterion and one.name in found.counted
+        {"label": count.label, "share": drawn_row.counted[count.name]}
+        for count in kind.counted
+        if count.under == head["name"]
+        and count.criterion == criterion
+        and count.name in drawn_row.counted
     ]
     return {
         "head": head,
         "interval": interval(figure),
-        "n": found.n_labels,
-        "kind": _kind(found, shown.past),
+        "n": drawn_row.n_labels,
+        "kind": _kind(drawn_row, shown.past),
         "alone": interval(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "too_few": figure is not None and figure.too_few,
@@ -624,12 +630,16 @@ def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
             "What counts the same",
             "distribution",
             {
-                name: one.label
-                for name, one in kind.distributions.items()
+                name: distribution.label
+                for name, distribution in kind.distributions.items()
                 if name in track.distributions
             },
         ),
-        ("What is judged", "criterion", {one.name: one.label for one in kind.criteria}),
+        (
+            "What is judged",
+            "criterion",
+            {criterion.name: criterion.label for criterion in kind.criteria},
+        ),
         ("Interval written out", "level", LEVELS),
     ]
     return [
@@ -659,9 +669,9 @@ def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
             row.submission.full_name,
             interval(row.figure(up)),
             interval(row.figure(across)),
-            first=at == 0,
+            first=index == 0,
         )
-        for at, row in enumerate(rows)
+        for index, row in enumerate(rows)
         if _value(row, up) is not None and _value(row, across) is not None
     ]
 
@@ -671,8 +681,8 @@ def _finding(rows: Sequence[Row]) -> str:
     if not scored:
         return "No system has both numbers yet."
     precise = max(scored, key=lambda row: _value(row, row.mean) or 0.0)
-    first, most = (one.submission.full_name for one in (rows[0], precise))
-    return f"{first} stands first; {most} is the most precise."
+    leader, most = (row.submission.full_name for row in (rows[0], precise))
+    return f"{leader} stands first; {most} is the most precise."
 
 
 @at_one_moment
@@ -685,39 +695,41 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     kind = kind_of(track)
     with_documents = recall_of(track) is not None
     header = ["team", "system", "rank_best", "rank_worst", "labels", *JUDGES, "note"]
-    about = ["submission", "role", "paper", "code"]
+    described = ["submission", "role", "paper", "code"]
     header += ["documents"] if with_documents else []
-    header += [one.name for one in kind.counted]
-    header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
+    header += [count.name for count in kind.counted]
+    header += [f"{column.name}_{end}" for column in kind.columns for end in ends]
     beside = kind.criteria_beside(view.criterion)
-    header += [f"beside_{one.name}_{end}" for one in beside for end in ends]
+    header += [f"beside_{criterion.name}_{end}" for criterion in beside for end in ends]
     with_saved = any(row.saved is not None for row in shown.rows)
     resampled = [
-        one.name for one in kind.columns if any(one.name in r.bootstrap for r in shown.rows)
+        column.name
+        for column in kind.columns
+        if any(column.name in r.bootstrap for r in shown.rows)
     ]
     header += [f"{name}_bootstrap_{end}" for name in resampled for end in ("low80", "high80")]
     header += ["saved"] if with_saved else []
-    header += about
+    header += described
     rows = []
     for row in shown.rows:
         names = [row.submission.public_team, row.submission.public_name]
-        told = [*(row.rank or (None, None)), row.n_labels]
-        told += [*judges_as_json(shown, row).values(), row.note]
-        told += [row.n_documents] if with_documents else []
-        told += [row.counted.get(one.name) for one in kind.counted]
-        for one in kind.columns:
-            told += [getattr(row.figure(one.name), end, None) for end in ends]
+        cells = [*(row.rank or (None, None)), row.n_labels]
+        cells += [*judges_as_json(shown, row).values(), row.note]
+        cells += [row.n_documents] if with_documents else []
+        cells += [row.counted.get(count.name) for count in kind.counted]
+        for drawn in kind.columns:
+            cells += [getattr(row.figure(drawn.name), end, None) for end in ends]
         for other in beside:
             column = kind.column_of(kind.headline(other.name)).name
             row_of_other = row.beside.get(other.name)
             figure = row_of_other.figure(column) if row_of_other else None
-            told += [getattr(figure, end, None) for end in ends]
+            cells += [getattr(figure, end, None) for end in ends]
         for name in resampled:
-            told += row.bootstrap.get(name, (None, None))
-        told += [row.saved] if with_saved else []
+            cells += row.bootstrap.get(name, (None, None))
+        cells += [row.saved] if with_saved else []
         links = row.submission.public_links
-        told += [row.submission.pk, row.submission.role]
-        rows.append([*names, *told, links.get("Paper"), links.get("Code")])
+        cells += [row.submission.pk, row.submission.role]
+        rows.append([*names, *cells, links.get("Paper"), links.get("Code")])
     day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
     filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"
     return csv_response(filename, header, rows)
@@ -727,8 +739,8 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
 def json(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as JSON, the same as the API's."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-    told = JSONRenderer().render(as_json(of_view(track, read(request, track))))
-    return HttpResponse(told, content_type="application/json")
+    body = JSONRenderer().render(as_json(of_view(track, read(request, track))))
+    return HttpResponse(body, content_type="application/json")
 
 
 def history(request: HttpRequest, slug: str) -> HttpResponse:
@@ -739,7 +751,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "page": page,
-        "evaluations": [(one, len(one.standing)) for one in page],
+        "evaluations": [(evaluation, len(evaluation.standing)) for evaluation in page],
         "withdrawn": withdrawn_from(track),
     }
     return render(request, "evaluations.html", context)

@@ -22,26 +22,33 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
     stored = evaluation.comparisons.get(KEY)
     if not stored or not {a.pk, b.pk} <= set(stored["systems"]):
         return None
-    found = differences_by_relation(evaluation, a.pk, b.pk, least=FEW)
+    differences = differences_by_relation(evaluation, a.pk, b.pk, least=FEW)
     labels = a.track.corpus.relation_names()
     rows: list[dict[str, Any]] = [
         {
-            "name": labels.get(one.quantity, one.quantity),
-            "first": one.first,
-            "second": one.second,
-            "difference": drawing.Interval(one.value, one.low80, one.high80, one.low95, one.high95),
-            "value": number_text(one.value, signed=True),
+            "name": labels.get(difference.quantity, difference.quantity),
+            "first": difference.first,
+            "second": difference.second,
+            "difference": drawing.Interval(
+                difference.value,
+                difference.low80,
+                difference.high80,
+                difference.low95,
+                difference.high95,
+            ),
+            "value": number_text(difference.value, signed=True),
             "written": (
-                f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}"
+                f"{number_text(difference.low80, signed=True)} to"
+                f" {number_text(difference.high80, signed=True)}"
             ),
         }
-        for one in found
+        for difference in differences
     ]
     return {
         "rows": rows,
-        "differences": found,
+        "differences": differences,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
         "left_out": len(stored["errors"]) - len(rows),
         "least": FEW,
-        "told_apart": sum(bool(one.told_apart) for one in found),
+        "told_apart": sum(bool(difference.told_apart) for difference in differences),
     }

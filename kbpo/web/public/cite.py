@@ -40,10 +40,10 @@ def badge(label: str, value: str) -> str:
     """Return an SVG: a label and a value side by side, readable on light and dark pages."""
     left, right = (round(LETTER * len(text)) + 16 for text in (label, value))
     width = left + right
-    said = escape(f"{label}: {value}")
+    alt = escape(f"{label}: {value}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="22" role="img"'
-        f' aria-label="{said}"><title>{said}</title>'
+        f' aria-label="{alt}"><title>{alt}</title>'
         f'<rect width="{width}" height="22" rx="4" fill="#3a3f45"/>'
         f'<path d="M{left} 0h{right - 4}a4 4 0 0 1 4 4v14a4 4 0 0 1-4 4H{left}z" fill="#1c58b0"/>'
         '<g fill="#ffffff" font-family="system-ui,sans-serif" font-size="12" text-anchor="middle">'

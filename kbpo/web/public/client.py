@@ -28,19 +28,19 @@ def wheel() -> tuple[str, bytes]:
     """The name of the file, and its bytes: what `client/pyproject.toml` says, as wheels are written
     (PEP 427). It is pure Python, so that nothing needs to be built.
     """
-    told = tomllib.loads((HOME / "pyproject.toml").read_text())
-    project = told["project"]
+    pyproject = tomllib.loads((HOME / "pyproject.toml").read_text())
+    project = pyproject["project"]
     stem = f"{project['name'].replace('-', '_')}-{project['version']}"
-    about = f"{stem}.dist-info"
-    files = dict(_modules(told["tool"]["setuptools"]))
-    files[f"{about}/METADATA"] = _metadata(project)
-    files[f"{about}/WHEEL"] = (
+    folder = f"{stem}.dist-info"
+    files = dict(_modules(pyproject["tool"]["setuptools"]))
+    files[f"{folder}/METADATA"] = _metadata(project)
+    files[f"{folder}/WHEEL"] = (
         b"Wheel-Version: 1.0\nGenerator: kbpo\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     )
     scripts = [f"{name} = {where}" for name, where in project["scripts"].items()]
-    files[f"{about}/entry_points.txt"] = "\n".join(["[console_scripts]", *scripts, ""]).encode()
+    files[f"{folder}/entry_points.txt"] = "\n".join(["[console_scripts]", *scripts, ""]).encode()
     record = [f"{name},sha256={_digest(text)},{len(text)}" for name, text in files.items()]
-    files[f"{about}/RECORD"] = "\n".join([*record, f"{about}/RECORD,,", ""]).encode()
+    files[f"{folder}/RECORD"] = "\n".join([*record, f"{folder}/RECORD,,", ""]).encode()
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -51,12 +51,12 @@ def wheel() -> tuple[str, bytes]:
     return f"{stem}-py3-none-any.whl", packed.getvalue()
 
 
-def _modules(told: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _modules(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     """Yields the modules of its packages, and the data beside them that they read."""
-    for package in told["packages"]:
-        home = (HOME / told["package-dir"][package]).resolve()
+    for package in declared["packages"]:
+        home = (HOME / declared["package-dir"][package]).resolve()
         wanted = sorted(home.glob("*.py"))
-        for pattern in told["package-data"].get(package, ()):
+        for pattern in declared["package-data"].get(package, ()):
             wanted += sorted(home.glob(pattern))
         for file in wanted:
             yield f"{package}/{file.relative_to(home).as_posix()}", file.read_bytes()
@@ -72,10 +72,10 @@ def _metadata(project: dict[str, Any]) -> bytes:
         f"Requires-Python: {project['requires-python']}",
         "Description-Content-Type: text/markdown",
     ]
-    lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
+    lines += [f"Requires-Dist: {requirement}" for requirement in project["dependencies"]]
     for extra, wanted in project["optional-dependencies"].items():
         lines.append(f"Provides-Extra: {extra}")
-        lines += [f'Requires-Dist: {one}; extra == "{extra}"' for one in wanted]
+        lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in wanted]
     return "\n".join([*lines, "", (HOME / project["readme"]).read_text()]).encode()
 
 

@@ -42,7 +42,7 @@ WHY_NOT = {
 def newest(request: HttpRequest) -> HttpResponse:
     """To the comparison of the newest track that is open."""
     tracks = Track.objects.exclude(status="draft").order_by("status", "-pk")
-    track = next((one for one in tracks if one.status == "open"), tracks.first())
+    track = next((track for track in tracks if track.status == "open"), tracks.first())
     return redirect("compare-track", slug=track.slug) if track else redirect("home")
 
 
@@ -53,12 +53,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
-    rows = Submission.objects.filter(track=track).compared_by(request.user)
-    board = sorted(rows.select_related("team"), key=lambda row: row.full_name)
-    said = [*request.GET.getlist("s"), "", ""]
-    a, b = request.GET.get("a", said[0]), request.GET.get("b", said[1])
+    submissions = Submission.objects.filter(track=track).compared_by(request.user)
+    board = sorted(submissions.select_related("team"), key=lambda row: row.full_name)
+    marked = [*request.GET.getlist("s"), "", ""]
+    a, b = request.GET.get("a", marked[0]), request.GET.get("b", marked[1])
     chosen, why_not = _chosen(board, a.strip(), b.strip())
-    if not why_not and len([one for one in request.GET.getlist("s") if one]) > 2:
+    if not why_not and len([number for number in request.GET.getlist("s") if number]) > 2:
         why_not = "More than two systems were marked: these are the first two."
     evaluation = None
     try:
@@ -93,7 +93,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         )
     elif not (chosen[0] and chosen[1]):
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
-        by_pk = {one.pk: one for one in board}
+        by_pk = {system.pk: system for system in board}
         if near and set(near) <= set(by_pk):
             context["closest"] = {
                 "a": by_pk[near[0]],
@@ -110,17 +110,17 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 def address(track: Track, view: View, first: int, second: int, **changes: str) -> str:
     """The address of a comparison."""
-    said = {
+    query = {
         "a": str(first),
         "b": str(second),
         "distribution": view.distribution,
         "criterion": view.criterion,
     }
     if view.number is not None:
-        said["evaluation"] = str(view.number)
+        query["evaluation"] = str(view.number)
     elif view.on:
-        said["on"] = view.on
-    return f"{reverse('compare-track', args=[track.slug])}?{urlencode(said | changes)}"
+        query["on"] = view.on
+    return f"{reverse('compare-track', args=[track.slug])}?{urlencode(query | changes)}"
 
 
 def permalink(
@@ -136,10 +136,10 @@ def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | 
     """The systems that were asked for, and why they cannot be compared, as a sentence (empty:
     nothing was asked).
     """
-    by_pk = {str(one.pk): one for one in board}
-    for said in (a, b):
-        if said and not (said.isascii() and said.isdecimal()):
-            return [by_pk.get(a), by_pk.get(b)], WHY_NOT["number"].format(said=said[:40])
+    by_pk = {str(system.pk): system for system in board}
+    for text in (a, b):
+        if text and not (text.isascii() and text.isdecimal()):
+            return [by_pk.get(a), by_pk.get(b)], WHY_NOT["number"].format(said=text[:40])
     if (a and a not in by_pk) or (b and b not in by_pk):
         return [by_pk.get(a), by_pk.get(b)], WHY_NOT["missing"]
     if a and a == b:
@@ -147,9 +147,9 @@ def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | 
     return [by_pk.get(a), by_pk.get(b)], ""
 
 
-def _latest_own(board: list[Submission], who: Any) -> list[Submission]:
+def _latest_own(board: list[Submission], visitor: Any) -> list[Submission]:
     """The latest of somebody's own runs that can be compared, if there is one."""
-    teams = set(who.teams.values_list("pk", flat=True)) if isinstance(who, User) else set()
+    teams = set(visitor.teams.values_list("pk", flat=True)) if isinstance(visitor, User) else set()
     own = [row for row in board if row.team_id in teams]
     return [max(own, key=lambda row: row.pk)] if own else []
 
@@ -164,25 +164,29 @@ def _marked(
     neighbours, or what comes first.
     """
     spare = own + [near[key] for key in ("a", "b") if key in near] + board
-    taken = [one for one in chosen if one]
-    spare = [one for one in dict.fromkeys(spare) if one not in taken]
-    return [one or spare.pop(0) for one in chosen if one or spare]
+    taken = [system for system in chosen if system]
+    spare = [system for system in dict.fromkeys(spare) if system not in taken]
+    return [system or spare.pop(0) for system in chosen if system or spare]
 
 
 def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list[dict[str, Any]]:
-    first, second = (str(one.pk) if one else "" for one in chosen)
+    first, second = (str(system.pk) if system else "" for system in chosen)
     kind = kind_of(track)
     groups = (
         (
             "What counts the same",
             "distribution",
             {
-                name: one.label
-                for name, one in kind.distributions.items()
+                name: distribution.label
+                for name, distribution in kind.distributions.items()
                 if name in track.distributions
             },
         ),
-        ("What is judged", "criterion", {one.name: one.label for one in kind.criteria}),
+        (
+            "What is judged",
+            "criterion",
+            {criterion.name: criterion.label for criterion in kind.criteria},
+        ),
     )
     return [
         {
@@ -204,12 +208,15 @@ def compared(
     request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
 ) -> dict[str, Any]:
     """Scores, differences, overlap, differences by relation and examples of two systems."""
-    found = differences(
+    measured = differences(
         evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion
     )
     kind = kind_of(a.track)
-    better = {one.name: kind.higher_is_better(one.name, view.criterion) for one in kind.compared()}
-    rows = [_row(kind, one, a, b, up=better[one.quantity]) for one in found]
+    better = {
+        quantity.name: kind.higher_is_better(quantity.name, view.criterion)
+        for quantity in kind.compared()
+    }
+    rows = [_row(kind, difference, a, b, up=better[difference.quantity]) for difference in measured]
     stored = next(
         (
             v
@@ -224,10 +231,13 @@ def compared(
         "sides": _sides(a, b, up=better[kind.mean]),
         "sides_by_relation": _sides(a, b, up=kind.higher_is_better(kind.mean, a.track.criterion)),
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
-        "sentence": sentence(kind, found, better, a.full_name, b.full_name),
+        "sentence": sentence(kind, measured, better, a.full_name, b.full_name),
         "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
         "n_systems": len(stored["systems"]) if stored else 0,
-        "apart": next((one.told_apart for one in found if one.told_apart is not None), None),
+        "apart": next(
+            (difference.told_apart for difference in measured if difference.told_apart is not None),
+            None,
+        ),
         "overlap": overlap(request, evaluation, a, b),
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "relations": by_relation(evaluation, a, b),
@@ -242,52 +252,63 @@ def _sides(a: Submission, b: Submission, *, up: bool) -> tuple[str, str]:
 
 
 def sentence(
-    kind: Kind, found: list[Difference], up: dict[str, bool], first: str, second: str
+    kind: Kind, differences: list[Difference], up: dict[str, bool], first: str, second: str
 ) -> dict[str, Any]:
     """The answer: what is different, and what cannot be told apart; `up` says of which quantities
     more is better.
     """
-    told = []
-    for one in found:
-        if one.shown:
-            ahead, tone = (first, "a") if (one.value > 0) == up[one.quantity] else (second, "b")
-            low, high = sorted((abs(one.low80), abs(one.high80)))
-            better = kind.quantity(one.quantity).better
-            told.append(
+    parts = []
+    for difference in differences:
+        if difference.shown:
+            ahead, tone = (
+                (first, "a") if (difference.value > 0) == up[difference.quantity] else (second, "b")
+            )
+            low, high = sorted((abs(difference.low80), abs(difference.high80)))
+            better = kind.quantity(difference.quantity).better
+            parts.append(
                 {
                     "who": ahead,
                     "tone": tone,
-                    "points": f"{number_text(abs(one.value))} points {better}",
+                    "points": f"{number_text(abs(difference.value))} points {better}",
                     "interval": f"80 % interval {number_text(low)} to {number_text(high)}",
                 }
             )
-    tied = [kind.quantity(one.quantity).in_text for one in found if not one.shown]
-    return {"told": told, "tied": tied}
+    tied = [
+        kind.quantity(difference.quantity).in_text
+        for difference in differences
+        if not difference.shown
+    ]
+    return {"told": parts, "tied": tied}
 
 
-def _row(kind: Kind, one: Difference, a: Submission, b: Submission, *, up: bool) -> dict[str, Any]:
-    both = [interval(one.first), interval(one.second)]
-    said = drawing.Interval(one.value, one.low80, one.high80, one.low95, one.high95)
-    if not one.shown:
-        words, who, tone = "No difference shown", "", ""
+def _row(
+    kind: Kind, difference: Difference, a: Submission, b: Submission, *, up: bool
+) -> dict[str, Any]:
+    both = [interval(difference.first), interval(difference.second)]
+    bar = drawing.Interval(
+        difference.value, difference.low80, difference.high80, difference.low95, difference.high95
+    )
+    if not difference.shown:
+        words, ahead, tone = "No difference shown", "", ""
     else:
-        who, tone = (a.full_name, "a") if (one.value > 0) == up else (b.full_name, "b")
-        sure = one.low95 > 0 or one.high95 < 0
-        better = kind.quantity(one.quantity).better
+        ahead, tone = (a.full_name, "a") if (difference.value > 0) == up else (b.full_name, "b")
+        sure = difference.low95 > 0 or difference.high95 < 0
+        better = kind.quantity(difference.quantity).better
         words = f"is {better}" if sure else "is likely ahead; not at 95 %"
     return {
-        "name": kind.quantity(one.quantity).label,
+        "name": kind.quantity(difference.quantity).label,
         "first": both[0],
         "second": both[1],
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
-        "n": [one.first.n_labels, one.second.n_labels],
+        "n": [difference.first.n_labels, difference.second.n_labels],
         "axis": drawing.axis_over(both),
-        "difference": said,
-        "value": number_text(one.value, signed=True),
+        "difference": bar,
+        "value": number_text(difference.value, signed=True),
         "written": (
-            f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}"
+            f"{number_text(difference.low80, signed=True)} to"
+            f" {number_text(difference.high80, signed=True)}"
         ),
-        "who": who,
+        "who": ahead,
         "tone": tone,
         "words": words,
     }
@@ -299,10 +320,10 @@ def overlap(
     """What both predict and what one predicts alone; shares only as far as they do not tell single
     judgments.
     """
-    found = part_of(evaluation.comparisons, a.pk, b.pk)
-    if not found:
+    parts = part_of(evaluation.comparisons, a.pk, b.pk)
+    if not parts:
         return []
-    both, first, second = found
+    both, first, second = parts
     everything = isinstance(request.user, User) and request.user.is_staff
     everything |= a.track.status == "closed"
     criterion = evaluation.comparisons[KEY]["criterion"]
@@ -338,19 +359,26 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
     for tone, mine, other in (("a", a, b), ("b", b, a)):
         if may_see(request.user, mine):
             ids, right = _judged(request, mine, other, both=False)
-            some = describe(
+            claims = describe(
                 mine,
                 [*ids[right == 1][:2], *ids[right == 0][:1]],
                 public=only_public(request.user, mine),
             )
             groups.append(
-                {"title": f"Only {mine.full_name}", "tone": tone, "rows": some, "submission": mine}
+                {
+                    "title": f"Only {mine.full_name}",
+                    "tone": tone,
+                    "rows": claims,
+                    "submission": mine,
+                }
             )
     if may_see(request.user, a) and may_see(request.user, b):
         ids, right = _judged(request, a, b, both=True)
-        some = describe(a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a))
+        claims = describe(
+            a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a)
+        )
         groups.append(
-            {"title": "Both say it, and it is wrong", "tone": "", "rows": some, "submission": a}
+            {"title": "Both say it, and it is wrong", "tone": "", "rows": claims, "submission": a}
         )
     return groups
 
@@ -361,12 +389,12 @@ def _judged(
     """Ids of a submission's judged predictions that another one predicts too (or does not), and
     whether each is right.
     """
-    said = verdicts(row, public=only_public(request.user, row))
-    ids, right = said.prediction, said.value
-    of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
-    shared = Prediction.objects.filter(submission=other, instance__in=list(of.values()))
+    judged = verdicts(row, public=only_public(request.user, row))
+    ids, right = judged.prediction, judged.value
+    instance_of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
+    shared = Prediction.objects.filter(submission=other, instance__in=list(instance_of.values()))
     theirs = set(shared.values_list("instance_id", flat=True))
-    kept = np.array([(of[pk] in theirs) == both for pk in ids], dtype=np.bool_)
+    kept = np.array([(instance_of[pk] in theirs) == both for pk in ids], dtype=np.bool_)
     return np.array(ids, dtype=np.int64)[kept], right[kept]
 
 

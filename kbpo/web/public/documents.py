@@ -75,16 +75,16 @@ def listed(track: Track, words: str, after: int, at_once: int) -> Listed:
     """Return the documents in the order in which they were loaded,
     or those that have some words.
     """
-    rows = Document.objects.filter(corpus=track.corpus)
+    documents = Document.objects.filter(corpus=track.corpus)
     n, all_found = track.corpus.n_documents, True
     if words:
-        with_words = rows.with_words(words).values_list("pk", flat=True)
+        with_words = documents.with_words(words).values_list("pk", flat=True)
         keys = list(with_words[: MOST_FOUND + 1])
         n, all_found = min(len(keys), MOST_FOUND), len(keys) <= MOST_FOUND
-        rows = rows.filter(pk__in=keys[:MOST_FOUND])
-    rows = rows.filter(pk__gt=after).order_by("pk").only("key", "title", "date")
-    rows = rows.annotate(begins=Left("text", BEGINS))
-    page = list(rows[: at_once + 1])
+        documents = documents.filter(pk__in=keys[:MOST_FOUND])
+    documents = documents.filter(pk__gt=after).order_by("pk").only("key", "title", "date")
+    documents = documents.annotate(begins=Left("text", BEGINS))
+    page = list(documents[: at_once + 1])
     following = page[at_once - 1].pk if len(page) > at_once else 0
     return Listed(page[:at_once], following, n, all_found)
 
@@ -136,11 +136,11 @@ def visible(request: Asking, track: Track) -> list[Submission]:
     """The runs whose predictions whoever asks may see: their own, and those on the board of a
     closed track; all of them for admins.
     """
-    rows = Submission.objects.filter(track=track, sampled_at__isnull=False)
-    rows = rows.select_related("team", "track__corpus").order_by("pk")
+    runs = Submission.objects.filter(track=track, sampled_at__isnull=False)
+    runs = runs.select_related("team", "track__corpus").order_by("pk")
     return [
         row
-        for row in rows
+        for row in runs
         if may_see(request.user, row) and (row.is_on_board or not only_public(request.user, row))
     ]
 
@@ -152,7 +152,7 @@ def claims_of(
     judged nothing is told.
     """
     by_instance: dict[int, list[Submission]] = {}
-    told: dict[int, Judged] = {}
+    claim_of: dict[int, Judged] = {}
     by_pk = {row.pk: row for row in systems}
     predicted = Prediction.objects.filter(
         instance__document=document, submission__in=systems
@@ -162,16 +162,18 @@ def claims_of(
         if instance not in by_instance:
             new.setdefault(submission, []).append((pk, instance, target))
         by_instance.setdefault(instance, []).append(by_pk[submission])
-    for submission, rows in new.items():
+    for submission, predictions in new.items():
         row = by_pk[submission]
         public = only_public(request.user, row)
         hidden: set[int] = set()
         if not public and not is_answered(row):
             asked = asked_for(row)
-            hidden = {pk for pk, _, target in rows if target not in asked}
-        judged = describe(row, [pk for pk, _, _ in rows], public=public, unjudged=hidden)
-        told |= {instance: one for (_, instance, _), one in zip(rows, judged, strict=True)}
-    claims = [(told[instance], runs) for instance, runs in by_instance.items()]
+            hidden = {pk for pk, _, target in predictions if target not in asked}
+        judged = describe(row, [pk for pk, _, _ in predictions], public=public, unjudged=hidden)
+        claim_of |= {
+            instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
+        }
+    claims = [(claim_of[instance], runs) for instance, runs in by_instance.items()]
     return sorted(claims, key=lambda claim: claim[0].prediction.instance.subject_begin or 0)
 
 

@@ -44,10 +44,10 @@ def asked_on(track: Track) -> list[Asked]:
     guide, extra = kind.guide(), {asking.interface: asking.extra for asking in kind.asking}
     if recall_of(track) is not None:
         extra |= dict.fromkeys(reading(), Decimal("0.00"))
-    found = []
+    asked = []
     for name, amount in extra.items():
         interface, example = interface_of(name), example_at(name)
-        found.append(
+        asked.append(
             Asked(
                 interface.title,
                 interface.how,
@@ -56,7 +56,7 @@ def asked_on(track: Track) -> list[Asked]:
                 reverse("try_question", args=[example]) if example else "",
             )
         )
-    return found
+    return asked
 
 
 def context_of(track: Track) -> dict[str, Any]:

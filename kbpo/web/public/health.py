@@ -35,9 +35,9 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Figures in the text format of Prometheus, for who has `METRICS_TOKEN`."""
-    said = request.headers.get("Authorization", "")
+    sent = request.headers.get("Authorization", "")
     wanted = f"Bearer {settings.METRICS_TOKEN}"
-    if not settings.METRICS_TOKEN or not hmac.compare_digest(said.encode(), wanted.encode()):
+    if not settings.METRICS_TOKEN or not hmac.compare_digest(sent.encode(), wanted.encode()):
         raise Http404
     beat, backup = beat_age(), backup_age()
     lines = [

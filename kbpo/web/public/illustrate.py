@@ -31,19 +31,20 @@ def draw_simple() -> Figure:
     """
     drawn = (1, 4, 6, 10, 13, 17, 22, 24, 29, 31, 35, 38)
     right = np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 0], dtype=np.float64)
-    found = simple_precision(right, np.zeros(12, dtype=np.int64), 1, ddof=1)
+    estimate = simple_precision(right, np.zeros(12, dtype=np.int64), 1, ddof=1)
     verdicts = dict(zip(drawn, right.tolist(), strict=True))
     boxes = [
-        sketch.box(2.5 + 5 * (at % 20), 4 + 22 * (at // 20), verdicts.get(at)) for at in range(40)
+        sketch.box(2.5 + 5 * (index % 20), 4 + 22 * (index // 20), verdicts.get(index))
+        for index in range(40)
     ]
-    told = f"{int(right.sum())} of the 12 predictions that were drawn are right"
+    sentence = f"{int(right.sum())} of the 12 predictions that were drawn are right"
     return Figure(
         sketch.join(
-            sketch.svg("".join(boxes), 46, told),
-            sketch.bars([("Estimate", sketch.interval_of(found))]),
+            sketch.svg("".join(boxes), 46, sentence),
+            sketch.bars([("Estimate", sketch.interval_of(estimate))]),
         ),
-        f"Forty predictions; twelve were drawn and judged. {told}: the estimate is"
-        f" {sketch.percent(sketch.first(found.value))}, and the bar says how far another draw of"
+        f"Forty predictions; twelve were drawn and judged. {sentence}: the estimate is"
+        f" {sketch.percent(sketch.first(estimate.value))}, and the bar says how far another draw of"
         " twelve might have moved it.",
     )
 
@@ -64,9 +65,9 @@ def draw_joint() -> Figure:
     both = joint_precision(p[:, row].T, system, label, p @ p.T, ddof=1)
     shared = int(predicted[0][draws[1]].sum())
     dots = [
-        sketch.dot(4 + 1.9 * at, 14 + 30 * which, "ab"[which], at in draws[which])
+        sketch.dot(4 + 1.9 * index, 14 + 30 * which, "ab"[which], index in draws[which])
         for which in (0, 1)
-        for at in np.flatnonzero(predicted[which]).tolist()
+        for index in np.flatnonzero(predicted[which]).tolist()
     ]
     names = sketch.text(0, 18, "A") + sketch.text(0, 48, "B")
     ground = (
@@ -77,9 +78,9 @@ def draw_joint() -> Figure:
         ("A, own draws", sketch.interval_of(alone, 0)),
         ("A, with B’s", sketch.interval_of(both, 0)),
     ]
-    told = "With the judgments that were made for B, the interval of A is narrower"
+    sentence = "With the judgments that were made for B, the interval of A is narrower"
     return Figure(
-        sketch.join(sketch.svg(ground + names + "".join(dots), 62, told), sketch.bars(bars)),
+        sketch.join(sketch.svg(ground + names + "".join(dots), 62, sentence), sketch.bars(bars)),
         "Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B (some twice). The"
         f" shaded ones are predicted by both, so {shared} of B’s draws say something about A as"
         f" well, at no cost. A’s 80 % interval is {sketch.width(alone, 0)} points wide alone and"
@@ -99,8 +100,10 @@ def draw_centred() -> Figure:
     without = hajek(p, pi, right[asked])
     corrected = centred(p, pi, right[asked], guess[asked], float(guess.mean()))
     columns = [
-        sketch.column(13 + 2 * at, float(guess[at]), float(right[at]) if at in asked else None)
-        for at in range(44)
+        sketch.column(
+            13 + 2 * index, float(guess[index]), float(right[index]) if index in asked else None
+        )
+        for index in range(44)
     ]
     words = sketch.text(0, 14, "right") + sketch.text(0, 114, "wrong")
     bars = [
@@ -108,11 +111,11 @@ def draw_centred() -> Figure:
         ("Judgments alone", sketch.interval_of(without)),
         ("Both", sketch.interval_of(corrected)),
     ]
-    told = (
+    sentence = (
         "Judgments move the model’s guess to where it should be, and the model narrows the interval"
     )
     return Figure(
-        sketch.join(sketch.svg(words + "".join(columns), 122, told), sketch.bars(bars)),
+        sketch.join(sketch.svg(words + "".join(columns), 122, sentence), sketch.bars(bars)),
         "Each column is what the model guesses for one prediction; a line leads from the guess to"
         f" what people said of the {asked.size} that were asked. The model alone says"
         f" {sketch.percent(float(guess.mean()))}; in truth {sketch.percent(float(right.mean()))}"
@@ -141,13 +144,13 @@ def draw_recall() -> Figure:
             100, 84, f"the truth: {own} of {own + others + nobody} is {sketch.percent(true)}"
         )
     )
-    told = (
+    sentence = (
         f"The same system has {sketch.percent(pooled)} of what the pool found and"
         f" {sketch.percent(true)} of what is true"
     )
     return Figure(
-        sketch.join(sketch.svg("".join(drawn), 116, told), sketch.keys(WHOSE)),
-        f"The {own + others + nobody} facts of some documents. {told}. Nothing about the system"
+        sketch.join(sketch.svg("".join(drawn), 116, sentence), sketch.keys(WHOSE)),
+        f"The {own + others + nobody} facts of some documents. {sentence}. Nothing about the system"
         " differs; only what it is measured against does.",
     )
 
@@ -173,7 +176,7 @@ def draw_totals() -> Figure:
     guess = np.clip(0.5 + 0.3 * (right - 0.5) + rng.normal(0, 0.2, right.size), 0.05, 0.95)
     asked = np.flatnonzero(rng.random(right.size) < chance)
     pi, label, g = np.full(asked.size, chance), right[asked], guess[asked]
-    found = recall(
+    estimate = recall(
         member[asked], pi, label, g, member.T @ guess, float(guess.sum()), nobody, n_documents
     )
     inside = np.isin(document, read)
@@ -183,27 +186,27 @@ def draw_totals() -> Figure:
 
     counts = dict(zip(read.tolist(), nobody.tolist(), strict=True))
     tiles = [
-        sketch.tile(2.5 + 5 * (at % 20), 4 + 22 * (at // 20), counts.get(at))
-        for at in range(n_documents)
+        sketch.tile(2.5 + 5 * (index % 20), 4 + 22 * (index // 20), counts.get(index))
+        for index in range(n_documents)
     ]
     mine, all_, missed = (
-        sketch.first(found.totals.systems.value),
-        float(found.totals.pool.value),
-        found.unseen.value,
+        sketch.first(estimate.totals.systems.value),
+        float(estimate.totals.pool.value),
+        estimate.unseen.value,
     )
     parts = {
         "own": round(mine),
         "others": round(all_) - round(mine),
         "nobody": round(float(missed)),
     }
-    told = f"Recall is about {parts['own']} of {sum(parts.values())} facts"
+    sentence = f"Recall is about {parts['own']} of {sum(parts.values())} facts"
     named = [
         ("From these documents alone", sketch.interval_of(direct)),
-        ("From totals", sketch.interval_of(found.recall)),
+        ("From totals", sketch.interval_of(estimate.recall)),
     ]
     return Figure(
         sketch.join(
-            sketch.svg("".join(tiles) + sketch.stack(parts, 56), 90, told),
+            sketch.svg("".join(tiles) + sketch.stack(parts, 56), 90, sentence),
             sketch.keys(
                 WHOSE | {"nobody": "no system did: reckoned from the documents that were read"}
             ),
@@ -212,8 +215,9 @@ def draw_totals() -> Figure:
         "Forty documents; ten were read. A number says how many true facts of a document no system"
         f" predicts: on average {nobody.mean():.1f}, so about {parts['nobody']} in all forty. How"
         f" many true facts the systems predict is estimated from {asked.size} judgments, wherever"
-        f" in the corpus they lie. {told}, {sketch.percent(parts['own'] / sum(parts.values()))}; in"
-        f" truth {sketch.percent(n_own / document.size)}. The 80{NBSP}% interval is"
-        f" {sketch.width(found.recall)} points wide. From the ten documents alone it would be"
+        f" in the corpus they lie. {sentence},"
+        f" {sketch.percent(parts['own'] / sum(parts.values()))}; in truth"
+        f" {sketch.percent(n_own / document.size)}. The 80{NBSP}% interval is"
+        f" {sketch.width(estimate.recall)} points wide. From the ten documents alone it would be"
         f" {sketch.width(direct)}.",
     )

@@ -34,21 +34,21 @@ def draw_thresholds() -> Figure:
     now = water_fill(p, before, doubt, target_variance=0.0035)
     asked, had = select(u, now), select(u, before)
     drawn = []
-    for at in range(40):
-        x, old, top = 2 + 2.46 * at, 110 - 100 * before[at], 110 - 100 * now[at]
+    for index in range(40):
+        x, old, top = 2 + 2.46 * index, 110 - 100 * before[index], 110 - 100 * now[index]
         drawn.append(
             f'<line class="raised" x1="{x:g}%" x2="{x:g}%" y1="{old:.1f}" y2="{top:.1f}"/>'
         )
         drawn.append(f'<line class="guess" x1="{x:g}%" x2="{x:g}%" y1="110" y2="{old:.1f}"/>')
-        drawn.append(sketch.dot(x, round(110 - 100 * float(u[at]), 1), "a", bool(asked[at])))
-    told = (
+        drawn.append(sketch.dot(x, round(110 - 100 * float(u[index]), 1), "a", bool(asked[index])))
+    sentence = (
         f"{int(asked.sum())} of 40 questions are asked, {int(had.sum())} of which had"
         " been asked before"
     )
     half = number_text(_half_width(planned_variance(p, now, doubt)), decimals=0)
     return Figure(
         sketch.join(
-            sketch.svg("".join(drawn), 116, told),
+            sketch.svg("".join(drawn), 116, sentence),
             sketch.keys(
                 {
                     "guess": "the chance that it had",
@@ -58,7 +58,7 @@ def draw_thresholds() -> Figure:
             ),
         ),
         "Forty questions about a new system. A column is the chance to be asked; a dot is the"
-        f" question’s secret number, filled if it lies within the column. {told}: only"
+        f" question’s secret number, filled if it lies within the column. {sentence}: only"
         f" {int((asked & ~had).sum())} are new. With that the plan is ±{half} points.",
     )
 
@@ -85,13 +85,13 @@ def draw_order() -> Figure:
     level = float(_height(truth))
     drawn = [f'<line class="truth" x1="0%" x2="100%" y1="{level:.1f}" y2="{level:.1f}"/>']
     drawn += [_path(values, kind) for kind, values in ways.items()]
-    told = (
+    sentence = (
         "After a quarter of the answers the score is"
         f" {sketch.percent(float(ways['hit'][quarter - 1]))} in our order"
     )
     return Figure(
         sketch.join(
-            sketch.svg("".join(drawn), 122, told),
+            sketch.svg("".join(drawn), 122, sentence),
             sketch.keys(
                 {
                     "hit": "in the order of u/π",
@@ -100,7 +100,7 @@ def draw_order() -> Figure:
                 }
             ),
         ),
-        f"The same {ours.size} answers come in, from left to right, in two orders. {told} and"
+        f"The same {ours.size} answers come in, from left to right, in two orders. {sentence} and"
         f" {sketch.percent(float(ways['miss'][quarter - 1]))} with the most confident first; in"
         f" truth it is {sketch.percent(truth)}. At the end both are the same.",
     )
@@ -123,9 +123,9 @@ def _path(values: Floats, kind: str) -> str:
     """A broken line from left to right, in shares of the width."""
     x, y = np.linspace(0, 100, values.size).round(2), _height(values).round(1)
     return "".join(
-        f'<line class="{kind}" x1="{x[at]:g}%" x2="{x[at + 1]:g}%" y1="{y[at]:g}"'
-        f' y2="{y[at + 1]:g}"/>'
-        for at in range(values.size - 1)
+        f'<line class="{kind}" x1="{x[index]:g}%" x2="{x[index + 1]:g}%" y1="{y[index]:g}"'
+        f' y2="{y[index + 1]:g}"/>'
+        for index in range(values.size - 1)
     )
 
 
@@ -141,11 +141,14 @@ def draw_seen() -> Figure:
     alike = _alike(p, right[kept & judged])
     apart = _apart(p, right, kept & judged, fresh)
     truth = float(right[kept].mean())
-    boxes = [_box(at, 0, right, judged[at]) for at in range(40)]
-    boxes += [_box(at, 66, right, judged[at] or fresh[at]) for at in np.flatnonzero(kept).tolist()]
+    boxes = [_box(index, 0, right, judged[index]) for index in range(40)]
+    boxes += [
+        _box(index, 66, right, judged[index] or fresh[index])
+        for index in np.flatnonzero(kept).tolist()
+    ]
     words = sketch.text(0, 12, "First upload, and what the team was shown")
     words += sketch.text(0, 78, "Second upload: what was shown to be wrong is gone; new judgments")
-    told = (
+    sentence = (
         f"The second upload is right in {sketch.percent(truth)}; its old judgments alone would say"
         f" 100{NBSP}%"
     )
@@ -155,16 +158,18 @@ def draw_seen() -> Figure:
         ("The truth", Interval(truth)),
     ]
     return Figure(
-        sketch.join(sketch.svg(words + "".join(boxes), 132, told), sketch.bars(named)),
-        f"{told}. Counted for themselves, the {int((kept & judged).sum())} that the team knew stand"
-        f" for nothing else; the others are judged by {int(fresh.sum())} new answers:"
+        sketch.join(sketch.svg(words + "".join(boxes), 132, sentence), sketch.bars(named)),
+        f"{sentence}. Counted for themselves, the {int((kept & judged).sum())} that the team knew"
+        f" stand for nothing else; the others are judged by {int(fresh.sum())} new answers:"
         f" {sketch.percent(sketch.first(apart.value))}.",
     )
 
 
-def _box(at: int, down: float, right: Floats, known: bool) -> str:
+def _box(index: int, down: float, right: Floats, is_judged: bool) -> str:
     return sketch.box(
-        2.5 + 5 * (at % 20), down + 18 + 22 * (at // 20), float(right[at]) if known else None
+        2.5 + 5 * (index % 20),
+        down + 18 + 22 * (index // 20),
+        float(right[index]) if is_judged else None,
     )
 
 
@@ -175,14 +180,14 @@ def _alike(p: float, left: Floats) -> Estimate:
 
 def _apart(p: float, right: Floats, known: NDArray[np.bool_], fresh: NDArray[np.bool_]) -> Estimate:
     """What the team had seen for itself alone, and what was asked anew for all else."""
-    rows = np.flatnonzero(known | fresh)
-    chance = np.where(known[rows], 1.0, 0.5)
+    asked = np.flatnonzero(known | fresh)
+    chance = np.where(known[asked], 1.0, 0.5)
     guess = float(right[fresh].mean())
     return centred(
-        np.full(rows.size, p),
+        np.full(asked.size, p),
         chance,
-        right[rows],
-        np.full(rows.size, guess),
+        right[asked],
+        np.full(asked.size, guess),
         guess,
-        certainty=known[rows],
+        certainty=known[asked],
     )

@@ -31,16 +31,16 @@ def draw_coverage() -> Figure:
     axis = Axis(0.38, 0.84, (0.4, 0.5, 0.6, 0.7, 0.8))
     hit = (low <= truth) & (truth <= high)
     ends = zip(low.tolist(), values.tolist(), high.tolist(), hit.tolist(), strict=True)
-    rows = [sketch.row(axis, 6 + 11 * at, *each) for at, each in enumerate(ends)]
+    intervals = [sketch.row(axis, 6 + 11 * index, *each) for index, each in enumerate(ends)]
     line = (
         f'<line class="truth" x1="{axis.position(truth):g}%" x2="{axis.position(truth):g}%" y1="0"'
         ' y2="222"/>'
     )
-    told = f"{int(hit.sum())} of 20 intervals contain the truth"
+    sentence = f"{int(hit.sum())} of 20 intervals contain the truth"
     return Figure(
-        mark_safe(sketch.svg(line + "".join(rows), 224, told) + draw_axis(axis)),
+        mark_safe(sketch.svg(line + "".join(intervals), 224, sentence) + draw_axis(axis)),
         f"Twenty evaluations of one system whose true precision is {sketch.percent(truth)}, with"
-        f" {n} judgments each. {told}; in the long run it is four of five. Those that miss are"
+        f" {n} judgments each. {sentence}; in the long run it is four of five. Those that miss are"
         " dashed, with a ✗.",
     )
 
@@ -78,24 +78,26 @@ def draw_watched() -> Figure:
     once = [np.asarray(wilson(np.cumsum(x) / count, count, 0.8)) for x in streams]
     always = [_looked_at(x) for x in streams]
     missed = [[_misses(low, high, truth) for low, high in ends] for ends in (once, always)]
-    ever = [sum(bool(one[9:].any()) for one in some) for some in missed]
+    ever = [sum(bool(misses[9:].any()) for misses in by_stream) for by_stream in missed]
     shown = next(
-        at for at in range(100) if 10 < missed[0][at][9:].sum() < 60 and not missed[1][at].any()
+        index
+        for index in range(100)
+        if 10 < missed[0][index][9:].sum() < 60 and not missed[1][index].any()
     )
     looks = range(4, n, 5)
     panels = [
         _panel(once[shown], missed[0][shown], looks, truth, 0, "for one look"),
         _panel(always[shown], missed[1][shown], looks, truth, 130, "to be watched"),
     ]
-    told = (
+    sentence = (
         "Of a hundred such streams the interval for one look misses the truth at some time in"
         f" {ever[0]}"
     )
     return Figure(
-        sketch.join(sketch.svg("".join(panels), 250, told)),
+        sketch.join(sketch.svg("".join(panels), 250, sentence)),
         f"{n} judgments, from left to right, of a system whose true precision is"
         f" {sketch.percent(truth)} (the line). Both are 80{NBSP}% intervals; those that miss are"
-        f" dashed. {told}, the one to be watched in {ever[1]}. It is wider: that is its price.",
+        f" dashed. {sentence}, the one to be watched in {ever[1]}. It is wider: that is its price.",
     )
 
 
@@ -125,7 +127,7 @@ def _levels(n: int) -> list[tuple[int, float, float]]:
     quantiles: list[float] = []
     moved: list[float] = []
     for count in range(10, n + 1):
-        earlier = [one / n for one in counts]
+        earlier = [number / n for number in counts]
         if is_due(counts, earlier, count, count / n):
             early, growth, continuity = pace([*counts, count], [*earlier, count / n])
             quantiles.append(
@@ -133,7 +135,7 @@ def _levels(n: int) -> list[tuple[int, float, float]]:
             )
             counts.append(count)
             moved.append(continuity / count)
-    levels = [2 * NormalDist().cdf(one) - 1 for one in quantiles]
+    levels = [2 * NormalDist().cdf(quantile) - 1 for quantile in quantiles]
     return list(zip(counts, levels, moved, strict=True))
 
 
@@ -154,11 +156,11 @@ def _panel(
     lines.append(
         f'<line class="truth" x1="0%" x2="100%" y1="{height(truth)}" y2="{height(truth)}"/>'
     )
-    for place, at in enumerate(looks):
+    for place, look in enumerate(looks):
         x = f"{1.5 + 97 * place / (len(looks) - 1):.4g}%"
-        kind = "miss" if missed[at] else "hit"
+        kind = "miss" if missed[look] else "hit"
         lines.append(
-            f'<line class="{kind}" x1="{x}" x2="{x}" y1="{height(ends[0, at])}"'
-            f' y2="{height(ends[1, at])}"/>'
+            f'<line class="{kind}" x1="{x}" x2="{x}" y1="{height(ends[0, look])}"'
+            f' y2="{height(ends[1, look])}"/>'
         )
     return "".join(lines)

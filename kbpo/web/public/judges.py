@@ -28,17 +28,17 @@ def of_board(shown: Board) -> list[str]:
     judges, people = judges_of(shown.evaluation), people_of(shown)
     checks = _checks(shown)
     if judges.in_interval:
-        said = [RATINGS, *([CORRECTED_RATINGS] if checks else []), *_people(people)]
+        sentences = [RATINGS, *([CORRECTED_RATINGS] if checks else []), *_people(people)]
     else:
-        said = [CORRECTED if checks else SAMPLING_ONLY]
+        sentences = [CORRECTED if checks else SAMPLING_ONLY]
         if any(figure.exact for row in shown.rows for figure in row.figures.values()):
-            said.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
-        said += [_agree(judges, "about what these systems predict"), *_people(people)]
+            sentences.append(f"“{ALL_JUDGED.capitalize()}” means: {MEANS}")
+        sentences += [_agree(judges, "about what these systems predict"), *_people(people)]
     if not kind_of(shown.track).unchecked:
-        said.append(checks or UNCHECKED)
+        sentences.append(checks or UNCHECKED)
     if checks and not all(row.n_checked for row in shown.rows):
-        said.append(TOO_FEW)
-    return said
+        sentences.append(TOO_FEW)
+    return sentences
 
 
 def people_of(shown: Board) -> Reliability:
@@ -49,18 +49,18 @@ def people_of(shown: Board) -> Reliability:
 def _checks(shown: Board) -> str:
     """What experts said of a track's judgments; empty if they checked none."""
     settings = shown.evaluation.settings if shown.evaluation is not None else {}
-    told: dict[str, Any] = settings.get("expert", {}).get(shown.criterion, {})
-    agree, above = told.get("agree", {}), told.get("above")
-    if not told.get("checked") or agree.get("value") is None:
+    checks: dict[str, Any] = settings.get("expert", {}).get(shown.criterion, {})
+    agree, above = checks.get("agree", {}), checks.get("above")
+    if not checks.get("checked") or agree.get("value") is None:
         return ""
     if above is None:
         return (
-            f"Experts checked {count_text(told['checked'])} judgments, drawn at random, and agree"
+            f"Experts checked {count_text(checks['checked'])} judgments, drawn at random, and agree"
             f" with {percent_text(agree['value'])} of all (80 % interval"
             f" {interval_text(agree['low80'], agree['high80'])})."
         )
     return (
-        f"Experts checked {count_text(told['checked'])} judgments, drawn at random. Of"
+        f"Experts checked {count_text(checks['checked'])} judgments, drawn at random. Of"
         f" {percent_text(agree['value'])} of all (80 % interval"
         f" {interval_text(agree['low80'], agree['high80'])}) they would say just what people said;"
         f" on average theirs lie {number_text(above['value'], signed=True)} points of 100 away"
@@ -83,39 +83,41 @@ def of_submission(
     if printed is None or printed.value is None:
         return []
     if judges.in_interval:
-        said = [RATINGS, *([CORRECTED_RATINGS] if corrected else []), *_people(people)]
+        sentences = [RATINGS, *([CORRECTED_RATINGS] if corrected else []), *_people(people)]
     else:
-        said = [no_width_text()] if printed.exact else []
+        sentences = [no_width_text()] if printed.exact else []
         if corrected is not None:
-            said.append(no_width_text(corrected.n_checked) if corrected.exact else CORRECTED)
+            sentences.append(no_width_text(corrected.n_checked) if corrected.exact else CORRECTED)
         elif not printed.exact:
-            said.append(SAMPLING_ONLY)
-        said += [_agree(judges, "behind its score"), *_people(people)]
+            sentences.append(SAMPLING_ONLY)
+        sentences += [_agree(judges, "behind its score"), *_people(people)]
     if not checked:
-        said.append(UNCHECKED)
-    return said
+        sentences.append(UNCHECKED)
+    return sentences
 
 
-def _agree(judges: Judges, what: str) -> str:
+def _agree(judges: Judges, subject: str) -> str:
     if judges.agree is None:
         return "Nobody knows how far people agree: no question was answered by two."
     return (
-        f"Of the {count_text(judges.answers)} answers {what} {percent_text(judges.agree)} agree"
+        f"Of the {count_text(judges.answers)} answers {subject} {percent_text(judges.agree)} agree"
         " with their majority."
     )
 
 
 def _people(people: Reliability) -> list[str]:
     """What is known of all who answer a track's questions."""
-    said = []
+    sentences = []
     if people.kappa is not None:
-        said.append(f"Beyond chance, people on this track agree by Fleiss’ κ = {people.kappa:.2f}.")
+        sentences.append(
+            f"Beyond chance, people on this track agree by Fleiss’ κ = {people.kappa:.2f}."
+        )
     if people.gold_error is not None:
-        said.append(
+        sentences.append(
             f"Of their {count_text(people.gold_answers)} answers to questions whose answer is known"
             f" {percent_text(people.gold_error)} were wrong."
         )
-    return said
+    return sentences
 
 
 def as_json(judges: Judges, people: Reliability) -> dict[str, Any]:

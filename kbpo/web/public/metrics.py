@@ -43,10 +43,10 @@ HALF, WELL = 0.3, 0.5
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The page; `?criterion=` chooses what is judged."""
     track, kind, criterion, evaluation = _asked(request, slug)
-    told = _told(evaluation, criterion)
-    study = study_of(kind, criterion, told)
-    names, rows = _names(evaluation), _scorers(told)
-    single, label = _single(told), kind.criterion_label(criterion)
+    stored = _told(evaluation, criterion)
+    study = study_of(kind, criterion, stored)
+    names, scorers = _names(evaluation), _scorers(stored)
+    single, label = _single(stored), kind.criterion_label(criterion)
     prompts = _prompts(kind, evaluation)
     context: dict[str, Any] = {
         "track": track,
@@ -55,33 +55,33 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "evaluation": evaluation,
         "criterion": label,
         "criteria": _criteria(track, kind, criterion),
-        "told": told,
+        "told": stored,
         "fewest": FEWEST,
-        "scorers": rows,
-        "beyond": any(row.get("worth") is not None and row["rho"] is None for row in rows),
-        "axis": _axis(1.0, [row["interval"] for row in rows]),
-        "best": _best(rows) if "together" in told else None,
+        "scorers": scorers,
+        "beyond": any(row.get("worth") is not None and row["rho"] is None for row in scorers),
+        "axis": _axis(1.0, [row["interval"] for row in scorers]),
+        "best": _best(scorers) if "together" in stored else None,
         "prompts": prompts,
         "untold": [
-            one.label
-            for one in kind.criteria
-            if (parts := _told(evaluation, one.name).get("components")) and parts["gamma"] is None
+            other.label
+            for other in kind.criteria
+            if (parts := _told(evaluation, other.name).get("components")) and parts["gamma"] is None
         ],
-        "prompt_axis": _axis(0.0, [one["gamma"] for one in prompts]),
-        "contours": _contours(told),
+        "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
+        "contours": _contours(stored),
         "systems": names,
-        "bias": _bias(told, names),
-        "left_out": _left_out(told, names),
+        "bias": _bias(stored, names),
+        "left_out": _left_out(stored, names),
         "lower_is_better": not kind.criterion(criterion).higher_is_better,
-        "prmse_warnings": _prmse_warnings(told),
-        "within": _within(told, names),
+        "prmse_warnings": _prmse_warnings(stored),
+        "within": _within(stored, names),
         "points": draw_points(points_of(kind, criterion, single), single["label"], label)
         if single
         else "",
         "single": single,
-        "quadrants": _quadrants(kind, kind.criterion(criterion), told),
+        "quadrants": _quadrants(kind, kind.criterion(criterion), stored),
         "widths": _widths(study),
-        "curve": _curve(study, told),
+        "curve": _curve(study, stored),
         "study": study,
         "csv": {
             name: reverse("metrics-csv", args=[slug, name])
@@ -105,8 +105,8 @@ def _told(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
     """What an evaluation stored of the worth of metrics under a criterion."""
     if evaluation is None:
         return {}
-    told: dict[str, Any] = evaluation.settings.get("worth", {}).get(criterion, {})
-    return told
+    stored: dict[str, Any] = evaluation.settings.get("worth", {}).get(criterion, {})
+    return stored
 
 
 def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
@@ -121,13 +121,15 @@ def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
     ]
 
 
-def _scorers(told: dict[str, Any]) -> list[dict[str, Any]]:
+def _scorers(stored: dict[str, Any]) -> list[dict[str, Any]]:
     """The metrics and judges, all together first, then by their worth; those of which too little is
     known last.
     """
-    rows = [told["together"] | {"label": told["together"]["name"]}] if "together" in told else []
-    rows += sorted(told.get("scorers", ()), key=lambda one: -(one.get("worth") or 0.0))
-    return [_drawn(row) for row in rows]
+    scorers = (
+        [stored["together"] | {"label": stored["together"]["name"]}] if "together" in stored else []
+    )
+    scorers += sorted(stored.get("scorers", ()), key=lambda scorer: -(scorer.get("worth") or 0.0))
+    return [_drawn(row) for row in scorers]
 
 
 def _drawn(row: dict[str, Any]) -> dict[str, Any]:
@@ -143,14 +145,14 @@ def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
     return drawing.axis_over([Interval(start), *intervals], bounds=(0.0, MOST_DRAWN))
 
 
-def _best(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _best(scorers: list[dict[str, Any]]) -> dict[str, Any] | None:
     """What all together are worth, and the metric or judge that is worth most by itself; None where
     either is not known.
     """
-    known = [row for row in rows[1:] if row.get("worth") is not None]
-    if not known or rows[0].get("worth") is None:
+    ranked = [row for row in scorers[1:] if row.get("worth") is not None]
+    if not ranked or scorers[0].get("worth") is None:
         return None
-    return {"together": rows[0], "single": known[0]}
+    return {"together": scorers[0], "single": ranked[0]}
 
 
 def _saves(worth: float | None) -> float | None:
@@ -160,13 +162,13 @@ def _saves(worth: float | None) -> float | None:
 
 def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """What each question is worth: how much people differ, against how much things do."""
-    rows = []
+    prompts = []
     for criterion in kind.criteria:
         components = _told(evaluation, criterion.name).get("components")
         if components and components["gamma"] is not None:
             gamma = Interval(components["gamma"], *components["gamma_80"])
-            rows.append({**components, "label": criterion.label, "gamma": gamma})
-    return sorted(rows, key=lambda one: one["gamma"].estimate)
+            prompts.append({**components, "label": criterion.label, "gamma": gamma})
+    return sorted(prompts, key=lambda prompt: prompt["gamma"].estimate)
 
 
 def _names(evaluation: Evaluation | None) -> dict[str, str]:
@@ -179,63 +181,69 @@ def _names(evaluation: Evaluation | None) -> dict[str, str]:
     return {str(row.pk): row.full_name for row in submissions.order_by("pk")}
 
 
-def _bias(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
+def _bias(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     """By how much each metric alone over- or underrates each system on the board."""
     return [
         {"label": scorer["label"], "bias": [_shade(scorer["bias"].get(number)) for number in names]}
-        for scorer in _scorers(told)
+        for scorer in _scorers(stored)
         if scorer.get("bias")
     ]
 
 
-def _left_out(told: dict[str, Any], names: dict[str, str]) -> list[str]:
+def _left_out(stored: dict[str, Any], names: dict[str, str]) -> list[str]:
     """Of which systems which metrics say nothing, in words."""
-    said = []
-    for scorer in _scorers(told):
+    phrases = []
+    for scorer in _scorers(stored):
         systems = [names[number] for number in scorer.get("left_out", ()) if number in names]
         if systems:
-            said.append(f"{scorer['label']} of {', '.join(systems)}")
-    return said
+            phrases.append(f"{scorer['label']} of {', '.join(systems)}")
+    return phrases
 
 
-def _prmse_warnings(told: dict[str, Any]) -> list[str]:
+def _prmse_warnings(stored: dict[str, Any]) -> list[str]:
     """What must be known of the column PRMSE, each sentence once."""
-    rows = _scorers(told)
-    return list(dict.fromkeys(one for row in rows for one in row.get("prmse_warnings", ())))
+    scorers = _scorers(stored)
+    return list(
+        dict.fromkeys(warning for row in scorers for warning in row.get("prmse_warnings", ()))
+    )
 
 
-def _within(told: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
+def _within(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     """How each metric goes with people among the outputs of each system on the board."""
     return [
         {
             "label": scorer["label"],
             "r": [_shade(scorer["within"].get(number), HALF, WELL) for number in names],
         }
-        for scorer in _scorers(told)
+        for scorer in _scorers(stored)
         if scorer.get("within")
     ]
 
 
-def _single(told: dict[str, Any]) -> dict[str, Any] | None:
+def _single(stored: dict[str, Any]) -> dict[str, Any] | None:
     """The metric or judge that is worth most by itself."""
-    return next((one for one in _scorers(told)[1:] if one.get("worth") is not None), None)
+    return next(
+        (scorer for scorer in _scorers(stored)[1:] if scorer.get("worth") is not None), None
+    )
 
 
-def _shade(value: float | None, some: float = SOME, strong: float = STRONG) -> dict[str, Any]:
+def _shade(value: float | None, weak: float = SOME, strong: float = STRONG) -> dict[str, Any]:
     """A bias or a correlation, and how strongly it is drawn."""
     size = abs(value or 0.0)
-    return {"value": value, "shade": "strong" if size >= strong else "some" if size >= some else ""}
+    return {"value": value, "shade": "strong" if size >= strong else "some" if size >= weak else ""}
 
 
-def _quadrants(kind: Kind, criterion: Criterion, told: dict[str, Any]) -> dict[str, Any] | None:
+def _quadrants(kind: Kind, criterion: Criterion, stored: dict[str, Any]) -> dict[str, Any] | None:
     """Where the best single metric and people part, with a text of each kind that everybody may
     see.
     """
-    single = [scorer for scorer in _scorers(told)[1:] if scorer.get("quadrants")]
+    single = [scorer for scorer in _scorers(stored)[1:] if scorer.get("quadrants")]
     if not single:
         return None
     words = ("Both like it", "The metric alone", "People alone", "Neither")
-    examples = [_example(kind, one) for one in single[0].get("examples", [[]] * len(words))]
+    examples = [
+        _example(kind, instances) for instances in single[0].get("examples", [[]] * len(words))
+    ]
     shares = zip(words, single[0]["quadrants"], examples, strict=True)
     return {
         "label": single[0]["label"],
@@ -269,8 +277,8 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     shown = [instance for instance in instances if instance in predicted]
     targets = targets_of(np.array(shown, dtype=np.int64)).tolist()
     public = rated(targets, public=True)
-    first = next((target for target in targets if target in public), None)
-    return "" if first is None else str(kind.shown([first])[first].get("text", ""))
+    chosen = next((target for target in targets if target in public), None)
+    return "" if chosen is None else str(kind.shown([chosen])[chosen].get("text", ""))
 
 
 def _widths(study: Study | None) -> list[dict[str, Any]]:
@@ -288,7 +296,7 @@ def _widths(study: Study | None) -> list[dict[str, Any]]:
     ]
 
 
-def _curve_rows(study: Study, told: dict[str, Any]) -> list[list[float]]:
+def _curve_rows(study: Study, stored: dict[str, Any]) -> list[list[float]]:
     """Judgments, and the half-width with people alone, aided, with people who never differ, with a
     metric that knows their mean.
     """
@@ -304,19 +312,21 @@ def _curve_rows(study: Study, told: dict[str, Any]) -> list[list[float]]:
     ]
 
 
-def _curve(study: Study | None, told: dict[str, Any]) -> SafeString | str:
+def _curve(study: Study | None, stored: dict[str, Any]) -> SafeString | str:
     """Width against number of judgments."""
     if study is None:
         return ""
-    rows = _curve_rows(study, told)
+    points = _curve_rows(study, stored)
     names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
     kinds, places = ("ground", "path", "equal", "equal"), (0.2, 0.5, 0.75, 1.0)
     shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]
     curves = [
-        plots.Curve(names[at], [(row[0], row[1 + at]) for row in rows], kinds[at], places[at])
-        for at in shown
+        plots.Curve(
+            names[index], [(row[0], row[1 + index]) for row in points], kinds[index], places[index]
+        )
+        for index in shown
     ]
-    up = drawing.axis_over([Interval(0.0), Interval(max(rows[0][1:]))], ticks=5)
+    up = drawing.axis_over([Interval(0.0), Interval(max(points[0][1:]))], ticks=5)
     return mark_safe(
         plots.draw_curves(
             curves,
@@ -332,27 +342,27 @@ def _curve(study: Study | None, told: dict[str, Any]) -> SafeString | str:
     )
 
 
-def _contours(told: dict[str, Any]) -> SafeString | str:
+def _contours(stored: dict[str, Any]) -> SafeString | str:
     """ρ of each metric against γ of the question, over lines of equal worth."""
-    gamma = told.get("components", {}).get("gamma")
+    gamma = stored.get("components", {}).get("gamma")
     if gamma is None:
         return ""
     widest = max(1.5, round(gamma * 1.5, 1))
-    across = Axis(0.0, widest, tuple(round(widest * at / 4, 3) for at in range(5)))
+    across = Axis(0.0, widest, tuple(round(widest * tick / 4, 3) for tick in range(5)))
     up = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     curves = []
     for worth in WORTHS:
         points = []
         for step in range(STEPS + 1):
-            there = widest * step / STEPS
-            square = (1 + there) * (1 - 1 / worth)
+            x = widest * step / STEPS
+            square = (1 + x) * (1 - 1 / worth)
             if square <= 1:
-                points.append((there, square**0.5))
+                points.append((x, square**0.5))
         curves.append(plots.Curve(f"{worth:g} ×", points, "equal"))
     dots = [
-        plots.Dot(one["label"], gamma, abs(one["rho"]), place < 3)
-        for place, one in enumerate(_scorers(told))
-        if one.get("rho") is not None
+        plots.Dot(scorer["label"], gamma, abs(scorer["rho"]), place < 3)
+        for place, scorer in enumerate(_scorers(stored))
+        if scorer.get("rho") is not None
     ]
     dots.sort(key=lambda dot: (not dot.is_named, -dot.y))  # so names stand as their dots do
     return mark_safe(
@@ -375,32 +385,32 @@ def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
     track, kind, criterion, evaluation = _asked(request, slug)
     if figure not in FILES:
         raise Http404(f"The figures are {', '.join(FILES)}.")
-    told = _told(evaluation, criterion)
-    header, rows = FILES[figure](kind, evaluation, criterion, told)
+    stored = _told(evaluation, criterion)
+    header, rows = FILES[figure](kind, evaluation, criterion, stored)
     return csv_response(f"{track.slug}-{criterion}-{figure}.csv", header, rows)
 
 
 Rows = tuple[list[str], Sequence[Sequence[Any]]]
 
 
-def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
     ends_of = ["low80", "high80", "low95", "high95", "saves"]
     between = ("rho", "pearson", "spearman", "between", "prmse")
     ends_of += [f"{name}_{end}80" for name in between for end in ("low", "high")]
     header = ["metric", "version", "prompt", *keys, *ends_of, "rated_twice"]
     rows = []
-    for scorer in _scorers(told):
+    for scorer in _scorers(stored):
         ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
         told_of = [scorer.get(key) for key in keys]
         named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
-        others = [end for name in between for end in scorer.get(f"{name}_80", (None, None))]
+        bounds = [end for name in between for end in scorer.get(f"{name}_80", (None, None))]
         twice = scorer.get("n_multiple")
-        rows.append([*named, *told_of, *ends, scorer["saves"], *others, twice])
+        rows.append([*named, *told_of, *ends, scorer["saves"], *bounds, twice])
     return header, rows
 
 
-def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     names = _names(evaluation)
     rows = [
         [
@@ -410,56 +420,63 @@ def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: 
             scorer["alone"][number] - bias,
             bias,
         ]
-        for scorer in _scorers(told)
+        for scorer in _scorers(stored)
         for number, bias in scorer.get("bias", {}).items()
         if number in names
     ]
     return ["metric", "system", "alone", "people", "bias"], rows
 
 
-def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     names = _names(evaluation)
     rows = [
         [scorer["name"], names[number], r]
-        for scorer in _scorers(told)
+        for scorer in _scorers(stored)
         for number, r in scorer.get("within", {}).items()
         if number in names
     ]
     return ["metric", "system", "pearson"], rows
 
 
-def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
-    single = _single(told)
+def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    single = _single(stored)
     points = points_of(kind, criterion, single)
-    rows = [[single["name"], one.system, one.score, one.people] for one in points if single]
+    rows = [[single["name"], point.system, point.score, point.people] for point in points if single]
     return ["metric", "system", "score", "people"], rows
 
 
-def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
-    study = study_of(kind, criterion, told)
-    return header, list(_curve_rows(study, told)) if study else []
+    study = study_of(kind, criterion, stored)
+    return header, list(_curve_rows(study, stored)) if study else []
 
 
-def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     header = ["criterion"]
     for name in ("sigma_f2", "sigma_a2", "gamma"):
         header += [name, f"{name}_low80", f"{name}_high80"]
     rows = []
-    for one in kind.criteria:
-        found = _told(evaluation, one.name).get("components")
-        if found:
+    for prompt in kind.criteria:
+        components = _told(evaluation, prompt.name).get("components")
+        if components:
             numbers = (
-                [found[name], *found[f"{name}_80"]] for name in ("sigma_f2", "sigma_a2", "gamma")
+                [components[name], *components[f"{name}_80"]]
+                for name in ("sigma_f2", "sigma_a2", "gamma")
             )
-            rows.append([one.name, *(number for some in numbers for number in some), found["most"]])
+            rows.append(
+                [
+                    prompt.name,
+                    *(number for triple in numbers for number in triple),
+                    components["most"],
+                ]
+            )
     return [*header, "most_a_metric_can_be_worth"], rows
 
 
-def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, told: Any) -> Rows:
+def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
     rows = [
         [scorer["name"], *scorer["quadrants"]]
-        for scorer in _scorers(told)
+        for scorer in _scorers(stored)
         if scorer.get("quadrants")
     ]
     return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows

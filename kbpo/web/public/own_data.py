@@ -74,8 +74,8 @@ class Part:
 
     def rows(self, row: Model) -> list[dict[str, Any]]:
         """What is told, in the order in which it came."""
-        rows = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
-        return list(rows.values(*self.told.split()))
+        records = self.model._base_manager.filter(**{self.column: row}).order_by("pk")
+        return list(records.values(*self.told.split()))
 
 
 OF_USER = (
@@ -169,14 +169,14 @@ def named_in(user: User) -> list[dict[str, Any]]:
     """Return where else the person stands as who did something: table, column, numbers of rows.
     What was done is in the log, or is no data about them.
     """
-    told = {part.label for part in OF_USER}
-    found = []
+    listed = {part.label for part in OF_USER}
+    places = []
     for relation in relations(User):
         name = label(relation)
-        if relation.on_delete is not CASCADE and name not in told:
-            rows = list(rows_of(relation, user).order_by("pk").values_list("pk", flat=True))
-            found += [{"in": name, "rows": rows}] if rows else []
-    return found
+        if relation.on_delete is not CASCADE and name not in listed:
+            numbers = list(rows_of(relation, user).order_by("pk").values_list("pk", flat=True))
+            places += [{"in": name, "rows": numbers}] if numbers else []
+    return places
 
 
 def as_json(user: User) -> str:

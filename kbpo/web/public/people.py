@@ -93,10 +93,10 @@ class PasswordForm(PasswordChangeForm):
     """The old password and a new one; whoever finds a page open does not guess the old one."""
 
     def clean_old_password(self) -> str:
-        said = str(self.cleaned_data["old_password"])
-        if refusal := why_not(self.user, said):
+        password = str(self.cleaned_data["old_password"])
+        if refusal := why_not(self.user, password):
             raise forms.ValidationError(refusal, code="password_incorrect")
-        return said
+        return password
 
 
 class ChangePassword(PasswordChangeView):
@@ -109,9 +109,9 @@ class ChangePassword(PasswordChangeView):
     def form_valid(self, form: Any) -> HttpResponse:
         ended = cast(User, self.request.user).tokens.filter(revoked_at=None).count()
         answer = super().form_valid(form)
-        told = "Your password is changed. Other browsers are logged out"
-        told += f", and {ended} of your API tokens revoked." if ended else "."
-        messages.success(self.request, told)
+        notice = "Your password is changed. Other browsers are logged out"
+        notice += f", and {ended} of your API tokens revoked." if ended else "."
+        messages.success(self.request, notice)
         return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -223,9 +223,9 @@ def own_data(request: HttpRequest) -> HttpResponse:
 def own_data_zip(request: HttpRequest) -> HttpResponseBase:
     """The same with the files that they uploaded, sent while it is packed; a few times an hour."""
     if not PACKED.count(str(request.user.pk)):
-        said = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
+        sentence = "You fetched this a few times already. Come again in an hour; nothing changed.\n"
         headers = {"Retry-After": str(PACKED.seconds)}
-        return HttpResponse(said, status=429, content_type="text/plain", headers=headers)
+        return HttpResponse(sentence, status=429, content_type="text/plain", headers=headers)
     headers = {"Content-Disposition": 'attachment; filename="my-data.zip"'}
     packed = zip_of(cast(User, request.user))
     return StreamingHttpResponse(packed, content_type="application/zip", headers=headers)

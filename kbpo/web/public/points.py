@@ -65,16 +65,16 @@ def _points(kind: Kind, criterion: str, scorer: int) -> list[Point]:
     )
     instances = np.unique(np.array([instance for instance, _ in predicted], dtype=np.int64))
     targets = dict(zip(instances.tolist(), targets_of(instances).tolist(), strict=True))
-    known = rated(set(targets.values()), public=True)
+    rating_of = rated(set(targets.values()), public=True)
     scores = read_scores(kind.track, instances, [scorer]).value[:, 0]
     score_of = dict(zip(instances.tolist(), scores.tolist(), strict=True))
-    asked = next(one for one in kind.criteria if one.name == criterion)
+    asked = next(question for question in kind.criteria if question.name == criterion)
     points = [
-        Point(names[submission], score_of[instance], known[targets[instance]].value(asked))
+        Point(names[submission], score_of[instance], rating_of[targets[instance]].value(asked))
         for instance, submission in predicted
-        if targets[instance] in known
+        if targets[instance] in rating_of
     ]
-    return [one for one in points if not np.isnan([one.score, one.people]).any()]
+    return [point for point in points if not np.isnan([point.score, point.people]).any()]
 
 
 def draw_points(points: list[Point], label: str, criterion: str) -> SafeString | str:
@@ -84,15 +84,15 @@ def draw_points(points: list[Point], label: str, criterion: str) -> SafeString |
     if len(points) < FEWEST:
         return ""
     score, people = (
-        np.array([getattr(one, name) for one in points]) for name in ("score", "people")
+        np.array([getattr(point, name) for point in points]) for name in ("score", "people")
     )
     if not score.std() or not people.std():
         return ""
     slope = people.std() / score.std() * (1.0 if np.corrcoef(score, people)[0, 1] >= 0 else -1.0)
-    there = np.clip(people.mean() + slope * (score - score.mean()), 0.0, 1.0)
+    across = np.clip(people.mean() + slope * (score - score.mean()), 0.0, 1.0)
     dots = [
-        plots.Dot(one.system, float(x), one.people, is_named=False)
-        for one, x in zip(points[:MOST], there, strict=False)
+        plots.Dot(point.system, float(x), point.people, is_named=False)
+        for point, x in zip(points[:MOST], across, strict=False)
     ]
     axis = drawing.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
     return against_people(dots, axis, label, criterion, "output")

@@ -124,7 +124,7 @@ def _checked(human: NDArray[np.float64], system: NDArray[np.float64]) -> Table:
 
 def reckon(table: Table, *, random_subset: bool) -> dict[str, Any]:
     """PRMSE with its 80 % interval and its parts, what is printed beside it, and the warnings."""
-    found = prmse(
+    estimate = prmse(
         table.human,
         table.system,
         random_subset=random_subset,
@@ -136,30 +136,30 @@ def reckon(table: Table, *, random_subset: bool) -> dict[str, Any]:
         table.human, table.system, low=low, high=high if high > low else low + 1
     )
     ends = (math.nan, math.nan)
-    if found.replicates is not None:
-        interval = found.replicates.confidence_interval(0.8, method="percentile")
+    if estimate.replicates is not None:
+        interval = estimate.replicates.confidence_interval(0.8, method="percentile")
         ends = (float(np.asarray(interval[0])[0]), float(np.asarray(interval[1])[0]))
     numbers = {
-        "prmse": found.value,
+        "prmse": estimate.value,
         "low80": ends[0],
         "high80": ends[1],
-        "mse": found.mse,
-        "true_score_variance": found.true_score_variance,
-        "error_variance": found.error_variance,
+        "mse": estimate.mse,
+        "true_score_variance": estimate.true_score_variance,
+        "error_variance": estimate.error_variance,
         "pearson": beside.pearson,
         "qwk": beside.qwk,
         "r2": beside.r2,
         "rater_correlation": beside.rater_correlation,
         "degradation": beside.degradation,
     }
-    told: dict[str, Any] = {
+    finite: dict[str, Any] = {
         name: float(value) if math.isfinite(value) else None for name, value in numbers.items()
     }
-    return told | {
-        "n": found.n,
-        "n_multiple": found.n_multiple,
+    return finite | {
+        "n": estimate.n,
+        "n_multiple": estimate.n_multiple,
         "rounded": beside.continuous,
-        "warnings": list(found.warnings),
+        "warnings": list(estimate.warnings),
     }
 
 
@@ -218,13 +218,13 @@ class Prmse(APIView):
             raise Throttled(TABLES.seconds, TOO_MANY)
         form = Ratings(data=request.data)
         form.is_valid(raise_exception=True)
-        said = form.validated_data
-        human, system = said["human"], np.array(said["system"], dtype=np.float64)
+        cleaned = form.validated_data
+        human, system = cleaned["human"], np.array(cleaned["system"], dtype=np.float64)
         try:
             if len({len(row) for row in human}) > 1 or len(human) != system.size:
                 raise BadTable("`human` has one list a response, all of one length.")
             ratings = np.array(
-                [[math.nan if one is None else one for one in row] for row in human],
+                [[math.nan if rating is None else rating for rating in row] for row in human],
                 dtype=np.float64,
             )
             if not np.isfinite(system).all() or np.isinf(ratings).any():
@@ -232,7 +232,7 @@ class Prmse(APIView):
             table = _checked(ratings, system)
         except BadTable as error:
             raise Refused(str(error), "bad_table", 422) from error
-        return Response(reckon(table, random_subset=said["random_subset"]))
+        return Response(reckon(table, random_subset=cleaned["random_subset"]))
 
 
 urlpatterns = [path("methods/prmse/", show, name="prmse")]

@@ -169,7 +169,7 @@ def _endpoint(
         else {}
     )
     required = set(shape.get("required", ()))
-    given = operation.get("parameters", [])
+    parameters = operation.get("parameters", [])
     return Endpoint(
         method=method.upper(),
         address=address,
@@ -177,8 +177,8 @@ def _endpoint(
         public=not all(operation.get("security", [{}])) and not address.startswith(OF_RUNS),
         content=content,
         fields=tuple((name, name in required) for name in shape.get("properties", {})),
-        query=tuple(one["name"] for one in given if one["in"] == "query"),
-        headers=tuple(one["name"] for one in given if one["in"] == "header"),
+        query=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "query"),
+        headers=tuple(parameter["name"] for parameter in parameters if parameter["in"] == "header"),
     )
 
 
@@ -222,10 +222,10 @@ def curl(endpoint: Endpoint, site: str) -> str:
     asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
     parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
     if endpoint.content == "application/json":
-        told = ", ".join(
+        body = ", ".join(
             f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES
         )
-        parts += [f"-d '{{{told}}}'", '-H "Content-Type: application/json"']
+        parts += [f"-d '{{{body}}}'", '-H "Content-Type: application/json"']
     elif endpoint.content:
         parts += [
             f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES

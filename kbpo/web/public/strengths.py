@@ -12,13 +12,13 @@ def strengths_of(shown: Board) -> dict[str, Any]:
     on it; empty where systems are judged one by one.
     """
     settings = shown.evaluation.settings if shown.evaluation is not None else {}
-    told: dict[str, Any] = settings.get("strengths", {}).get(shown.criterion, {})
-    if not told:
+    stored: dict[str, Any] = settings.get("strengths", {}).get(shown.criterion, {})
+    if not stored:
         return {}
     standing = {row.submission.pk: row.submission for row in shown.rows}
     rows = [
-        one | {"submission": standing[one["system"]]}
-        for one in told["rows"]
-        if one["system"] in standing
+        strength | {"submission": standing[strength["system"]]}
+        for strength in stored["rows"]
+        if strength["system"] in standing
     ]
-    return told | {"rows": rows}
+    return stored | {"rows": rows}

@@ -56,8 +56,8 @@ def is_paused(request: HttpRequest, name: str) -> bool:
     its owner has used it before; else from this address, or for this name from its owner's network
     or from anywhere else.
     """
-    if (known := _known(request)) is not None and name in known.names:
-        return BROWSER.is_reached(known.number, name)
+    if (browser := _known(request)) is not None and name in browser.names:
+        return BROWSER.is_reached(browser.number, name)
     address = address_of(request)
     if PAIR.is_reached(address, name) or ADDRESS.is_reached(address):
         return True
@@ -71,8 +71,8 @@ def is_paused(request: HttpRequest, name: str) -> bool:
 
 def count_failure(request: HttpRequest, name: str) -> None:
     """Nothing; one more failure is remembered."""
-    if (known := _known(request)) is not None and name in known.names:
-        BROWSER.count(known.number, name)
+    if (browser := _known(request)) is not None and name in browser.names:
+        BROWSER.count(browser.number, name)
         return
     address = address_of(request)
     PAIR.count(address, name)
@@ -89,8 +89,8 @@ def forgive(request: HttpRequest, name: str) -> None:
     """Nothing; what was tried for this name with this browser, or else from this address, is
     forgotten: the right password was given.
     """
-    if (known := _known(request)) is not None and name in known.names:
-        BROWSER.forget(known.number, name)
+    if (browser := _known(request)) is not None and name in browser.names:
+        BROWSER.forget(browser.number, name)
     else:
         PAIR.forget(address_of(request), name)
 
@@ -100,11 +100,11 @@ def remember(request: HttpRequest, response: HttpResponse, user: User) -> None:
     and their network is known.
     """
     HOME.count(network_of(request), _exactly(user.username))
-    known = _known(request) or _Known(secrets.token_urlsafe(12), ())
-    names = [user.username, *(one for one in known.names if one != user.username)]
+    browser = _known(request) or _Known(secrets.token_urlsafe(12), ())
+    names = [user.username, *(name for name in browser.names if name != user.username)]
     response.set_cookie(
         COOKIE,
-        signing.dumps([known.number, *names[:MOST_NAMES]], salt=SALT),
+        signing.dumps([browser.number, *names[:MOST_NAMES]], salt=SALT),
         max_age=A_YEAR,
         secure=request.is_secure(),
         httponly=True,

@@ -51,8 +51,8 @@ def listing(request: HttpRequest) -> HttpResponse:
     order = {"open": 0, "frozen": 1, "closed": 2}
     ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
     inputs = n_inputs_of(ordered)
-    rows = [(track, inputs[track.pk]) for track in ordered]
-    return render(request, "track_list.html", {"tracks": rows})
+    with_inputs = [(track, inputs[track.pk]) for track in ordered]
+    return render(request, "track_list.html", {"tracks": with_inputs})
 
 
 @at_one_moment

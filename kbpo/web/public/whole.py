@@ -71,7 +71,7 @@ def _head(track: Track) -> dict[str, bytes]:
     if script := kind.baseline():
         head["baseline.py"] = script.read_text(encoding="utf-8")
     files = [*head, *(name for name, _ in large_files(track))]
-    about = {
+    context = {
         "track": track,
         "corpus": corpus,
         "words": kind.words,
@@ -82,7 +82,7 @@ def _head(track: Track) -> dict[str, bytes]:
         "command": baseline_command(track, texts_name(track), MENTIONS),
         "files": files,
     }
-    return {"README.md": render_to_string("track_readme.md", about).encode()} | {
+    return {"README.md": render_to_string("track_readme.md", context).encode()} | {
         name: text.encode() for name, text in head.items()
     }
 

@@ -25,8 +25,8 @@ def as_csv(request: HttpRequest, pk: int) -> HttpResponse:
     header = ["evaluation", "made_at", "number", *ends]
     rows, name = [], history.quantity.name if history else ""
     for evaluation, figure in history.figures if history else ():
-        told = [evaluation.number, evaluation.made_at, name]
-        rows.append([*told, *(getattr(figure, end) for end in ends)])
+        cells = [evaluation.number, evaluation.made_at, name]
+        rows.append([*cells, *(getattr(figure, end) for end in ends)])
     return csv_response(f"history-{submission.pk}.csv", header, rows)
 
 
@@ -39,11 +39,11 @@ def badge(request: HttpRequest, pk: int) -> HttpResponse:
     evaluation = row.track.evaluations.order_by("-number").first()
     if not row.is_on_board or evaluation is None:
         raise Http404("There is no such run on a board.")
-    found = headlines(evaluation, [row.pk]).get(row.pk)
+    headline = headlines(evaluation, [row.pk]).get(row.pk)
     value = "no score yet"
-    if found is not None:
+    if headline is not None:
         more = ", provisional" if row.status != "scored" else ""
-        value = f"{found[0].label} {figure_text(found[1])}{more}"
+        value = f"{headline[0].label} {figure_text(headline[1])}{more}"
     return HttpResponse(cite.badge(row.track.name, value), content_type="image/svg+xml")
 
 

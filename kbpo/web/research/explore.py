@@ -69,10 +69,10 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     except Unreadable as wrong:
         choice, refusal = Choice(), f"{wrong} All predictions are listed."
     page, counts = explorer.page(choice)
-    rows = rows_of(explorer, page.ids)
-    opened = _opened(explorer, choice, rows)
+    predictions = rows_of(explorer, page.ids)
+    opened = _opened(explorer, choice, predictions)
     here = {key: choice.number(key) for key in ("after", "before") if choice[key]}
-    for row in rows:
+    for row in predictions:
         row.prediction.url = choice.query(**here, p=row.prediction.pk)
     latest, group = Latest.of(submission), request.GET.get("by", "")
     address = reverse("submission-explore", args=[pk])
@@ -89,10 +89,10 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "waits": not explorer.public and not is_answered(submission),
         "said": choice.said,
         "refusal": refusal,
-        "rows": rows,
+        "rows": predictions,
         "n": page.n,
         "total": submission.n_items or 0,
-        "looked": page.n is None and choice["who"] and not rows,
+        "looked": page.n is None and choice["who"] and not predictions,
         "all_found": explorer.all_found,
         "filters": _filters(explorer, choice, counts, unfound),
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
@@ -111,7 +111,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     if page.before:
         context["previous"] = choice.query(before=page.before)
     if opened is not None:
-        context |= _detail(explorer, rows, opened, context)
+        context |= _detail(explorer, predictions, opened, context)
         context |= _nobodys(request, explorer, opened)
     return render(request, "explore.html", context, status=400 if refusal else 200)
 
@@ -122,17 +122,19 @@ def _unfound(request: HttpRequest, explorer: Explorer, choice: Choice) -> dict[s
     """
     if not explorer.reads_documents or not shows_readers(request.user, explorer.submission.track):
         return dict.fromkeys(MISSED)
-    said = {name: choice[name] for name in carried(explorer.submission) if choice[name]}
-    facts = missed_of(request.user, explorer, said).facts
-    return {who: len(facts[who]) for who in MISSED}
+    chosen = {name: choice[name] for name in carried(explorer.submission) if choice[name]}
+    facts = missed_of(request.user, explorer, chosen).facts
+    return {finder: len(facts[finder]) for finder in MISSED}
 
 
-def _nobodys(request: HttpRequest, explorer: Explorer, one: Judged) -> dict[str, Any]:
+def _nobodys(request: HttpRequest, explorer: Explorer, opened: Judged) -> dict[str, Any]:
     """What is true in the document of a prediction and found by nobody, as far as it is shown."""
     facts: list[Fact] = []
     if explorer.reads_documents and shows_readers(request.user, explorer.submission.track):
-        found = missed_of(request.user, explorer, {}).facts["nobody"]
-        facts = [fact for fact in found if fact[0].document == one.prediction.instance.document_id]
+        unfound = missed_of(request.user, explorer, {}).facts["nobody"]
+        facts = [
+            fact for fact in unfound if fact[0].document == opened.prediction.instance.document_id
+        ]
     return {"nobodys": [fact for fact, _ in facts[:SHOWN]], "n_nobodys": len(facts)}
 
 
@@ -163,30 +165,30 @@ def rows_of(explorer: Explorer, ids: list[int]) -> list[Judged]:
     """Predictions ready for a page, with how many other systems on the board predict each."""
     judged = explorer.judged.ids
     unjudged = set(ids) - set(judged.tolist())
-    rows = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
-    rows = with_disputes(
-        explorer.submission, rows, not explorer.public, explorer.flips, explorer.disputes
+    predictions = describe(explorer.submission, ids, public=explorer.public, unjudged=unjudged)
+    predictions = with_disputes(
+        explorer.submission, predictions, not explorer.public, explorer.flips, explorer.disputes
     )
-    instances = [row.prediction.instance_id for row in rows]
+    instances = [row.prediction.instance_id for row in predictions]
     counted = fetch(
         "SELECT instance_id, count(*) FROM submissions_prediction WHERE instance_id = ANY(%s) AND"
         " submission_id = ANY(%s) GROUP BY 1",
         [instances, explorer.others],
     )
-    others = dict(counted)
-    for row in rows:
-        row.prediction.others = others.get(row.prediction.instance_id, 0)
-    return rows
+    n_others = dict(counted)
+    for row in predictions:
+        row.prediction.others = n_others.get(row.prediction.instance_id, 0)
+    return predictions
 
 
-def _opened(explorer: Explorer, choice: Choice, rows: list[Judged]) -> Judged | None:
+def _opened(explorer: Explorer, choice: Choice, predictions: list[Judged]) -> Judged | None:
     """The prediction that is shown in its text: the one that was named; else the one that a reader
     comes to first, the last of a page that is reached backwards.
     """
     wanted = choice.number("p")
     if not wanted:
-        return rows[-1 if choice["before"] else 0] if rows else None
-    for row in rows:
+        return predictions[-1 if choice["before"] else 0] if predictions else None
+    for row in predictions:
         if row.prediction.pk == wanted:
             return row
     if not explorer.submission.predictions.filter(pk=wanted).exists():
@@ -195,22 +197,29 @@ def _opened(explorer: Explorer, choice: Choice, rows: list[Judged]) -> Judged | 
 
 
 def _detail(
-    explorer: Explorer, rows: list[Judged], one: Judged, listed: dict[str, Any]
+    explorer: Explorer, predictions: list[Judged], opened: Judged, listed: dict[str, Any]
 ) -> dict[str, Any]:
     """What is shown of one prediction, with the ways to the next and the one before."""
-    at = next((at for at, row in enumerate(rows) if row.prediction.pk == one.prediction.pk), -1)
+    place = next(
+        (
+            place
+            for place, row in enumerate(predictions)
+            if row.prediction.pk == opened.prediction.pk
+        ),
+        -1,
+    )
     following, earlier = listed.get("next", ""), listed.get("previous", "")
-    if at + 1 < len(rows):
-        following = rows[at + 1].prediction.url
-    if at > 0:
-        earlier = rows[at - 1].prediction.url
+    if place + 1 < len(predictions):
+        following = predictions[place + 1].prediction.url
+    if place > 0:
+        earlier = predictions[place - 1].prediction.url
     address = reverse("submission-explore", args=[explorer.submission.pk])
     return {
-        "one": one,
-        "more": explorer.kind.explain(one, public=explorer.public),
+        "one": opened,
+        "more": explorer.kind.explain(opened, public=explorer.public),
         "following": following,
         "earlier": earlier,
-        "permalink": f"{address}?p={one.prediction.pk}",
+        "permalink": f"{address}?p={opened.prediction.pk}",
     }
 
 
@@ -220,10 +229,10 @@ def _filters(
     """The filters with their values, how many each would show, and its address."""
     kind = explorer.kind
     parts = {"any": "Any"} | dict(kind.parts) if kind.parts else {}
-    who = _filter("who", "Who else says so", WHO, choice, counts)
+    by_others = _filter("who", "Who else says so", WHO, choice, counts)
     if explorer.reads_documents:
         address = reverse("submission-missed", args=[explorer.submission.pk])
-        who["options"] += [
+        by_others["options"] += [
             _option(
                 address + carry(choice, explorer.submission, who=name),
                 words,
@@ -244,25 +253,33 @@ def _filters(
         ),
         _filter("part", "Which part is wrong", parts, choice, counts),
         _filter("votes", "How people answered", {"split": "Divided"}, choice, counts),
-        who,
+        by_others,
     ]
     for facet in kind.facets:
         words = kind.facet_words(facet.name)
-        there = counts.get(facet.name, {})
+        counted = counts.get(facet.name, {})
         values = sorted(
-            (one for one in there if one != ""), key=lambda one: (-(there[one] or 0), str(one))
+            (value for value in counted if value != ""),
+            key=lambda value: (-(counted[value] or 0), str(value)),
         )
         named = {
             words.get(value, (str(value), ""))[0]: words.get(value, ("", str(value)))[1]
             for value in values
         }
-        of = {words.get(one, (str(one), ""))[0]: n for one, n in there.items()}
+        number_of = {words.get(value, (str(value), ""))[0]: n for value, n in counted.items()}
         filters.append(
-            _filter(facet.name, facet.label, named, choice, {**counts, facet.name: of}, short=True)
+            _filter(
+                facet.name,
+                facet.label,
+                named,
+                choice,
+                {**counts, facet.name: number_of},
+                short=True,
+            )
         )
     bands = {name: words for name, (words, _, _) in BANDS.items()}
     filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
-    return [one for one in filters if one["options"]]
+    return [panel for panel in filters if panel["options"]]
 
 
 def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, str]:
@@ -288,23 +305,29 @@ def _filter(
     short: bool = False,
 ) -> dict[str, Any]:
     """One filter; with `short` without values that nothing has, the rest folded."""
-    of, chosen = counts.get(name, {}), choice[name]
+    number_of, chosen = counts.get(name, {}), choice[name]
     options = []
     if anything:
-        options.append(_option(choice.query(**{name: ""}), anything, of.get(""), not chosen, "a"))
+        options.append(
+            _option(choice.query(**{name: ""}), anything, number_of.get(""), not chosen, "a")
+        )
     for value, words in values.items():
-        if short and of.get(value, 0) == 0 and value != chosen:
+        if short and number_of.get(value, 0) == 0 and value != chosen:
             continue
         is_chosen = value == chosen
         url = choice.query(**{name: "" if is_chosen and not anything else value})
         key = KEYS.get(value, "") if name == "verdict" else ""
-        options.append(_option(url, words, of.get(value), is_chosen, key))
+        options.append(_option(url, words, number_of.get(value), is_chosen, key))
     folds = short and len(options) > SHOWN + 1
-    first = [one for at, one in enumerate(options) if not folds or at < SHOWN or one["chosen"]]
+    unfolded = [
+        option
+        for place, option in enumerate(options)
+        if not folds or place < SHOWN or option["chosen"]
+    ]
     return {
         "label": label,
-        "options": first,
-        "folded": [option for option in options if option not in first],
+        "options": unfolded,
+        "folded": [option for option in options if option not in unfolded],
     }
 
 
@@ -334,7 +357,7 @@ def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse | 
     records = _records(explorer, choice)
     first = next(records, None)
     header = list(first) if first else ["prediction"]
-    lines = (list(one.values()) for one in _again(first, records))
+    lines = (list(record.values()) for record in _again(first, records))
     return (csv_stream if form == "csv" else json_stream)(name, header, lines)
 
 
@@ -371,12 +394,12 @@ def _again(
 def judged(request: HttpRequest, pk: int) -> HttpResponse:
     """To the explorer, from the address at which judged predictions used to be listed."""
     submission = find(request, pk)
-    said = {"verdict": request.GET.get("verdict", "")}
+    chosen = {"verdict": request.GET.get("verdict", "")}
     for facet in kind_of(submission.track).facets[:1]:
-        said[facet.name] = request.GET.get("predicate", "")
-    if said["verdict"] in ("", "all"):
-        said["verdict"] = "judged"
-    query = Choice({name: value for name, value in said.items() if value}).query()
+        chosen[facet.name] = request.GET.get("predicate", "")
+    if chosen["verdict"] in ("", "all"):
+        chosen["verdict"] = "judged"
+    query = Choice({name: value for name, value in chosen.items() if value}).query()
     return redirect(reverse("submission-explore", args=[pk]) + query)
 
 

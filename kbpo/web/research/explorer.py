@@ -89,10 +89,10 @@ class Unreadable(Exception):
         self.field = name
 
 
-def _no_such(name: str, value: str, known: Sequence[str]) -> Unreadable:
+def _no_such(name: str, value: str, choices: Sequence[str]) -> Unreadable:
     """Of a value that a filter has not; without known ones it is no number."""
-    told = f"one of {', '.join(known)}" if known else "the number of a prediction"
-    return Unreadable(name, f"{value[:40]!r} is not {told}.")
+    expected = f"one of {', '.join(choices)}" if choices else "the number of a prediction"
+    return Unreadable(name, f"{value[:40]!r} is not {expected}.")
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,15 @@ class Choice:
 
     def without(self, name: str) -> Choice:
         """The same where nothing was said of a filter."""
-        return replace(self, said={key: told for key, told in self.said.items() if key != name})
+        return replace(self, said={key: value for key, value in self.said.items() if key != name})
 
     def query(self, **changes: str | int) -> str:
         """The address of a choice that differs from this one; another filter begins at the
         first page.
         """
         kept = {key: value for key, value in self.said.items() if key not in NUMBERS}
-        told = kept | {key: str(value) for key, value in changes.items()}
-        return "?" + urlencode({key: value for key, value in told.items() if value})
+        chosen = kept | {key: str(value) for key, value in changes.items()}
+        return "?" + urlencode({key: value for key, value in chosen.items() if value})
 
 
 def read_choice(
@@ -131,43 +131,43 @@ def read_choice(
     nobody filled in; `strict`: it is one that there is not, and nothing else may stand in the
     address. Raises Unreadable.
     """
-    given = {name: value for name, value in address.items() if value or strict}
+    sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
     words, facets_here = _words(kind), [facet.name for facet in kind.facets]
     here = [*GIVEN, *facets_here, *words]
-    for name in given if strict else ELSEWHERE & set(given) - set(words):
+    for name in sent if strict else ELSEWHERE & set(sent) - set(words):
         if name not in here and name not in NUMBERS:
             raise Unreadable(
                 name,
                 f"{kind.words.items.capitalize()} of this track are not chosen by {name[:40]!r},"
                 f" but by {', '.join(here)}.",
             )
-    known = _known_values(kind)
+    values_of = _known_values(kind)
     if strict:
-        known["verdict"] = list(verdicts_of(submission))
-    said: dict[str, str] = {}
+        values_of["verdict"] = list(verdicts_of(submission))
+    chosen: dict[str, str] = {}
     facets: dict[str, Any] = {}
     for name in GIVEN:
-        if name in given:
-            if given[name] not in known[name]:
-                raise _no_such(name, given[name], known[name])
-            said[name] = given[name]
+        if name in sent:
+            if sent[name] not in values_of[name]:
+                raise _no_such(name, sent[name], values_of[name])
+            chosen[name] = sent[name]
     for name in NUMBERS:
-        if (value := given.get(name)) is not None:
+        if (value := sent.get(name)) is not None:
             if not (value.isascii() and value.isdecimal() and len(value) < 18):
                 raise _no_such(name, value, ())
-            said[name] = value
+            chosen[name] = value
     for facet in kind.facets:
-        if value := given.get(facet.name, "").replace("\0", ""):
+        if value := sent.get(facet.name, "").replace("\0", ""):
             by_name = {word: key for key, (word, _) in kind.facet_words(facet.name).items()}
             if by_name and value not in by_name:
                 raise _no_such(facet.name, value, list(by_name)[:20])
-            said[facet.name] = value
+            chosen[facet.name] = value
             facets[facet.name] = by_name.get(value, value)
     for name in words:
-        if value := given.get(name, "").replace("\0", "").strip()[:200]:
-            said[name] = value
-    return Choice(said, facets)
+        if value := sent.get(name, "").replace("\0", "").strip()[:200]:
+            chosen[name] = value
+    return Choice(chosen, facets)
 
 
 def carried(submission: Submission) -> list[str]:
@@ -178,8 +178,8 @@ def carried(submission: Submission) -> list[str]:
 
 def carry(choice: Choice, submission: Submission, **changes: str) -> str:
     """The query of the other list's address, with what was chosen of this one."""
-    said = {name: choice[name] for name in carried(submission) if choice[name]} | changes
-    return f"?{urlencode(said)}" if said else ""
+    chosen = {name: choice[name] for name in carried(submission) if choice[name]} | changes
+    return f"?{urlencode(chosen)}" if chosen else ""
 
 
 def _words(kind: Kind) -> list[str]:
@@ -344,14 +344,14 @@ class Explorer:
     @cached_property
     def told(self) -> dict[str, set[int]]:
         """The predictions whose verdict turned, and those that its team disputes or did."""
-        rows = self.submission.predictions.values_list("pk", flat=True)
+        predictions = self.submission.predictions.values_list("pk", flat=True)
         instances = {"turned": list(self.flips), "disputed": list[int]()}
         if self.disputes:  # two narrow questions, whatever the plan of one
-            said = Instance.objects.filter(target__in=list(self.disputes))
-            instances["disputed"] = list(said.values_list("pk", flat=True))
+            disputed = Instance.objects.filter(target__in=list(self.disputes))
+            instances["disputed"] = list(disputed.values_list("pk", flat=True))
         return {
-            name: set(rows.filter(instance__in=some)) if some else set()
-            for name, some in instances.items()
+            name: set(predictions.filter(instance__in=instance_ids)) if instance_ids else set()
+            for name, instance_ids in instances.items()
         }
 
     @cached_property
@@ -387,22 +387,22 @@ class Explorer:
         if kept is None or not (self.public or is_answered(self.submission)):
             return self._judge()
         late = Label.objects.filter(pk__gt=kept.newest - MOST_NEW, created_at__gt=kept.at - LATE)
-        rows = late.union(Label.objects.filter(pk__gt=kept.newest))
-        targets = set(rows.values_list("target_id", flat=True)[: MOST_NEW + 1])
+        labels = late.union(Label.objects.filter(pk__gt=kept.newest))
+        targets = set(labels.values_list("target_id", flat=True)[: MOST_NEW + 1])
         if len(targets) > MOST_NEW:
             return self._judge()
         return kept.rows.replaced(self._judge(targets))
 
     def _judge(self, targets: Collection[int] | None = None) -> Rows:
-        said = verdicts(self.submission, public=self.public, targets=targets)
-        rows = self._read(said.prediction)
-        order = np.argsort(np.array(said.prediction, dtype=np.int64), kind="stable")
+        judgments = verdicts(self.submission, public=self.public, targets=targets)
+        rows = self._read(judgments.prediction)
+        order = np.argsort(np.array(judgments.prediction, dtype=np.int64), kind="stable")
         return replace(
             rows,
             judged=np.ones(order.size, dtype=np.bool_),
-            value=said.value[order],
-            split=said.split[order],
-            parts={name: values[order] for name, values in said.parts.items()},
+            value=judgments.value[order],
+            split=judgments.split[order],
+            parts={name: values[order] for name, values in judgments.parts.items()},
         )
 
     def _read(self, ids: Sequence[int]) -> Rows:
@@ -435,26 +435,30 @@ class Explorer:
 
     def _found(self, choice: Choice) -> Rows | None:
         """What the words, the entity and the document that were chosen leave; None without any."""
-        submission, found = self.submission.pk, []
+        submission, matches = self.submission.pk, []
         if choice["q"]:
             ids, self.all_found = self.kind.search(submission, choice["q"], MOST_DOCUMENTS)
-            found.append(set(ids))
+            matches.append(set(ids))
         if choice[ENTITY]:
             ids, are_all = self.kind.about(
                 submission, choice[ENTITY], MOST_DOCUMENTS, choice["document"]
             )
             self.all_found = self.all_found and are_all
-            found.append(set(ids))
+            matches.append(set(ids))
         elif choice["document"]:
-            found.append(set(self.kind.within(submission, choice["document"])))
-        if not found:
+            matches.append(set(self.kind.within(submission, choice["document"])))
+        if not matches:
             return None
-        rows, judged = self._read(sorted(set.intersection(*found))), self.judged
+        rows, judged = self._read(sorted(set.intersection(*matches))), self.judged
         both = np.isin(rows.ids, judged.ids)
-        there = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
-        rows.judged[both], rows.value[both], rows.split[both] = True, there.value, there.split
+        of_judged = judged.at(np.flatnonzero(np.isin(judged.ids, rows.ids)))
+        rows.judged[both], rows.value[both], rows.split[both] = (
+            True,
+            of_judged.value,
+            of_judged.split,
+        )
         for name, values in rows.parts.items():
-            values[both] = there.parts[name]
+            values[both] = of_judged.parts[name]
         return rows
 
     def page(
@@ -503,10 +507,11 @@ class Explorer:
         judged = _counts(of_judged, _chosen(choice, of_judged))
         verdict = judged["verdict"] | {"": total, "unjudged": total - judged["verdict"]["judged"]}
         if choice["verdict"] == "unjudged":
-            known = _counts(of_judged, chosen)
+            judged_counts = _counts(of_judged, chosen)
             for name in groups:
                 counts[name] = {
-                    value: many - known[name].get(value, 0) for value, many in counts[name].items()
+                    value: many - judged_counts[name].get(value, 0)
+                    for value, many in counts[name].items()
                 }
         counts |= {"verdict": verdict, "part": judged["part"], "votes": judged["votes"], "who": {}}
         if not choice["who"]:
@@ -533,9 +538,9 @@ class Explorer:
             f" = p.instance_id AND o.submission_id = ANY(%s)) FROM ({inner} LIMIT %s) p",
             [bool(choice["who"]), self.others, *parameters, looks],
         )
-        found = [pk for pk, is_predicted in rows if not is_predicted]
-        ids, edge = found[:size], 0
-        if len(found) > size:
+        alone = [pk for pk, is_predicted in rows if not is_predicted]
+        ids, edge = alone[:size], 0
+        if len(alone) > size:
             edge = ids[-1]
         elif len(rows) == looks:
             edge = rows[-1][0]
@@ -582,8 +587,8 @@ class Explorer:
                 yield page.ids
             if not page.after:
                 return
-            said = {key: value for key, value in choice.said.items() if key not in NUMBERS}
-            choice = replace(choice, said=said | {"after": str(page.after)})
+            chosen = {key: value for key, value in choice.said.items() if key not in NUMBERS}
+            choice = replace(choice, said=chosen | {"after": str(page.after)})
 
 
 def hash_of(version: Sequence[Any]) -> str:
@@ -603,10 +608,10 @@ def _cursor(choice: Choice) -> tuple[int, str]:
 
 def _chosen(choice: Choice, groups: Mapping[str, Options]) -> dict[str, Any]:
     """filter -> the value that was chosen of it, of those that the groups have."""
-    said = {name: choice[name] for name in ("verdict", "part", "votes", "who", "confidence")}
+    chosen = {name: choice[name] for name in ("verdict", "part", "votes", "who", "confidence")}
     return {
         name: value
-        for name, value in (said | dict(choice.facets)).items()
+        for name, value in (chosen | dict(choice.facets)).items()
         if value and name in groups
     }
 
@@ -644,7 +649,7 @@ def _page_of(rows: Rows, choice: Choice, size: int) -> Page:
     else:
         order = np.arange(rows.ids.size)
     ids = rows.ids[order]
-    place = {pk: at for at, pk in enumerate(ids.tolist())}
+    place = {pk: index for index, pk in enumerate(ids.tolist())}
     start = _start(choice, ids, place, size)
     here = ids[start : start + size].tolist()
     return Page(
@@ -662,10 +667,10 @@ def _start(choice: Choice, ids: NDArray[np.int64], place: Mapping[int, int], siz
     begins, _ = _cursor(choice)
     if not begins:
         return 0
-    at = place.get(begins)
-    if at is None:
-        at = int(np.searchsorted(ids, begins)) if choice["sort"] in ("", "text") else 0
-        return max(0, at - size) if choice["before"] else at
+    index = place.get(begins)
+    if index is None:
+        index = int(np.searchsorted(ids, begins)) if choice["sort"] in ("", "text") else 0
+        return max(0, index - size) if choice["before"] else index
     if choice["before"]:
-        return max(0, at - size)
-    return at + 1 if choice["after"] else at - at % size
+        return max(0, index - size)
+    return index + 1 if choice["after"] else index - index % size

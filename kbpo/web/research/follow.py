@@ -51,32 +51,34 @@ def _waits(submission: Submission, extent: Extent) -> bool:
 def stages(submission: Submission, sample: Extent) -> list[dict[str, Any]]:
     """The journey, for the page: what happened when, how long it took, and what comes."""
     at_hand = reached(submission)
-    of, notes = _times(submission, sample), _notes(submission, sample)
+    times, notes = _times(submission, sample), _notes(submission, sample)
     names = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
-    rows: list[dict[str, Any]] = []
-    for at, name in enumerate(names):
+    journey: list[dict[str, Any]] = []
+    for index, name in enumerate(names):
         state = (
             "done"
-            if at < at_hand or submission.status == "scored"
+            if index < at_hand or submission.status == "scored"
             else "now"
-            if at == at_hand
+            if index == at_hand
             else "waiting"
         )
-        note = notes[at] if state != "waiting" or at == 5 else ""
-        rows.append({"name": name, "state": state, "note": note, "of": of[at]})
-    rows[4]["share"] = 1 - sample.open / sample.sample if sample.sample else 0.0
+        note = notes[index] if state != "waiting" or index == 5 else ""
+        journey.append({"name": name, "state": state, "note": note, "of": times[index]})
+    journey[4]["share"] = 1 - sample.open / sample.sample if sample.sample else 0.0
     return (
-        [*_until_its_end(submission, rows), _end(submission)]
+        [*_until_its_end(submission, journey), _end(submission)]
         if submission.status in ENDED
-        else rows
+        else journey
     )
 
 
-def _until_its_end(submission: Submission, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _until_its_end(submission: Submission, stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The stages that it has behind it: their moment is known, or a later one's is."""
-    last = max(at for at, name in enumerate(MOMENTS) if at == 0 or getattr(submission, name))
+    last = max(
+        index for index, name in enumerate(MOMENTS) if index == 0 or getattr(submission, name)
+    )
     drawn = 3 if submission.sampled_at else 2
-    return [row | {"state": "done"} for row in rows[: min(last, drawn) + 1]]
+    return [row | {"state": "done"} for row in stages[: min(last, drawn) + 1]]
 
 
 def _end(submission: Submission) -> dict[str, Any]:
@@ -96,7 +98,9 @@ def reached(submission: Submission) -> int:
     """The number of the stage at hand; of one that ended, the last whose moment is known."""
     if submission.status in ORDER:
         return ORDER.index(submission.status)
-    return max(at for at, name in enumerate(MOMENTS) if at == 0 or getattr(submission, name))
+    return max(
+        index for index, name in enumerate(MOMENTS) if index == 0 or getattr(submission, name)
+    )
 
 
 def _times(submission: Submission, sample: Extent) -> list[str]:

@@ -31,7 +31,9 @@ class History:
     @property
     def moments(self) -> list[tuple[Any, Interval]]:
         """As the plot takes it."""
-        return [(one.made_at, _interval(figure)) for one, figure in self.figures[-MOST:]]
+        return [
+            (evaluation.made_at, _interval(figure)) for evaluation, figure in self.figures[-MOST:]
+        ]
 
     @property
     def finding(self) -> str:
@@ -53,9 +55,9 @@ def history_of(latest: Latest) -> History | None:
     """Return a run's final scores in all evaluations that are kept; None before there is one."""
     submission, newest = latest.submission, latest.evaluation
     track, kind = submission.track, kind_of(submission.track)
-    found = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
-    quantity = found[0] if found else kind.quantity(kind.headline(track.criterion))
-    rows = Estimate.objects.filter(
+    headline = headlines(newest, [submission.pk]).get(submission.pk) if newest else None
+    quantity = headline[0] if headline else kind.quantity(kind.headline(track.criterion))
+    estimates = Estimate.objects.filter(
         submission=submission,
         slice="",
         quantity=quantity.name,
@@ -65,10 +67,12 @@ def history_of(latest: Latest) -> History | None:
         value__isnull=False,
     )
     if quantity.weighed:
-        rows = rows.filter(distribution=track.distribution)
-    ordered = rows.select_related("evaluation").order_by("evaluation__number")
-    told = [(row.evaluation, Figure.of(row)) for row in ordered]
-    figures = [(evaluation, figure) for evaluation, figure in told if figure.value is not None]
+        estimates = estimates.filter(distribution=track.distribution)
+    ordered = estimates.select_related("evaluation").order_by("evaluation__number")
+    by_evaluation = [(row.evaluation, Figure.of(row)) for row in ordered]
+    figures = [
+        (evaluation, figure) for evaluation, figure in by_evaluation if figure.value is not None
+    ]
     return History(quantity, figures) if figures else None
 
 
@@ -79,7 +83,7 @@ def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
     if history is None:
         return {}
     evaluation = history.figures[-1][0]
-    told: dict[str, Any] = {"history": history}
+    context: dict[str, Any] = {"history": history}
     if submission.is_on_board:
         page, badge_url, permalink = (
             request.build_absolute_uri(reverse(name, args=args))
@@ -91,9 +95,9 @@ def about(request: HttpRequest, latest: Latest) -> dict[str, Any]:
         )
         title = f"{submission.full_name} on {submission.track.name}"
         key = f"{submission.track.slug}-{submission.pk}-{evaluation.number}"
-        told |= {
+        context |= {
             "bibtex": cite.bibtex(key, title, submission.public_team, evaluation, permalink),
             "badge": f"[![{submission.track.name}]({badge_url})]({page})",
             "permalink": permalink,
         }
-    return told
+    return context

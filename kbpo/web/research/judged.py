@@ -64,13 +64,13 @@ def verdicts(
     """What people said of a submission's predictions, as far as its team may see that now; or what
     of it is public. If asked, only what may rest on labels of `targets`.
     """
-    said = kind_of(submission.track).verdicts(submission.pk, public=public, targets=targets)
+    answers = kind_of(submission.track).verdicts(submission.pk, public=public, targets=targets)
     if public or is_answered(submission):
-        return said
+        return answers
     shown = Prediction.objects.filter(
         submission=submission, instance__target__in=asked_for(submission)
     )
-    return said.of(np.isin(said.prediction, list(shown.values_list("pk", flat=True))))
+    return answers.of(np.isin(answers.prediction, list(shown.values_list("pk", flat=True))))
 
 
 def describe(

@@ -69,7 +69,7 @@ def show(request: HttpRequest) -> HttpResponse:
     run = _run(request, team)
     moved = by_day("submission", team, run.purpose if run else None)
     page = Paginator(moved, PAGE).get_page(request.GET.get("page"))
-    said = {"team": team.slug} | ({"run": str(run.pk)} if run else {})
+    query = {"team": team.slug} | ({"run": str(run.pk)} if run else {})
     context = {
         "team": team,
         "run": run,
@@ -77,20 +77,20 @@ def show(request: HttpRequest) -> HttpResponse:
         "sums": balance(purpose=run.purpose, team=team) if run else balance(team=team),
         "page": page,
         "lines": lines_of(list(page)),
-        "query": urlencode(said),
+        "query": urlencode(query),
     }
     return render(request, "ledger.html", context)
 
 
 def _run(request: HttpRequest, team: Team) -> Submission | None:
     """The run of the team that the address names; None if it names none. Raises Http404."""
-    said = request.GET.get("run", "")
-    if not said:
+    number = request.GET.get("run", "")
+    if not number:
         return None
     row = None
-    if said.isascii() and said.isdecimal() and len(said) < 10:
+    if number.isascii() and number.isdecimal() and len(number) < 10:
         runs = Submission.objects.filter(team=team, deleted_at=None)
-        row = runs.select_related("track", "team").filter(pk=int(said)).first()
+        row = runs.select_related("track", "team").filter(pk=int(number)).first()
     if row is None:
         raise Http404("The team has no such run.")
     return row

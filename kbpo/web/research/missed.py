@@ -74,8 +74,8 @@ def missed_of(
     kept = _kept(facts, choice)
     values = {}
     for facet in kind.found_facets:
-        others = _kept(facts, choice.without(facet))[choice["who"] or "missed"]
-        values[facet] = Counter(fact.facets[facet] for fact, _ in others)
+        of_facet = _kept(facts, choice.without(facet))[choice["who"] or "missed"]
+        values[facet] = Counter(fact.facets[facet] for fact, _ in of_facet)
     return Missed(choice, kept, values)
 
 
@@ -86,19 +86,19 @@ def _read(
     names = carried(explorer.submission)
     for name in address if strict else ():
         if name not in (*own, *names):
-            known = ", ".join((*own, *names))
+            choices = ", ".join((*own, *names))
             raise Unreadable(
-                name, f"What is missed is not chosen by {name[:40]!r}, but by {known}."
+                name, f"What is missed is not chosen by {name[:40]!r}, but by {choices}."
             )
-    said = {name: value for name, value in address.items() if name in names}
-    choice = read_choice(said, explorer.submission, strict=strict)
-    told = dict(choice.said)
+    shared = {name: value for name, value in address.items() if name in names}
+    choice = read_choice(shared, explorer.submission, strict=strict)
+    chosen = dict(choice.said)
     for name, values in own.items():
         if (value := address.get(name)) in values:
-            told[name] = str(value)
+            chosen[name] = str(value)
         elif value is not None and strict:
             raise Unreadable(name, f"{value[:40]!r} is not one of {', '.join(values)}.")
-    return Choice(told, choice.facets)
+    return Choice(chosen, choice.facets)
 
 
 def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, list[Fact]]:
@@ -113,13 +113,13 @@ def _facts(user: Any, explorer: Explorer, kind: TrackWithRecall) -> dict[str, li
     is_staff = isinstance(user, User) and user.is_staff
     for fact, found_by in _found(explorer, kind, [*runs], public=not is_staff):
         if explorer.submission.pk not in found_by:
-            others = [runs[pk] for pk in sorted(found_by)]
-            facts["missed" if others else "nobody"].append((fact, others))
+            finders = [runs[pk] for pk in sorted(found_by)]
+            facts["missed" if finders else "nobody"].append((fact, finders))
     return facts
 
 
 def _found(
-    explorer: Explorer, kind: TrackWithRecall, others: list[int], *, public: bool
+    explorer: Explorer, kind: TrackWithRecall, runs: list[int], *, public: bool
 ) -> list[tuple[Found, set[int]]]:
     """What is true in all documents that were read, with who predicts it; kept for as long as what
     is public may be, until there is a new label.
@@ -127,22 +127,22 @@ def _found(
     submission = explorer.submission
     newest = Label.objects.order_by("-pk").values_list("pk", flat=True).first()
     read = list(map(int, annotated(submission.track).documents))
-    version = (submission.pk, submission.received_at.isoformat(), public, newest, others, read)
+    version = (submission.pk, submission.received_at.isoformat(), public, newest, runs, read)
     key = f"missed:{hash_of(version)}"
-    found: list[tuple[Found, set[int]]] | None = cache.get(key)
-    if found is None:
-        found = kind.found_by(read, [submission.pk, *others], public=public)
-        cache.set(key, found, KEPT_PUBLIC)
-    return found
+    facts: list[tuple[Found, set[int]]] | None = cache.get(key)
+    if facts is None:
+        facts = kind.found_by(read, [submission.pk, *runs], public=public)
+        cache.set(key, facts, KEPT_PUBLIC)
+    return facts
 
 
 def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fact]]:
     """Those that a choice leaves."""
     documents = None
     if choice["q"]:
-        read = {fact.document for some in facts.values() for fact, _ in some}
-        rows = Document.objects.filter(pk__in=read).with_words(choice["q"])
-        documents = set(rows.values_list("pk", flat=True))
+        read = {fact.document for listed in facts.values() for fact, _ in listed}
+        matching = Document.objects.filter(pk__in=read).with_words(choice["q"])
+        documents = set(matching.values_list("pk", flat=True))
 
     def is_kept(fact: Found) -> bool:
         return (
@@ -152,7 +152,9 @@ def _kept(facts: Mapping[str, list[Fact]], choice: Choice) -> dict[str, list[Fac
             and (not choice[ENTITY] or fact.is_about(choice[ENTITY]))
         )
 
-    return {who: [one for one in some if is_kept(one[0])] for who, some in facts.items()}
+    return {
+        finder: [entry for entry in listed if is_kept(entry[0])] for finder, listed in facts.items()
+    }
 
 
 def missed_record(fact: Found, runs: list[Submission]) -> dict[str, Any]:

@@ -25,10 +25,10 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     explorer, refusal = explored(request, pk), ""
     submission = explorer.submission
     try:
-        found = missed_of(request.user, explorer, request.GET.dict())
+        missed = missed_of(request.user, explorer, request.GET.dict())
     except Unreadable as wrong:
-        found, refusal = missed_of(request.user, explorer, {}), f"{wrong} All is listed."
-    choice = found.choice
+        missed, refusal = missed_of(request.user, explorer, {}), f"{wrong} All is listed."
+    choice = missed.choice
     context = {
         "submission": submission,
         "name": name_for(submission, is_own(request, submission)),
@@ -39,14 +39,14 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "refusal": refusal,
         "said": choice.said,
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
-        "page": Paginator(found.listed, PAGE).get_page(request.GET.get("page")),
-        "query": choice.query(who=found.who)[1:],
-        "filters": _filters(explorer, found),
+        "page": Paginator(missed.listed, PAGE).get_page(request.GET.get("page")),
+        "query": choice.query(who=missed.who)[1:],
+        "filters": _filters(explorer, missed),
         "options": [
             {
                 "url": choice.query(who=name),
-                "text": f"{words} {count_text(len(found.facts[name]))}",
-                "current": name == found.who,
+                "text": f"{words} {count_text(len(missed.facts[name]))}",
+                "current": name == missed.who,
             }
             for name, words in MISSED.items()
         ],
@@ -55,7 +55,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "missed.html", context, status=400 if refusal else 200)
 
 
-def _filters(explorer: Explorer, found: Missed) -> list[dict[str, Any]]:
+def _filters(explorer: Explorer, missed: Missed) -> list[dict[str, Any]]:
     """The values of each facet with how many there are of them;
     the one that is chosen leads back.
     """
@@ -64,13 +64,13 @@ def _filters(explorer: Explorer, found: Missed) -> list[dict[str, Any]]:
         words = dict(explorer.kind.facet_words(facet.name).values())
         options = [
             {
-                "url": found.choice.query(**{facet.name: "" if chosen else value}),
+                "url": missed.choice.query(**{facet.name: "" if chosen else value}),
                 "text": words.get(value, value),
                 "n": n,
                 "chosen": chosen,
             }
-            for value, n in found.values.get(facet.name, Counter()).most_common()
-            for chosen in [found.choice[facet.name] == value]
+            for value, n in missed.values.get(facet.name, Counter()).most_common()
+            for chosen in [missed.choice[facet.name] == value]
         ]
         if options:
             filters.append({"label": facet.label, "options": options})
@@ -81,11 +81,11 @@ def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | Streaming
     """The same as a file."""
     explorer = explored(request, pk)
     try:
-        found = missed_of(request.user, explorer, request.GET.dict())
+        missed = missed_of(request.user, explorer, request.GET.dict())
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
     header = ["document", "subject", "predicate", "object", "claim", "found_by"]
-    rows = [list(missed_record(fact, runs).values()) for fact, runs in found.listed]
+    rows = [list(missed_record(fact, runs).values()) for fact, runs in missed.listed]
     name = f"missed-{pk}.{form}"
     return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)
 

@@ -74,7 +74,7 @@ def mark_read(user: User, team: Team, until: datetime) -> None:
 
 def news_of(team: Team, since: datetime) -> list[Piece]:
     """Return what happened to a team's runs and uploads since, the newest first."""
-    rows = Submission.objects.filter(team=team, deleted_at=None).select_related("track")
+    runs = Submission.objects.filter(team=team, deleted_at=None).select_related("track")
     lately = (
         Q(scored_at__gt=since)
         | Q(sampled_at__gt=since, status__in=["confirmed", "judging"])
@@ -82,7 +82,7 @@ def news_of(team: Team, since: datetime) -> list[Piece]:
         | Q(withdrawn_at__gt=since, confirmed_at__isnull=False)
     )
     pieces, states = [], dict[int, Now]()
-    for row in rows.filter(lately):
+    for row in runs.filter(lately):
         pieces.append(_moved(row, since, _now(row.track, since, states)))
     pieces += _turned(team, since, states)
     pieces += _answered(team, since) + _put_aside(team, since)
@@ -113,28 +113,28 @@ def _scores(evaluation: Evaluation | None) -> dict[int, str]:
 
 def _moved(row: Submission, since: datetime, now: Now) -> Piece:
     """How far a run came, as its latest moment says."""
-    own_page, what = reverse("submission", args=[row.pk]), f"{row.name} on {row.track.name}"
+    own_page, called = reverse("submission", args=[row.pk]), f"{row.name} on {row.track.name}"
     if row.status in ("refused", "expired"):
         page = reverse("upload-check", args=[row.pk])
         title = f"{row.file_name} was {row.get_status_display().lower()}"
         link = "See the report" if row.status == "refused" else "See it"
         return Piece("✗", "bad", title, row.reason, row.status_since, page, link)
     if row.status == "failed":
-        title = f"{what} was given up"
+        title = f"{called} was given up"
         return Piece("✗", "bad", title, row.reason, row.status_since, own_page, "Retry")
     if row.scored_at and row.scored_at > since and row.status != "withdrawn":
         text = " ".join(filter(None, [now.score(row), _place(row, now)]))
-        title = f"{what} is scored"
+        title = f"{called} is scored"
         return Piece("✓", "good", title, text, row.scored_at, own_page, "See the score")
     if row.status == "withdrawn":
-        title = f"{what} was withdrawn"
+        title = f"{called} was withdrawn"
         return Piece("–", "", title, row.reason, row.status_since, own_page, "See it")
     extent, items, text = extent_of(row), kind_of(row.track).words.items, ""
     if extent.sample:
         judged, drawn = count_text(extent.judged), count_text(extent.sample)
         text = f"{judged} of the {drawn} {items} drawn are judged."
     assert row.sampled_at is not None
-    return Piece("→", "info", f"{what} is being judged", text, row.sampled_at, own_page, "Follow")
+    return Piece("→", "info", f"{called} is being judged", text, row.sampled_at, own_page, "Follow")
 
 
 def _place(row: Submission, now: Now) -> str:
@@ -165,18 +165,18 @@ def _turned(team: Team, since: datetime, states: dict[int, Now]) -> list[Piece]:
         score = _now(row.track, since, states).score(row)
         title = f"{n} verdict{'' if n == 1 else 's'} on {row.name} turned after more answers"
         url = f"{reverse('submission-explore', args=[row.pk])}?verdict=turned"
-        at = turned[-1].made_at
-        pieces.append(Piece("±", "warn", title, f"{text}. {score}", at, url, "Show them"))
+        moment = turned[-1].made_at
+        pieces.append(Piece("±", "warn", title, f"{text}. {score}", moment, url, "Show them"))
     return pieces
 
 
 def _answered(team: Team, since: datetime) -> list[Piece]:
     """Disputes of a team that an expert answered, a piece each."""
-    rows = ExpertCheck.objects.filter(
+    disputes = ExpertCheck.objects.filter(
         kind="dispute", status="answered", submission__team=team, answered_at__gt=since
     )
     pieces = []
-    for row in rows.select_related("submission", "target__document"):
+    for row in disputes.select_related("submission", "target__document"):
         assert row.submission is not None and row.answered_at is not None
         text = (
             "The expert says what people said."
@@ -200,8 +200,8 @@ def _put_aside(team: Team, since: datetime) -> list[Piece]:
     moments = dict(log.values_list("before", "at"))
     pieces = []
     for row in dropped:
-        at, run = moments.get(f"dispute {row.pk}"), row.submission
-        if run is not None and at is not None:
+        moment, run = moments.get(f"dispute {row.pk}"), row.submission
+        if run is not None and moment is not None:
             title = f"A dispute about {run.name} was put aside"
-            pieces.append(Piece("–", "", title, row.remark, at, page_of(row), "See it"))
+            pieces.append(Piece("–", "", title, row.remark, moment, page_of(row), "See it"))
     return pieces

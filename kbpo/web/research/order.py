@@ -47,7 +47,7 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
         waits = submission.status == "judging" and not is_answered(submission)
         return {"ordered": submission.target_half_width} if waits else None
     judging = submission.status == "judging"
-    told: dict[str, Any] = {
+    context: dict[str, Any] = {
         "now": submission.target_half_width if judging else _rounded(extent.half_width),
         "ordered": submission.target_half_width if judging else None,
         "exact": not judging and extent.half_width == 0,
@@ -56,18 +56,18 @@ def more(submission: Submission, extent: Extent, further: Further | None) -> dic
     if offer is None:
         reckoning = further.status == "wanted" or further.order <= submission.orders
         reckoning |= was_reckoned_before(submission, further)
-        return told | {"reckoning": reckoning, "reason": further.reason}
-    found = quotes(submission, offer.plan["options"])
-    fitting = [at for at, one in enumerate(found) if one.fits]
+        return context | {"reckoning": reckoning, "reason": further.reason}
+    steps = quotes(submission, offer.plan["options"])
+    fitting = [index for index, step in enumerate(steps) if step.fits]
     chosen = fitting[0] if fitting else 0
-    return told | {
+    return context | {
         "offer": offer,
         "stamp": _stamp(offer),
-        "rows": [_row(one) for one in found],
+        "rows": [_row(step) for step in steps],
         "chosen": chosen,
-        "quote": found[chosen],
-        "have_words": f"{count_text(found[chosen].judged)} judged or asked for",
-        "judge_words": found[chosen].new_words,
+        "quote": steps[chosen],
+        "have_words": f"{count_text(steps[chosen].judged)} judged or asked for",
+        "judge_words": steps[chosen].new_words,
         "fits": bool(fitting),
         "open": submission.status == "scored" and submission.stage_reason != "target",
     }

@@ -58,8 +58,8 @@ class Quote:
 
 def width_of(submission: Submission, asked: str | None) -> str:
     """The half-width that was asked for, if the plan has it; the plan's own otherwise."""
-    known = asked is not None and asked in submission.plan.get("options", {})
-    return str(asked if known else submission.plan.get("chosen", ""))
+    is_planned = asked is not None and asked in submission.plan.get("options", {})
+    return str(asked if is_planned else submission.plan.get("chosen", ""))
 
 
 def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
@@ -102,4 +102,4 @@ def _quote(
 def quote(submission: Submission, asked: str | None) -> Quote | None:
     """The option that was asked for, or the plan's own; None before there is a plan."""
     width = width_of(submission, asked)
-    return next((one for one in quotes(submission) if one.width == width), None)
+    return next((option for option in quotes(submission) if option.width == width), None)

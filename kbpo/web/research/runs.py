@@ -92,13 +92,17 @@ def show(request: HttpRequest) -> HttpResponse:
     state = request.GET.get("state", "all")
     chosen, counts = _of_state(team, state)
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
-    rows = runs(page)
+    listed = runs(page)
     discards = Submission.objects.filter(team=team).discards().order_by("-pk")
     context = {
         "team": team,
         "teams": [
-            {"url": f"?{urlencode({'team': one.slug})}", "text": one.name, "current": one == team}
-            for one in user.teams.order_by("pk")
+            {
+                "url": f"?{urlencode({'team': own_team.slug})}",
+                "text": own_team.name,
+                "current": own_team == team,
+            }
+            for own_team in user.teams.order_by("pk")
         ],
         "now": now,
         "since": since,
@@ -111,8 +115,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "state": state,
         "page": page,
         "query": urlencode({"team": team.slug, "state": state}),
-        "rows": rows,
-        "axis": drawing.axis_over([row.interval for row in rows]),
+        "rows": listed,
+        "axis": drawing.axis_over([row.interval for row in listed]),
         "csv": f"{reverse('runs-csv')}?{urlencode({'team': team.slug})}",
         "discards": discards[:200],
         "money": money_of(team),
@@ -143,7 +147,9 @@ def _of_state(team: Team, state: str) -> tuple[QuerySet[Submission], list[int]]:
     }
     if state not in of_state:
         raise Http404(f"Runs are shown by {', '.join(STATES)}; there is no “{state[:40]}”.")
-    return of_state[state].order_by("-pk"), [one.count() for one in of_state.values()]
+    return of_state[state].order_by("-pk"), [
+        runs_of_state.count() for runs_of_state in of_state.values()
+    ]
 
 
 def _draft(row: Submission) -> dict[str, Any]:
@@ -163,12 +169,12 @@ def _draft(row: Submission) -> dict[str, Any]:
 
 def _left(team: Team) -> list[tuple[Track, int]]:
     """How many runs the team may still confirm, on open tracks that limit them."""
-    found = []
+    limited = []
     for track in Track.objects.filter(status="open").order_by("name"):
         left = runs_left(track, team)
         if left is not None:
-            found.append((track, left))
-    return found
+            limited.append((track, left))
+    return limited
 
 
 def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
@@ -178,7 +184,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
         of_track.setdefault(row.track, []).append(row)
     money = balances([row.purpose for row in rows])
     shown = _watched([row for row in rows if row.status in UNDER_WAY])
-    found: dict[int, Run] = {}
+    run_of: dict[int, Run] = {}
     for track, mine in of_track.items():
         evaluation = track.evaluations.order_by("-number").first()
         scores = headlines(evaluation, [row.pk for row in mine]) if evaluation else {}
@@ -186,7 +192,7 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
         for row in mine:
             interval, label, n, kind = _score(row, scores.get(row.pk), shown.get(row.pk))
             judged = extent_of(row) if row.status == "judging" else None
-            found[row.pk] = Run(
+            run_of[row.pk] = Run(
                 row,
                 interval,
                 label,
@@ -198,16 +204,16 @@ def runs(rows: Page[Submission] | QuerySet[Submission]) -> list[Run]:
                 judged,
                 time_left(row, judged) if judged else None,
             )
-    return [found[row.pk] for row in rows]
+    return [run_of[row.pk] for row in rows]
 
 
-def _watched(rows: list[Submission]) -> dict[int, InterimInterval]:
+def _watched(runs: list[Submission]) -> dict[int, InterimInterval]:
     """The last interval that may be watched of each of these runs, in its present order."""
     intervals = InterimInterval.objects.filter(
-        submission__in=rows, order=F("submission__orders")
+        submission__in=runs, order=F("submission__orders")
     ).telling()
     last = intervals.order_by("submission_id", "-n").distinct("submission_id")
-    return {one.submission_id: one for one in last}
+    return {interval.submission_id: interval for interval in last}
 
 
 def _score(

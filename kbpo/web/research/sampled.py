@@ -39,8 +39,8 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
     """One row: when, why, how much was drawn, and the half-widths that were planned and
     realised.
     """
-    told = batch.settings
-    planned, came_to = told.get("planned_variance"), told.get("came_to")
+    settings = batch.settings
+    planned, came_to = settings.get("planned_variance"), settings.get("came_to")
     return {
         "planned": round(half_width_at(submission, planned), 3) if planned else None,
         "came_to": None if came_to is None else round(came_to, 3),
@@ -50,8 +50,8 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
         "distribution": kind_of(submission.track).distribution_label(batch.distribution.kind),
         "targets": targets,
         "size": batch.size,
-        "why": WHY.get(told.get("why", ""), ""),
-        "labels": told.get("labels", 0),
+        "why": WHY.get(settings.get("why", ""), ""),
+        "labels": settings.get("labels", 0),
     }
 
 
@@ -59,12 +59,12 @@ def _model(latest: Latest) -> dict[str, Any] | None:
     """What the model alone would print for the guaranteed number, beside what is printed; None
     before that is final.
     """
-    submission, told = latest.submission, latest.settings
+    submission, settings = latest.submission, latest.settings
     if submission.status != "scored":
         return None
     track = submission.track
     alone = (
-        told.get("totals", {})
+        settings.get("totals", {})
         .get(f"{track.criterion}|{track.distribution}", {})
         .get(str(submission.pk))
     )
@@ -74,6 +74,6 @@ def _model(latest: Latest) -> dict[str, Any] | None:
     return {
         "alone": alone,
         "printed": printed,
-        "version": told.get("model"),
-        "labels": told.get("labels", 0),
+        "version": settings.get("model"),
+        "labels": settings.get("labels", 0),
     }

@@ -31,17 +31,17 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
     """Scores by criterion: the guaranteed pair first, each with its rows and one axis. `looked` is
     what may be watched of the submission while it is judged.
     """
-    submission, found = latest.submission, latest.figures()
+    submission, figures = latest.submission, latest.figures()
     kind = kind_of(submission.track)
     looked = looked if submission.status != "scored" else None
     criteria = sorted(
-        {key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name)
+        {key[1] for key in figures}, key=lambda name: (name != submission.track.criterion, name)
     )
     result: list[dict[str, Any]] = []
     for criterion in criteria:
         rows: list[dict[str, Any]] = []
         for key, label in _lines(submission.track, criterion):
-            figure = found.get((*key, "centred"))
+            figure = figures.get((*key, "centred"))
             if figure is not None:
                 guaranteed = key == _guaranteed(submission.track)
                 safe = looked is not None and guaranteed
@@ -55,7 +55,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                         "kind": "live" if safe else _kind(submission, figure),
                     }
                 )
-                rows += _corrected(submission, found, key, label)
+                rows += _corrected(submission, figures, key, label)
         axis = drawing.axis_over(row["interval"] for row in rows)
         lost = rows[0]["figure"].n_missing if rows else 0
         result.append(
@@ -65,7 +65,7 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                 "rows": rows,
                 "axis": axis,
                 "scope": SCOPES[Track.Scope(submission.track.scope)]
-                if _has_recall(kind, found, criterion)
+                if _has_recall(kind, figures, criterion)
                 else "",
                 "watched": any(row["safe"] for row in rows),
                 "counted": _counted(latest, criterion),
@@ -81,15 +81,17 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
 def _counted(latest: Latest, criterion: str) -> list[str]:
     """What was counted of a submission and belongs to a criterion, as sentences."""
     sentences = []
-    for one in kind_of(latest.submission.track).counted:
-        share = latest.settings.get(one.name, {}).get(str(latest.submission.pk))
-        if share is not None and one.criterion == criterion:
-            sentences.append(one.sentence.format(share=percent_text(share)))
+    for count in kind_of(latest.submission.track).counted:
+        share = latest.settings.get(count.name, {}).get(str(latest.submission.pk))
+        if share is not None and count.criterion == criterion:
+            sentences.append(count.sentence.format(share=percent_text(share)))
     return sentences
 
 
-def _has_recall(kind: Kind, found: dict[tuple[str, str, str, str], Figure], criterion: str) -> bool:
-    return any(key[1] == criterion and not kind.quantity(key[0]).weighed for key in found)
+def _has_recall(
+    kind: Kind, figures: dict[tuple[str, str, str, str], Figure], criterion: str
+) -> bool:
+    return any(key[1] == criterion and not kind.quantity(key[0]).weighed for key in figures)
 
 
 def _unjudged(submission: Submission) -> tuple[int, int]:
@@ -100,10 +102,10 @@ def _unjudged(submission: Submission) -> tuple[int, int]:
         batch__submission__track=submission.track_id,
         target__instances__predictions__submission=submission,
     )
-    rows = set(drawn.values_list("target_id", "batch__submission__status"))
-    targets = {target for target, _ in rows}
+    pairs = set(drawn.values_list("target_id", "batch__submission__status"))
+    targets = {target for target, _ in pairs}
     unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
-    asked = {target for target, status in rows if status == "judging"}
+    asked = {target for target, status in pairs if status == "judging"}
     return len(unanswered), len(unanswered & asked)
 
 
@@ -141,12 +143,12 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
 
 def _corrected(
     submission: Submission,
-    found: dict[tuple[str, str, str, str], Figure],
+    figures: dict[tuple[str, str, str, str], Figure],
     key: tuple[str, str, str],
     label: str,
 ) -> list[dict[str, Any]]:
     """The row of a number as expert checks correct it; none without any."""
-    figure = found.get((*key, "expert"))
+    figure = figures.get((*key, "expert"))
     if figure is None:
         return []
     kind = _kind(submission, figure)

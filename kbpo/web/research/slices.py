@@ -32,24 +32,26 @@ def told(latest: Latest, *, own: bool) -> list[Estimate]:
     These see no thin slices while the track is open: one of few judgments would tell what they
     were.
     """
-    rows = [row for row in latest.estimates if row.slice]
+    estimates = [row for row in latest.estimates if row.slice]
     if own:
-        return rows
+        return estimates
     track = latest.submission.track
     mean = kind_of(track).mean
     guaranteed = {
-        row.slice: row for row in rows if (row.quantity, row.criterion) == (mean, track.criterion)
+        row.slice: row
+        for row in estimates
+        if (row.quantity, row.criterion) == (mean, track.criterion)
     }
     least = 0 if track.status == "closed" else FEW
-    found = []
-    for row in rows:
+    shown = []
+    for row in estimates:
         whole = guaranteed.get(row.slice)
         if whole is None or whole.n_labels < least or row.quantity not in (mean, "recall"):
             continue
         decides = row if row.quantity == mean else whole
         if row is whole or not Figure.of(decides).few:
-            found.append(row)
-    return found
+            shown.append(row)
+    return shown
 
 
 def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[str, Any]:
@@ -58,30 +60,34 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     """
     submission = latest.submission
     kind = kind_of(submission.track)
-    found: dict[str, dict[str, Estimate]] = {}
-    for one in told(latest, own=own):
-        if one.quantity not in (kind.mean, "recall"):
+    by_key: dict[str, dict[str, Estimate]] = {}
+    for estimate in told(latest, own=own):
+        if estimate.quantity not in (kind.mean, "recall"):
             continue
-        guaranteed = one.criterion == submission.track.criterion
-        name = one.quantity if guaranteed or one.quantity != kind.mean else one.criterion
-        found.setdefault(one.slice, {})[name] = one
-    others = [
+        guaranteed = estimate.criterion == submission.track.criterion
+        name = (
+            estimate.quantity
+            if guaranteed or estimate.quantity != kind.mean
+            else estimate.criterion
+        )
+        by_key.setdefault(estimate.slice, {})[name] = estimate
+    beside = [
         criterion_name
         for criterion_name in kind.criterion_names()
         if criterion_name != submission.track.criterion
     ]
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
-    groups = [group for group in names if any(key.startswith(f"{group}:") for key in found)]
+    groups = [group for group in names if any(key.startswith(f"{group}:") for key in by_key)]
     group = chosen if chosen in groups else next(iter(groups), "")
     labels = submission.track.corpus.relation_names()
     rows = [
-        _row(kind, key, some, submission, labels, others)
-        for key, some in found.items()
+        _row(kind, key, scores, submission, labels, beside)
+        for key, scores in by_key.items()
         if key.startswith(f"{group}:")
     ]
     rows.sort(key=lambda row: (-row["n"], row["name"]))
     if not any(any(row["criteria"]) for row in rows):  # empty columns say nothing
-        others = []
+        beside = []
         for row in rows:
             row["criteria"] = []
     return {
@@ -90,7 +96,7 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
         "quantity": kind.quantity(kind.mean).label,
         "distribution": kind.distribution_label(submission.track.distribution),
         "criterion": kind.criterion_label(submission.track.criterion),
-        "criteria": [kind.criterion_label(one) for one in others],
+        "criteria": [kind.criterion_label(name) for name in beside],
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
         "more": any(row["would_do"] for row in rows),
@@ -98,8 +104,8 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
         "order_url": reverse("submission", args=[submission.pk]) + "#more",
         "own": group == OWN,
         "options": [
-            {"url": f"{address}?by={one}#slices", "text": names[one], "current": one == group}
-            for one in groups
+            {"url": f"{address}?by={key}#slices", "text": names[key], "current": key == group}
+            for key in groups
         ],
     }
 
@@ -107,22 +113,24 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
 def _row(
     kind: Kind,
     key: str,
-    some: dict[str, Estimate],
+    scores: dict[str, Estimate],
     submission: Submission,
     labels: dict[str, str],
-    others: list[str],
+    beside: list[str],
 ) -> dict[str, Any]:
-    stored = some[kind.mean]
+    stored = scores[kind.mean]
     figure, (group, _, name) = Figure.of(stored), key.partition(":")
     words = kind.groups[group].words if group in kind.groups else {}
     would = _more_of(figure, stored) if figure.few else 0
-    recall = some.get("recall")
-    by_criterion = [Figure.of(some[one]) if one in some else None for one in others]
+    recall = scores.get("recall")
+    by_criterion = [
+        Figure.of(scores[criterion]) if criterion in scores else None for criterion in beside
+    ]
     return {
         "name": words.get(name) or labels.get(name, name),
         "n": stored.n_predictions or 0,
         "figure": figure,
-        "criteria": [None if one is None or one.few else one for one in by_criterion],
+        "criteria": [None if score is None or score.few else score for score in by_criterion],
         "interval": interval(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
         "would_do": would,
@@ -162,7 +170,10 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     return {
         "quantity": quantity.label,
         "axis": f"{quantity.label}, %",
-        "moments": [Moment(one.n, one.value, one.low80, one.high80) for one in intervals],
+        "moments": [
+            Moment(interval.n, interval.value, interval.low80, interval.high80)
+            for interval in intervals
+        ],
         "now": now,
         "free": intervals[0].n_before,
         "alt": (

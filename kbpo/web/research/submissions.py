@@ -122,8 +122,8 @@ def find(request: Asking, pk: int, *, own: bool = False) -> Submission:
 
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
-    rows = Submission.objects.select_related("track__corpus", "team", "user")
-    return _shown(request, get_object_or_404(rows, pk=pk, deleted_at=None), own=own)
+    submissions = Submission.objects.select_related("track__corpus", "team", "user")
+    return _shown(request, get_object_or_404(submissions, pk=pk, deleted_at=None), own=own)
 
 
 def _shown(request: Asking, row: Submission, *, own: bool = False) -> Submission:
@@ -155,10 +155,10 @@ def _further(request: HttpRequest, pk: int) -> Further | None:
     """
     if not request.user.is_authenticated:
         return None
-    rows = Submission.objects.select_related("track").only(
+    submissions = Submission.objects.select_related("track").only(
         *("status", "scored_at", "sampled_at", "orders", "team"), "track__status"
     )
-    row = rows.filter(pk=pk, deleted_at=None).first()
+    row = submissions.filter(pk=pk, deleted_at=None).first()
     return renewed(row) if row is not None and is_own(request, row) else None
 
 
@@ -197,9 +197,11 @@ class _Page:
     @classmethod
     def of(cls, request: HttpRequest, pk: int, further: Further | None) -> _Page:
         """Return the page of a submission that the reader may see. Raises Http404."""
-        rows = Submission.objects.select_related("track", "team").annotate(**NEWEST)
+        submissions = Submission.objects.select_related("track", "team").annotate(**NEWEST)
         return cls(
-            request, _shown(request, get_object_or_404(rows, pk=pk, deleted_at=None)), further
+            request,
+            _shown(request, get_object_or_404(submissions, pk=pk, deleted_at=None)),
+            further,
         )
 
     @cached_property
@@ -214,9 +216,9 @@ class _Page:
         """
         row = self.submission
         newest = [getattr(row, name) for name in NEWEST]
-        known = [self.own, self.acts, self.seen, self.sums, self.seen_samples, *newest]
+        parts = [self.own, self.acts, self.seen, self.sums, self.seen_samples, *newest]
         further = values(self.further) if self.further else None
-        return [known, values(row, row.track, row.team), further]
+        return [parts, values(row, row.track, row.team), further]
 
     @property
     def _seconds(self) -> int | None:
@@ -226,11 +228,11 @@ class _Page:
         """The part that changes."""
 
         def told() -> dict[str, Any]:
-            found = context(self.latest, self.seen, self.further, self.sums)
+            shown = context(self.latest, self.seen, self.further, self.sums)
             if not self.acts:
-                for stage in found["stages"]:
+                for stage in shown["stages"]:
                     stage.pop("retry_url", None)
-            return found | {"seen_samples": self.seen_samples, "acts": self.acts}
+            return shown | {"seen_samples": self.seen_samples, "acts": self.acts}
 
         return part(self.request, "submission_live.html", told, self._told, self._seconds)
 
@@ -256,7 +258,7 @@ def context(
     submission, own = latest.submission, sums is not None
     sample, looked = extent_of(submission, latest), watched(submission)
     moving = submission.status in MOVING
-    found: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "submission": submission,
         "name": name_for(submission, own),
         "words": kind_of(submission.track).words,
@@ -279,24 +281,24 @@ def context(
         "ended": _ended(latest),
     }
     if sums is not None:
-        found |= {
+        shown |= {
             "cost": cost(submission, sample, sums),
             "noticed": noticed(submission),
             "sampled": sampled(latest),
         }
-        found["n_turned"] = len(flips_of(submission))
-        found["more"] = more(submission, sample, further)
+        shown["n_turned"] = len(flips_of(submission))
+        shown["more"] = more(submission, sample, further)
     if seen:
-        said = verdicts(submission, public=not own)
-        ids, right = said.prediction, said.value
+        answers = verdicts(submission, public=not own)
+        ids, right = answers.prediction, answers.value
         newest = ids[-5:] if ids else []
-        found |= {
+        shown |= {
             "latest": describe(submission, newest, public=not own),
             "n_judged": len(ids),
             "waits": own and not is_answered(submission),
             "n_right": int(np.nansum(right)),
         }
-    return found
+    return shown
 
 
 def _ended(latest: Latest) -> dict[str, str]:
@@ -318,7 +320,7 @@ def name_for(submission: Submission, own: bool) -> str:
 
 def samples_seen(submission: Submission) -> list[dict[str, Any]]:
     """The samples of others that a run is scored as having seen, with what the test found."""
-    rows = submission.leak_tests.filter(seen=True).select_related("earlier__team")
+    tests = submission.leak_tests.filter(seen=True).select_related("earlier__team")
     return [
         {
             "submission": row.earlier_id,
@@ -327,7 +329,7 @@ def samples_seen(submission: Submission) -> list[dict[str, Any]]:
             "says": in_words(row),
             "lifted": row.lifted,
         }
-        for row in rows.order_by("pk")
+        for row in tests.order_by("pk")
     ]
 
 
@@ -375,9 +377,9 @@ def cost(submission: Submission, sample: Extent, sums: Balance) -> dict[str, Any
 
 def noticed(submission: Submission) -> list[dict[str, Any]]:
     """Problems by severity, with the commonest codes."""
-    rows = Problem.objects.filter(submission=submission).values_list("severity", "code")
+    problems = Problem.objects.filter(submission=submission).values_list("severity", "code")
     by_severity: dict[str, Counter[str]] = {}
-    for severity, code in rows:
+    for severity, code in problems:
         by_severity.setdefault(severity, Counter())[code] += 1
     words = {"error": ("errors", "bad"), "warning": ("warnings", "warn"), "info": ("notes", "")}
     return [
@@ -405,12 +407,12 @@ def _several(n: int, word: str) -> str:
 def problems(request: HttpRequest, pk: int) -> HttpResponse:
     """All problems of an upload, by line, fifty a page, filtered by severity."""
     submission = find(request, pk, own=True)
-    rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    listed = Problem.objects.filter(submission=submission).order_by("line", "pk")
     severity = request.GET.get("severity", "")
-    counts = Counter(rows.values_list("severity", flat=True))
+    counts = Counter(listed.values_list("severity", flat=True))
     if severity in counts:
-        rows = rows.filter(severity=severity)
-    page = Paginator(rows, 50).get_page(request.GET.get("page"))
+        listed = listed.filter(severity=severity)
+    page = Paginator(listed, 50).get_page(request.GET.get("page"))
     address = reverse("submission-problems", args=[pk])
     options = [
         {"url": address, "text": f"All {sum(counts.values()):,}", "current": severity not in counts}
@@ -455,13 +457,13 @@ def told(rows: Any) -> list[dict[str, Any]]:
 def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The problem report as a file."""
     submission = find(request, pk, own=True)
-    rows = (
+    problems = (
         Problem.objects.filter(submission=submission)
         .order_by("line", "pk")
         .iterator(chunk_size=2000)
     )
     header = ["line", "severity", "code", "what", "text"]
-    lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in rows)
+    lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in problems)
     return csv_stream(f"problems-{submission.pk}.tsv", header, lines, tabs=True)
 
 
@@ -509,8 +511,8 @@ class RunForm(forms.Form):
     )
 
     def __init__(self, data: Any, *, submission: Submission, who: Any, name: str = "") -> None:
-        said = {field: getattr(submission, field) for field in self.base_fields}
-        super().__init__(data, initial=said | ({"name": name} if name else {}))
+        current = {field: getattr(submission, field) for field in self.base_fields}
+        super().__init__(data, initial=current | ({"name": name} if name else {}))
         if submission.was_public:
             del self.fields["is_private"]
         if not who.is_staff:
@@ -519,11 +521,11 @@ class RunForm(forms.Form):
 
     def save(self) -> bool:
         """Whether it is said; else the form has the reason."""
-        said = dict(self.cleaned_data)
-        role = said.pop("role", None)
+        cleaned = dict(self.cleaned_data)
+        role = cleaned.pop("role", None)
         try:
             with transaction.atomic():
-                say_of_run(self.submission, self.who, **said)
+                say_of_run(self.submission, self.who, **cleaned)
                 if role is not None:
                     set_role(self.submission, role, self.who)
         except CannotChange as refusal:

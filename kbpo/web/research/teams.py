@@ -76,17 +76,17 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
     invitation = usable().select_related("team").filter(code=code).first()
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
-    known = request.user.is_authenticated
+    has_account = request.user.is_authenticated
     asked = AccountRequest.objects.filter(invitation=invitation).first()
     initial = {"email": asked.email} if asked else {}
     form = None
-    if not known:
+    if not has_account:
         form = JoinForm(request.POST or None, role=invitation.role, initial=initial)
     if request.method == "POST" and (form is None or form.is_valid()):
         user = accept(invitation, cast(User, request.user) if form is None else form)
         if user is None:
             return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
-        if not known:
+        if not has_account:
             login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         answer = _welcome(request, invitation)
         throttle.remember(request, answer, user)
@@ -175,8 +175,8 @@ def open_invitations(team: Team) -> QuerySet[Invitation]:
 def find_team(request: HttpRequest | Request, slug: str) -> Team:
     """The team, for its members and for admins. Raises Http404 for everybody else."""
     user = cast(User, request.user)
-    rows = Team.objects.filter(slug=slug)
-    team = (rows if user.is_staff else rows.filter(members=user)).first()
+    candidates = Team.objects.filter(slug=slug)
+    team = (candidates if user.is_staff else candidates.filter(members=user)).first()
     if team is None:
         raise Http404("There is no such team, or it is not yours to see.")
     return team
@@ -246,7 +246,9 @@ class Money:
         sum.
         """
         left = [purse.free for purse in self.purses]
-        return None if None in left or not left else sum((one for one in left if one), ZERO)
+        return (
+            None if None in left or not left else sum((amount for amount in left if amount), ZERO)
+        )
 
     @property
     def cap(self) -> Decimal | None:
@@ -315,12 +317,12 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         if verb == "remove":
             ended = teams.remove(team, person, user, why_of(request))
-            told = f"{person.get_username()} does not belong to {team.name} any more."
-            told += " Open links ended with it: make new ones." if ended else ""
+            notice = f"{person.get_username()} does not belong to {team.name} any more."
+            notice += " Open links ended with it: make new ones." if ended else ""
         else:
             teams.set_role(team, person, verb or "", user, why_of(request))
-            told = f"{person.get_username()} is {teams.ROLES[verb or '']} now."
-        messages.success(request, told)
+            notice = f"{person.get_username()} is {teams.ROLES[verb or '']} now."
+        messages.success(request, notice)
     except teams.CannotChange as refusal:
         messages.error(request, str(refusal))
         leaves = False

@@ -85,7 +85,7 @@ def submit(request: HttpRequest) -> HttpResponse:
         return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
     tracks = list(Track.objects.filter(status="open").select_related("corpus").order_by("-pk"))
     slug = request.POST.get("track") or request.GET.get("track")
-    track = next((one for one in tracks if one.slug == slug), tracks[0] if tracks else None)
+    track = next((track for track in tracks if track.slug == slug), tracks[0] if tracks else None)
     asked = Track.objects.exclude(status="draft").filter(slug=slug).first()
     if request.method != "POST":
         refusal = ""
@@ -151,7 +151,8 @@ def stem(file_name: str) -> str:
     """The file's name without its endings: what a run is called until somebody says otherwise."""
     name = file_name.replace("\\", "/").rsplit("/", 1)[-1]
     while ending := next(
-        (one for one in ENDINGS if name.lower().endswith(one) and len(name) > len(one)), ""
+        (suffix for suffix in ENDINGS if name.lower().endswith(suffix) and len(name) > len(suffix)),
+        "",
     ):
         name = name[: -len(ending)]
     return name[:80]
@@ -180,8 +181,8 @@ def _file_page(
 ) -> HttpResponse:
     kind = kind_of(track) if track is not None else None
     inputs = n_inputs_of(tracks)
-    for one in tracks:
-        one.inputs, one.words = inputs[one.pk], kind_of(one).words  # type: ignore[attr-defined]
+    for choice in tracks:
+        choice.inputs, choice.words = inputs[choice.pk], kind_of(choice).words  # type: ignore[attr-defined]
     context = {
         "tracks": tracks,
         "track": track,
@@ -263,14 +264,14 @@ def _faults(submission: Submission) -> str:
     """
     whole = submission.counts.get("file_errors", 0)
     lines = submission.counts.get("errors", 0) - whole
-    said = []
+    phrases = []
     if lines:
-        said.append(f"{count_text(lines)} {'line has' if lines == 1 else 'lines have'} errors")
+        phrases.append(f"{count_text(lines)} {'line has' if lines == 1 else 'lines have'} errors")
     if whole:
-        said.append(
+        phrases.append(
             f"{count_text(whole)} {'error is' if whole == 1 else 'errors are'} about the whole file"
         )
-    return ", and ".join(said)
+    return ", and ".join(phrases)
 
 
 def _time_left(submission: Submission, share: float) -> timedelta | None:
@@ -299,12 +300,12 @@ def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     """The first problems of the severity that the URL asks for, and the switch between
     severities.
     """
-    rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
-    kept = Counter(rows.values_list("severity", flat=True))
+    problems = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    kept = Counter(problems.values_list("severity", flat=True))
     counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name, _ in SEVERITIES}
     severity = request.GET.get("severity", "")
     if severity in kept:
-        rows = rows.filter(severity=severity)
+        problems = problems.filter(severity=severity)
     address = reverse("upload-check", args=[submission.pk])
     keep = {"target": request.GET["target"]} if "target" in request.GET else {}
     every = sum(counts.values())
@@ -322,20 +323,20 @@ def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     ]
     total = counts.get(severity, every)
     return {
-        "problems": told(_most_severe(rows)),
+        "problems": told(_most_severe(problems)),
         "severities": options,
         "more": max(0, total - SHOWN),
         "n_problems": every,
     }
 
 
-def _most_severe(rows: QuerySet[Problem]) -> list[Problem]:
+def _most_severe(problems: QuerySet[Problem]) -> list[Problem]:
     """The first ten: errors, then warnings, then notes, each by line."""
-    found: list[Problem] = []
+    severest: list[Problem] = []
     for severity, _ in SEVERITIES:
-        if len(found) < SHOWN:
-            found += rows.filter(severity=severity)[: SHOWN - len(found)]
-    return found
+        if len(severest) < SHOWN:
+            severest += problems.filter(severity=severity)[: SHOWN - len(severest)]
+    return severest
 
 
 def same_as(submission: Submission) -> Submission | None:
@@ -355,8 +356,8 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("lines") == "mend":
         kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
         messages.info(request, f"{kept} Mend the file and upload it again.")
-        said = {"track": submission.track.slug, "team": submission.team.slug}
-        return HttpResponseRedirect(f"{reverse('submit')}?{urlencode(said)}")
+        query = {"track": submission.track.slug, "team": submission.team.slug}
+        return HttpResponseRedirect(f"{reverse('submit')}?{urlencode(query)}")
     form = RunForm(
         request.POST or None, submission=submission, who=request.user, name=_named(submission)
     )
@@ -414,7 +415,9 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {"good_lines": request.GET.get("lines") == "good", "choices": _choices(request)}
     context |= {"faults": _faults(submission)}
     context["wider"] = (
-        [one for one in quotes(submission) if one.fits] if chosen and not chosen.fits else []
+        [option for option in quotes(submission) if option.fits]
+        if chosen and not chosen.fits
+        else []
     )
     return render(request, "upload_confirm.html", context, status=409 if refusal else 200)
 
@@ -439,12 +442,12 @@ def _confirm(request: HttpRequest, submission: Submission, width: str | None) ->
     return ""
 
 
-def _dollars(said: str) -> Decimal | None:
+def _dollars(amount: str) -> Decimal | None:
     """An amount of the page that was looked at; None without one. What is none is held to be
     nothing.
     """
     try:
-        return cast("Decimal | None", forms.DecimalField(required=False).clean(said))
+        return cast("Decimal | None", forms.DecimalField(required=False).clean(amount))
     except forms.ValidationError:
         return ZERO
 

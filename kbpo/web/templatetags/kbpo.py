@@ -383,8 +383,8 @@ def switch(
     after the current one, and from the last to the first.
     """
     shown = list(options)
-    at = next((place for place, one in enumerate(shown) if one.get("current")), -1)
-    following = shown[(at + 1) % len(shown)] if key and shown else None
+    current = next((place for place, option in enumerate(shown) if option.get("current")), -1)
+    following = shown[(current + 1) % len(shown)] if key and shown else None
     return {"label": label, "options": shown, "following": following, "key": key, "verb": verb}
 
 
