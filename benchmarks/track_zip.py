@@ -1,5 +1,5 @@
 """How long the file of all of a track takes to send, and how much memory: texts, names in them,
-baseline and its output, which is made while it is sent.
+baseline and its output, which is made while it is sent and kept: by itself it is sent again.
 
 usage: python -m benchmarks.track_zip [--documents 100000] [--mentions 6]
 
