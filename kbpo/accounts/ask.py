@@ -110,9 +110,9 @@ def decline(request: AccountRequest, who: User, why: str) -> None:
     if request.decided_at is not None:
         return
     _decide(request, who, accepted=False, why=why)
-    what = "an account" if request.user is None else "a team"
-    text = f"we cannot give you {what} at the moment:\n\n{why}"
-    _write(request, f"Your request for {what}", text)
+    wish = "an account" if request.user is None else "a team"
+    text = f"we cannot give you {wish} at the moment:\n\n{why}"
+    _write(request, f"Your request for {wish}", text)
 
 
 def _what_now(request: AccountRequest) -> str:

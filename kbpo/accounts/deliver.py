@@ -93,5 +93,5 @@ def _kept(row: Delivery, status: str) -> dict[str, Any]:
 
 
 def _text_of(row: Delivery) -> bytes:
-    said = {"id": row.pk, "event": row.event, "at": row.made_at.isoformat(), **row.body}
-    return json.dumps(said, ensure_ascii=False).encode()
+    record = {"id": row.pk, "event": row.event, "at": row.made_at.isoformat(), **row.body}
+    return json.dumps(record, ensure_ascii=False).encode()

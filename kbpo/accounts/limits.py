@@ -49,8 +49,10 @@ class Limit:
             _told(problem)
 
     def _key(self, who: tuple[str, ...]) -> str:
-        said = "|".join(part.strip().lower() for part in who)
-        return f"limit.{self.what}.{hashlib.sha256(said.encode(errors='replace')).hexdigest()[:32]}"
+        joined = "|".join(part.strip().lower() for part in who)
+        return (
+            f"limit.{self.what}.{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:32]}"
+        )
 
     def _read(self, key: str) -> int:
         own, end = _own.get(key, (0, 0.0))

@@ -23,32 +23,34 @@ def tell(
     """
     assert event in EVENTS, event
     active = {person.pk: person for person in people if person.is_active}
-    said = {row.user_id: row for row in Preference.objects.filter(user__in=active, event=event)}
+    preferences = {
+        row.user_id: row for row in Preference.objects.filter(user__in=active, event=event)
+    }
     mails = [
         letter(person.email, subject, text, event=event, user=person)
         for pk, person in active.items()
-        if person.email and (pk not in said or said[pk].by_mail)
+        if person.email and (pk not in preferences or preferences[pk].by_mail)
     ]
-    silent = [pk for pk, row in said.items() if not row.by_call]
+    silent = [pk for pk, row in preferences.items() if not row.by_call]
     hooks = Webhook.objects.filter(user__in=active).exclude(user__in=silent)
     return _queue([*mails, *_calls(hooks, event, {"subject": subject, "text": text, **about})])
 
 
 def test(hook: Webhook) -> Delivery:
     """Return a call that says nothing but that calls arrive."""
-    said = {"subject": "A test", "text": "Your webhook works."}
-    return _queue(_calls([hook], TEST, said))[0]
+    body = {"subject": "A test", "text": "Your webhook works."}
+    return _queue(_calls([hook], TEST, body))[0]
 
 
-def _calls(hooks: Iterable[Webhook], event: str, said: dict[str, Any]) -> list[Delivery]:
+def _calls(hooks: Iterable[Webhook], event: str, body: dict[str, Any]) -> list[Delivery]:
     return [
-        Delivery(hook=hook, user_id=hook.user_id, event=event, body=said, status="waiting")
+        Delivery(hook=hook, user_id=hook.user_id, event=event, body=body, status="waiting")
         for hook in hooks
     ]
 
 
-def _queue(rows: list[Delivery]) -> list[Delivery]:
-    deliveries = Delivery.objects.bulk_create(rows)
+def _queue(unsaved: list[Delivery]) -> list[Delivery]:
+    deliveries = Delivery.objects.bulk_create(unsaved)
     if deliveries:
         nudge("call")
     return deliveries

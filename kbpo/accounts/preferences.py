@@ -30,13 +30,13 @@ class Ways:
 
 def ways_of(user: User) -> list[Ways]:
     """Return by which ways somebody is told of every kind of event."""
-    said = {row.event: row for row in user.preferences.all()}
+    chosen = {row.event: row for row in user.preferences.all()}
     return [
         Ways(
             name,
             words,
-            name not in said or said[name].by_mail,
-            name not in said or said[name].by_call,
+            name not in chosen or chosen[name].by_mail,
+            name not in chosen or chosen[name].by_call,
         )
         for name, words in EVENTS.items()
     ]

@@ -96,8 +96,8 @@ def remove(team: Team, user: User, who: User, why: str = "") -> int:
     team.owners.remove(user)
     team.members.remove(user)
     team.former.add(user)
-    what = "leave team" if who == user else "remove from team"
-    note(what, f"team:{team.slug}", who=who, why=why, before=user.get_username())
+    action = "leave team" if who == user else "remove from team"
+    note(action, f"team:{team.slug}", who=who, why=why, before=user.get_username())
     if who == user:
         return 0
     return _end_invitations(team)

@@ -82,8 +82,8 @@ def resolve(host: str, port: int) -> str:
 
 
 def _addresses(host: str, port: int, *, flags: int = 0) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    return [str(one[4][0]).partition("%")[0] for one in found]
+    resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    return [str(address[4][0]).partition("%")[0] for address in resolved]
 
 
 def _refuse_private(host: str, addresses: list[str]) -> None:

@@ -30,13 +30,13 @@ def mention_lines(corpus: Corpus, most: int | None = None) -> Iterator[str]:
     they refer to.
     """
     documents = in_pages(_documents(corpus).only("pk"), most)
-    while some := list(islice(documents, CHUNK)):
-        rows = (
-            Mention.objects.filter(document__in=some)
+    while chunk := list(islice(documents, CHUNK)):
+        mentions = (
+            Mention.objects.filter(document__in=chunk)
             .order_by("document_id", "begin", "end")
             .values_list("document__key", "begin", "end", "type")
         )
-        for key, group in groupby(rows, key=lambda row: row[0]):
+        for key, group in groupby(mentions, key=lambda row: row[0]):
             spans = [[begin, end, kind] for _, begin, end, kind in group]
             yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
 

@@ -45,10 +45,10 @@ def fetch_arrays(
             (f"length {place}", ">i4"),
             (f"value {place}", ">f8" if name in reals else ">i8"),
         ]
-    row, found = np.dtype(fields), body.getbuffer()[BEGIN:-END]
-    rows = np.frombuffer(found[: len(found) // row.itemsize * row.itemsize], dtype=row)
+    row, numbers = np.dtype(fields), body.getbuffer()[BEGIN:-END]
+    rows = np.frombuffer(numbers[: len(numbers) // row.itemsize * row.itemsize], dtype=row)
     lengths = [rows[f"length {place}"] for place in range(len(columns))]
-    if len(found) % row.itemsize or any((length != 8).any() for length in lengths):
+    if len(numbers) % row.itemsize or any((length != 8).any() for length in lengths):
         raise ValueError(f"A number is null in a row of {listed}")
     return {
         name: rows[f"value {place}"].astype(np.float64 if name in reals else np.int64)

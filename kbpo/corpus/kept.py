@@ -56,8 +56,8 @@ def kept(name: str, state: object, make: Callable[[], Arrays], *, newest: int = 
         log.warning("What is read of predictions could not be kept: %s", problem)
         return made
     del made
-    again = _mapped(place)
-    return again if again is not None else make()
+    reread = _mapped(place)
+    return reread if reread is not None else make()
 
 
 def kept_file(
@@ -186,6 +186,8 @@ def _write(place: Path, arrays: Arrays, newest: int) -> None:
 def _settle(part: Path, place: Path, newest: int) -> None:
     """Nothing; what is whole is at its place, and so many stay beside it."""
     part.rename(place)
-    folders = sorted(place.parent.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
+    folders = sorted(
+        place.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True
+    )
     for old in folders[newest:]:
         _forget(old)

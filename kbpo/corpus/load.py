@@ -79,15 +79,17 @@ def load_corpus(
         name=name, slug=slug, schema=schema.as_dict(), digest=_digest(path)
     )
     Predicate.objects.bulk_create(
-        Predicate(corpus=corpus, name=predicate, position=at)
-        for at, predicate in enumerate(schema.predicates)
+        Predicate(corpus=corpus, name=predicate, position=position)
+        for position, predicate in enumerate(schema.predicates)
     )
     report, limits = Report(), Limits().for_corpus()
-    rows = (
+    documents = (
         _document(corpus, record)
         for record in read_corpus(open_text(path, limits, report), limits, report)
     )
-    corpus.n_documents = copy("corpus_document", DOCUMENT_COLUMNS, rows, chunk=CHUNK_OF_DOCUMENTS)
+    corpus.n_documents = copy(
+        "corpus_document", DOCUMENT_COLUMNS, documents, chunk=CHUNK_OF_DOCUMENTS
+    )
     refuse_errors(report, path)
     if not corpus.n_documents:
         raise CannotLoad(f"{path.name} holds no document.")
@@ -116,10 +118,10 @@ def refuse_errors(report: Report, path: Path) -> None:
     if not report.errors:
         return
     errors = [message for message in report if message.severity == "error"]
-    told = [_told(message, path) for message in errors[:SHOWN]]
-    if report.errors > len(told):
-        told.append(f"… and {report.errors - len(told):,} more errors.")
-    raise CannotLoad("\n".join([*told, NOTHING]))
+    lines = [_told(message, path) for message in errors[:SHOWN]]
+    if report.errors > len(lines):
+        lines.append(f"… and {report.errors - len(lines):,} more errors.")
+    raise CannotLoad("\n".join([*lines, NOTHING]))
 
 
 def _told(message: Message, path: Path) -> str:
@@ -189,14 +191,14 @@ def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
             for block in _blocks(file):
-                found.update(block)
+                digest.update(block)
     except OSError as error:
         raise CannotLoad(f"{path} cannot be read: {error.strerror}.") from error
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _blocks(file: Any) -> Iterator[bytes]:

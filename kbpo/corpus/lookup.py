@@ -70,10 +70,10 @@ class DatabaseCorpus:
             return
         names = {self._ids[key]: key for key in keys}
         types: dict[str, dict[Span, str]] = defaultdict(dict)
-        rows = Mention.objects.filter(document__in=names).values_list(
+        mentions = Mention.objects.filter(document__in=names).values_list(
             "document_id", "begin", "end", "type"
         )
-        for pk, begin, end, kind in rows:
+        for pk, begin, end, kind in mentions:
             types[names[pk]][begin, end] = kind
-        for key, found in types.items():
-            self._views[key].mention_types = found
+        for key, by_span in types.items():
+            self._views[key].mention_types = by_span

@@ -69,8 +69,8 @@ class Corpus(models.Model):
         "parents" of a person and of an organisation do.
         """
         labels = {
-            one["name"]: str(one.get("label") or one["name"])
-            for one in self.schema.get("predicates", ())
+            predicate["name"]: str(predicate.get("label") or predicate["name"])
+            for predicate in self.schema.get("predicates", ())
         }
         shared = Counter(labels.values())
         return {

@@ -25,8 +25,8 @@ def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, in
     Names are compared as they are written, whole words only.
     """
     by_first = _by_first_word(names)
-    rows = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
-    for document, text in rows.iterator(chunk_size=CHUNK):
+    documents = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
+    for document, text in documents.iterator(chunk_size=CHUNK):
         for code, number in _count(text, by_first):
             yield document, code, number
 
@@ -42,21 +42,21 @@ def _count(text: str, by_first: dict[str, list[tuple[list[str], int]]]) -> list[
 
 def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
     """First word -> the names that begin with it, as words, the longest first."""
-    found: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
+    names_of: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
     for name, code in names.items():
         if parts := WORD.findall(name):
-            found[parts[0]].append((parts, code))
-    for some in found.values():
-        some.sort(key=lambda one: -len(one[0]))
-    return found
+            names_of[parts[0]].append((parts, code))
+    for entries in names_of.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return names_of
 
 
 def _codes(text: list[str], by_first: dict[str, list[tuple[list[str], int]]]) -> Iterable[int]:
-    at = 0
-    while at < len(text):
-        for parts, code in by_first.get(text[at], ()):
-            if text[at : at + len(parts)] == parts:
+    place = 0
+    while place < len(text):
+        for parts, code in by_first.get(text[place], ()):
+            if text[place : place + len(parts)] == parts:
                 yield code
-                at += len(parts) - 1
+                place += len(parts) - 1
                 break
-        at += 1
+        place += 1

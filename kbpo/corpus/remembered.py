@@ -38,6 +38,6 @@ def each(
     known = {} if memory is None else memory.setdefault(what, {})
     missing = [key for key in dict.fromkeys(keys) if key not in known]
     if missing:
-        found = read(missing)
-        known.update({key: found.get(key) for key in missing})
+        fresh = read(missing)
+        known.update({key: fresh.get(key) for key in missing})
     return {key: known[key] for key in keys if known[key] is not None}

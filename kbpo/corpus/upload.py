@@ -44,13 +44,13 @@ def move_on(
     """
 
     def attempt(row: Row) -> None:
-        found: Found = {}
+        counts: Found = {}
         try:
             with transaction.atomic():
-                found = _told(row, load)
+                counts = _told(row, load)
                 raise _TakenBack
         except _TakenBack:
-            row.move("tried", found=found)
+            row.move("tried", found=counts)
 
     def keep(row: Row) -> None:
         row.move("loaded", found=_told(row, load))
@@ -66,11 +66,11 @@ def _told(row: Row, load: Callable[[Row], Found]) -> Found:
     try:
         return load(row)
     except (CannotLoad, FormatError) as problem:
-        said = str(problem).replace("or say --replace", "or remove that one on the server")
+        sentence = str(problem).replace("or say --replace", "or remove that one on the server")
         for field, name in row.FILES:
             if getattr(row, field):
-                said = said.replace(Path(getattr(row, field).name).name, getattr(row, name))
-        raise OwnersFault(said) from None
+                sentence = sentence.replace(Path(getattr(row, field).name).name, getattr(row, name))
+        raise OwnersFault(sentence) from None
     except OSError:
         raise OwnersFault("The file is not kept any more: send it again.") from None
 
@@ -82,14 +82,14 @@ def _load(row: CorpusUpload) -> Found:
     mentions = Path(row.mentions.path) if row.mentions else None
     corpus = load_corpus(row.name, Path(row.file.path), schema, mentions=mentions)
     note_corpus(row, corpus)
-    found = {
+    counts = {
         "documents": corpus.n_documents,
         "relations": len(schema.predicates),
         "entity types": len(schema.as_dict()["entity_types"]),
     }
     if mentions is not None:
-        found["mentions"] = Mention.objects.filter(document__corpus=corpus).count()
-    return found
+        counts["mentions"] = Mention.objects.filter(document__corpus=corpus).count()
+    return counts
 
 
 def note_corpus(row: CorpusUpload, corpus: Corpus) -> None:
@@ -127,8 +127,8 @@ def _free(model: type[Row], pk: int, statuses: Collection[str]) -> Row | None:
     """Return the upload, locked; None in another status, or while the pipeline is at it: that takes
     longer than a page waits.
     """
-    rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-    return cast("Row | None", rows.filter(pk=pk, status__in=statuses).first())
+    uploads = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+    return cast("Row | None", uploads.filter(pk=pk, status__in=statuses).first())
 
 
 def forget(row: Upload) -> None:

@@ -50,11 +50,11 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
     if not rounds:
         return None
     e, pi = (np.zeros((len(rounds), target_ids.size)) for _ in range(2))
-    for at, (row, share) in enumerate(rounds):
-        found = np.array(_chances(row, target_ids), dtype=np.float64).reshape(-1, 3)
-        checkable = found[:, 0].astype(np.int64)
-        e[at] = share * spread(checkable, found[:, 1], target_ids)
-        pi[at] = spread(checkable, found[:, 2], target_ids)
+    for index, (row, share) in enumerate(rounds):
+        chances = np.array(_chances(row, target_ids), dtype=np.float64).reshape(-1, 3)
+        checkable = chances[:, 0].astype(np.int64)
+        e[index] = share * spread(checkable, chances[:, 1], target_ids)
+        pi[index] = spread(checkable, chances[:, 2], target_ids)
     checked = numbers(track, "expert", target_ids) < e.max(axis=0)
     answered = ExpertCheck.objects.filter(
         track=track,
@@ -63,7 +63,7 @@ def read_checks(track: Track, target_ids: Ids) -> Answered | None:
         target__in=target_ids[checked].tolist(),
     )
     values = {
-        target: {int(one): said for one, said in (value or {}).items()}
+        target: {int(instance): verdict for instance, verdict in (value or {}).items()}
         for target, value in answered.values_list("target_id", "value")
     }
     return Answered(

@@ -76,11 +76,11 @@ def draw_round(
     number = ExpertRound.objects.filter(track=track, kind="check").count() + 1
     row = ExpertRound.objects.create(track=track, number=number, budget=budget, drawn_by=by)
     able = e > 0
-    ids, then = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
+    ids, inclusion = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
     copy(
         "sampling_expertchance",
         ("round_id", "target_id", "probability", "inclusion"),
-        zip([row.pk] * len(ids), ids, e[able].tolist(), then, strict=True),
+        zip([row.pk] * len(ids), ids, e[able].tolist(), inclusion, strict=True),
     )
     chosen = (v < e) & ~known & ~np.isin(frame.target_id, _answered(track))
     order = dict(

@@ -42,9 +42,9 @@ def askable(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCh
     """
     same = ExpertCheck.objects.filter(track=OuterRef("track"), target=OuterRef("target"))
     raised = Exists(same.filter(kind="dispute", raised_by=expert))
-    said = Q(kind="check") & Exists(same.filter(status="answered", expert=expert))
-    rows = waiting(track).exclude(raised).exclude(said)
-    return rows.exclude(judged).exclude(has_stake(expert))
+    answered = Q(kind="check") & Exists(same.filter(status="answered", expert=expert))
+    checks = waiting(track).exclude(raised).exclude(answered)
+    return checks.exclude(judged).exclude(has_stake(expert))
 
 
 def free_for(expert: User) -> Q:
@@ -65,8 +65,8 @@ def open_to(track: Track, expert: User, judged: Q = NOBODY) -> QuerySet[ExpertCh
 @transaction.atomic
 def take(track: Track, expert: User, kind: str, judged: Q = NOBODY) -> ExpertCheck | None:
     """Return the next check of a kind, in this expert's hands; None if nothing waits for them."""
-    rows = open_to(track, expert, judged).filter(kind=kind)
-    row = rows.select_for_update(skip_locked=True, of=("self",)).first()
+    checks = open_to(track, expert, judged).filter(kind=kind)
+    row = checks.select_for_update(skip_locked=True, of=("self",)).first()
     if row is not None:
         _give(row, expert)
     return row
@@ -120,6 +120,6 @@ def close(
 ) -> None:
     """Store an expert's answer. An empty value: it cannot be answered."""
     row.status, row.expert, row.answered_at = "answered", expert, clock.now()
-    row.raw, row.value = raw, {str(target): said for target, said in value.items()}
+    row.raw, row.value = raw, {str(target): verdict for target, verdict in value.items()}
     row.draft = row.holder = row.held_until = None
     row.save()

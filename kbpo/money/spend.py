@@ -90,7 +90,7 @@ def by_day(kind: str, team: Team, purpose: Purpose | None = None) -> QuerySet[An
 
 def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
     """Return the sums of those of these purposes for which anything moved."""
-    kinds, numbers = ({purpose[at] for purpose in purposes} for at in (0, 1))
+    kinds, numbers = ({purpose[place] for purpose in purposes} for place in (0, 1))
     movements = Ledger.objects.filter(purpose_kind__in=kinds, purpose_number__in=numbers)
     sums: dict[Purpose, dict[str, Decimal]] = {}
     moved = movements.exclude(state=Ledger.State.FAILED).order_by()
@@ -99,9 +99,13 @@ def balances(purposes: Collection[Purpose]) -> dict[Purpose, Balance]:
     ).annotate(Sum("amount")):
         sums.setdefault(Purpose(kind, number), {})[movement] = amount
     return {
-        purpose: Balance(of.get("reserve", ZERO), of.get("release", ZERO), of.get("spend", ZERO))
+        purpose: Balance(
+            moved_of.get("reserve", ZERO),
+            moved_of.get("release", ZERO),
+            moved_of.get("spend", ZERO),
+        )
         for purpose in purposes
-        if (of := sums.get(purpose)) is not None
+        if (moved_of := sums.get(purpose)) is not None
     }
 
 
@@ -175,7 +179,7 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
     """
     lock(track)
     bills = [bill for group in groups for bill in group]
-    known = set(
+    spent = set(
         Ledger.objects.filter(key__in=[bill.key for bill in bills]).values_list("key", flat=True)
     )
     left = {purpose: balance(purpose=purpose).open for purpose in {bill.purpose for bill in bills}}
@@ -183,11 +187,11 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
     movements: list[Ledger] = []
     refusals = []
     for group in groups:
-        new = [bill for bill in group if bill.key not in known]
+        new = [bill for bill in group if bill.key not in spent]
         refusals.append(_too_dear(new, left))
         if refusals[-1]:
             continue
-        known.update(bill.key for bill in new)
+        spent.update(bill.key for bill in new)
         for bill in new:
             left[bill.purpose] -= bill.amount
             movements.append(
@@ -303,14 +307,14 @@ def _budgets(track: Track, team: Team | None, purpose: Purpose) -> list[Budget]:
 
 def committed_under(budget: Budget, team: Team | None, purpose: Purpose | None) -> Decimal:
     """What counts against a cap: what was reserved and not given back."""
-    rows: dict[str, Any] = {"track": budget.track_id}
+    filters: dict[str, Any] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
         return _reserved_today(budget.track_id)
     if budget.scope == Budget.Scope.SUBMISSION and purpose is not None:
-        rows |= purpose.at("purpose")
+        filters |= purpose.at("purpose")
     elif budget.scope == Budget.Scope.TEAM:
-        rows["team"] = team
-    sums = balance(**rows)
+        filters["team"] = team
+    sums = balance(**filters)
     return sums.reserved - sums.released
 
 
@@ -324,10 +328,13 @@ def _reserved_today(track_id: int) -> Decimal:
     )
     sums: dict[tuple[str, int], dict[str, Decimal]] = {}
     moved = movements.values_list("purpose_kind", "purpose_number", "kind").annotate(Sum("amount"))
-    for of, number, kind, amount in moved.order_by():
-        sums.setdefault((of, number), {})[kind] = amount
+    for purpose, number, kind, amount in moved.order_by():
+        sums.setdefault((purpose, number), {})[kind] = amount
     return sum(
-        (max(ZERO, one.get("reserve", ZERO) - one.get("release", ZERO)) for one in sums.values()),
+        (
+            max(ZERO, amounts.get("reserve", ZERO) - amounts.get("release", ZERO))
+            for amounts in sums.values()
+        ),
         ZERO,
     )
 

@@ -52,7 +52,9 @@ TABLES = {
 def datasheet(track: Track, told: dict[str, Any], omitted: int) -> str:
     """The datasheet of a release, from which so many answers were omitted, as Markdown."""
     rows, corpus = told["rows"], told["corpus"]
-    listed = [f"| `{name}.jsonl` | {rows[name]:,} | {what} |" for name, what in TABLES.items()]
+    listed = [
+        f"| `{name}.jsonl` | {rows[name]:,} | {meaning} |" for name, meaning in TABLES.items()
+    ]
     return "\n".join(
         [
             f"# {track.name}: a release",
@@ -144,6 +146,6 @@ def _parquet(told: dict[str, Any]) -> str:
     return "Files of Parquet hold the same rows; what is of several types is JSON in them, as text."
 
 
-def _presented(said: Sequence[str]) -> str:
+def _presented(steps: Sequence[str]) -> str:
     """What was done to outputs before anybody saw them, as a sentence after another one."""
-    return f" People and metrics saw outputs with {'; '.join(said)}." if said else ""
+    return f" People and metrics saw outputs with {'; '.join(steps)}." if steps else ""

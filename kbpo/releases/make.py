@@ -49,7 +49,7 @@ def _make(row: Release) -> None:
     with tempfile.TemporaryDirectory(prefix="kbpo-release-") as place:
         directory = Path(place) / "release"
         try:
-            told = write_release(row.track, directory)
+            manifest = write_release(row.track, directory)
         except CannotRelease as refusal:
             row.move(Release.Status.REFUSED, str(refusal))
             return
@@ -63,7 +63,7 @@ def _make(row: Release) -> None:
         file=row.file.name,
         size=row.file.size,
         digest=digest,
-        rows=told["rows"],
+        rows=manifest["rows"],
         made_at=clock.now(),
     )
 

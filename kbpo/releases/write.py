@@ -77,18 +77,18 @@ def write_release(track: Track, directory: Path) -> Row:
     directory.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".release-", dir=directory.parent))
     try:
-        told = _write(track, work)
-        found = rescore(Release(work))
-        if not found.agrees:
-            said = [*found.altered, *map(str, found.differences)]
-            raise CannotRelease(f"The release does not rescore to the board: {said[0]}.")
+        manifest = _write(track, work)
+        rescored = rescore(Release(work))
+        if not rescored.agrees:
+            faults = [*rescored.altered, *map(str, rescored.differences)]
+            raise CannotRelease(f"The release does not rescore to the board: {faults[0]}.")
         if directory.exists():
             directory.rmdir()
         work.chmod(0o755)
         work.rename(directory)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return told
+    return manifest
 
 
 @transaction.atomic
@@ -113,20 +113,20 @@ def _write(track: Track, place: Path) -> Row:
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
-    told = _about(track, evaluation, rows, about(data, checks))
+    manifest = _about(track, evaluation, rows, about(data, checks))
     if linked.unlinked:
-        told["board"]["not_recomputed"] = [WITH_JUDGES]
-    _text(place / ABOUT, json.dumps(told, ensure_ascii=False, indent=2))
+        manifest["board"]["not_recomputed"] = [WITH_JUDGES]
+    _text(place / ABOUT, json.dumps(manifest, ensure_ascii=False, indent=2))
     _text(place / "schema.json", json.dumps(track.corpus.schema, ensure_ascii=False, indent=2))
-    _text(place / "datasheet.md", datasheet(track, told, codes.left_out))
-    _text(place / "CITATION.cff", citation(track, told))
+    _text(place / "datasheet.md", datasheet(track, manifest, codes.left_out))
+    _text(place / "CITATION.cff", citation(track, manifest))
     _text(place / "LICENSE.txt", LICENCE)
     _text(place / "consent.md", _consent(codes.versions))
     write_parquet(place)
     files = sorted(file.name for file in place.iterdir())
     sums = [f"{hashlib.sha256((place / name).read_bytes()).hexdigest()}  {name}" for name in files]
     _text(place / SUMS, "\n".join(sums))
-    return told
+    return manifest
 
 
 def check(track: Track) -> None:
@@ -285,7 +285,7 @@ def _placed(rows: Iterable[Row]) -> Iterator[Row]:
 def _said(rows: Iterable[Row]) -> Iterator[Row]:
     """Yields instances with what they say: a predicate between two spans, where they have one."""
     for part in _parts(rows):
-        said = {
+        statement_of = {
             row[0]: row[1:]
             for row in fetch(
                 "SELECT i.id, p.name, i.subject_begin, i.subject_end, i.object_begin, i.object_end"
@@ -295,7 +295,7 @@ def _said(rows: Iterable[Row]) -> Iterator[Row]:
             )
         }
         for row in part:
-            predicate, *ends = said[row["instance"]]
+            predicate, *ends = statement_of[row["instance"]]
             if predicate is not None:
                 row |= {"predicate": predicate, "subject": ends[:2], "object": ends[2:]}
             yield row
@@ -368,7 +368,7 @@ class _Codes:
         # Whoever was erased had agreed that answers stay, linked to nobody.
         willing = set(agreed.values_list("worker", flat=True))
         erased = set(workers.filter(leaving__erased_at__isnull=False).values_list("pk", flat=True))
-        kept = [one for one in everybody if one[0] in willing | erased]
+        kept = [worker for worker in everybody if worker[0] in willing | erased]
         secrets.SystemRandom().shuffle(kept)
         self.code = {
             (platform_, handle): "" if pk in erased else f"w{number:03}"
@@ -401,16 +401,16 @@ class _Linked:
     def recoded(self, ratings: Iterable[Row]) -> Iterator[Row]:
         """Yields the rows under their new codes."""
         rows = list(ratings)
-        people = [self._person(row, at) for at, row in enumerate(rows)]
-        known = list(set(people))
-        secrets.SystemRandom().shuffle(known)
-        code = {person: number for number, person in enumerate(known)}
+        people = [self._person(row, index) for index, row in enumerate(rows)]
+        shuffled = list(set(people))
+        secrets.SystemRandom().shuffle(shuffled)
+        code = {person: number for number, person in enumerate(shuffled)}
         for row, person in zip(rows, people, strict=True):
             yield row | {"judge": code[person]}
 
-    def _person(self, row: Row, at: int) -> tuple[str, int, int]:
+    def _person(self, row: Row, index: int) -> tuple[str, int, int]:
         person = row["criterion"], row["judge"]
-        return (*person, at if person in self.unlinked else -1)
+        return (*person, index if person in self.unlinked else -1)
 
 
 def _answers(track: Track, codes: _Codes) -> Iterator[Row]:

@@ -57,7 +57,7 @@ class BadFile(Exception):
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        first = next((one for one in report if one.severity == "error"), None)
+        first = next((message for message in report if message.severity == "error"), None)
         super().__init__(first.text if first else "The file holds no score.")
 
 
@@ -77,15 +77,17 @@ class Taken:
         parts = [f"{self.stored:,} scores are stored"]
         if self.already:
             parts.append(f"{self.already:,} were known")
-        told = ", ".join(parts) + "."
+        sentence = ", ".join(parts) + "."
         if self.averaged == 1:
-            told += " One text that several systems wrote had several scores: their mean counts."
+            sentence += (
+                " One text that several systems wrote had several scores: their mean counts."
+            )
         elif self.averaged:
-            told += (
+            sentence += (
                 f" {self.averaged:,} texts that several systems wrote had several scores each:"
                 " their mean counts."
             )
-        return told
+        return sentence
 
 
 @dataclass(frozen=True)
@@ -145,20 +147,23 @@ def take(track: Track, named: Name, scores: Sequence[tuple[int, float]], who: Us
     _refuse_pairs(track)
     if len(scores) > AT_MOST:
         raise CannotTake(f"One call takes at most {AT_MOST:,} scores; these are {len(scores):,}.")
-    twice = next((one for one, n in Counter(one for one, _ in scores).items() if n > 1), None)
+    twice = next(
+        (instance for instance, n in Counter(instance for instance, _ in scores).items() if n > 1),
+        None,
+    )
     if twice is not None:
         raise CannotTake(f"There are two scores of {twice}. Nothing was stored.")
-    bad = next((one for one, value in scores if not math.isfinite(value)), None)
+    bad = next((instance for instance, value in scores if not math.isfinite(value)), None)
     if bad is not None:
         raise CannotTake(f"The score of {bad} is no finite number. Nothing was stored.")
-    far = next((one for one, value in scores if abs(value) > LARGEST), None)
+    far = next((instance for instance, value in scores if abs(value) > LARGEST), None)
     if far is not None:
         raise CannotTake(f"{OUTSIDE}, that of {far} does not. Nothing was stored.")
     # Also what no run says any more: it was there when the judge was asked, and may be said again.
-    asked = [one for one, _ in scores if one < 1 << 63]
+    asked = [instance for instance, _ in scores if instance < 1 << 63]
     here = Instance.objects.filter(pk__in=asked, target__corpus=track.corpus)
-    known = set(here.values_list("pk", flat=True))
-    strange = next((one for one, _ in scores if one not in known), None)
+    existing = set(here.values_list("pk", flat=True))
+    strange = next((instance for instance, _ in scores if instance not in existing), None)
     if strange is not None:
         raise CannotTake(f"The track has nothing with the id {strange}. Nothing was stored.")
     return _store(_scorer(track, named, who), scores)
@@ -174,15 +179,15 @@ def take_file(track: Track, source: Source, named: Name | None, who: User) -> di
     """
     _refuse_pairs(track)
     report = Report()
-    said: dict[Name, dict[int, list[float]]] = {}
+    values_by: dict[Name, dict[int, list[float]]] = {}
     for instance, scorer, value in _read(track, source, report, named):
-        said.setdefault(scorer, {}).setdefault(instance, []).append(value)
-    if report.errors or report.fatal or not said:
+        values_by.setdefault(scorer, {}).setdefault(instance, []).append(value)
+    if report.errors or report.fatal or not values_by:
         if report.only_unknown and (waiting := still_read(track)):
             raise CannotTake(waiting)
         raise BadFile(report)
     taken = {}
-    for named_so, values_of in said.items():
+    for named_so, values_of in values_by.items():
         row = _scorer(track, named_so, who)
         means = [(instance, fmean(values)) for instance, values in values_of.items()]
         averaged = sum(len(set(values)) > 1 for values in values_of.values())
@@ -195,12 +200,12 @@ def _read(
 ) -> Iterator[tuple[int, Name, float]]:
     """The scores of a file that can be used: of what, by whom, the value."""
     lines = open_text(source, Limits(), report)
-    first = next((line for line in lines if line[1].strip()), None)
-    rest = chain([first], lines) if first else lines
+    header = next((line for line in lines if line[1].strip()), None)
+    content = chain([header], lines) if header else lines
     metric = named.name if named else None
-    if first is None or names_ids(first[1]):
+    if header is None or names_ids(header[1]):
         seen: dict[Name, set[int]] = {}
-        for instance, record in read_scores_by_id(rest, predicted(track), report, metric=metric):
+        for instance, record in read_scores_by_id(content, predicted(track), report, metric=metric):
             scorer = _name(record.metric, record.version, record.prompt, named)
             seen.setdefault(scorer, set()).add(instance)
             yield instance, scorer, record.value
@@ -212,7 +217,7 @@ def _read(
     if not any(outputs.values()):
         if not predicted(track):
             raise CannotTake(still_read(track) or f"No run of {track.name} has been read yet.")
-        report.add("syntax.header", first[0], "This track names things by their `id` alone.")
+        report.add("syntax.header", header[0], "This track names things by their `id` alone.")
         return
     taking_part = set(_taking_part(track))
 
@@ -224,7 +229,7 @@ def _read(
         }
 
     read = read_scores(
-        rest,
+        content,
         outputs,
         report,
         metric=metric,
@@ -232,9 +237,9 @@ def _read(
         before=before,
         also=names.read,
     )
-    for said in read:
-        scorer = _name(said.metric, said.version, said.prompt, named)
-        yield outputs[said.system][said.input_id], scorer, said.value
+    for score in read:
+        scorer = _name(score.metric, score.version, score.prompt, named)
+        yield outputs[score.system][score.input_id], scorer, score.value
 
 
 def systems(track: Track) -> dict[str, Mapping[str, int]]:
@@ -273,9 +278,9 @@ def _whole(track: Track, scorer: Name, scored: set[int], report: Report) -> None
     needed = set().union(*runs)
     missing = needed - scored - _scored(track, scorer)
     if missing:
-        some = ", ".join(map(str, sorted(missing)[:5]))
+        examples = ", ".join(map(str, sorted(missing)[:5]))
         text = (
-            f"“{scorer.name}” has no score for {len(missing):,} of {len(needed):,}: {some}, for"
+            f"“{scorer.name}” has no score for {len(missing):,} of {len(needed):,}: {examples}, for"
             " example."
         )
         report.add("consistency.scores_missing", 0, text)
@@ -330,7 +335,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
     if kind_of(track).opposes:
         return []
     here = f"{STATED} WHERE s.track_id = %s AND s.status = ANY(%s)"
-    [(of,)] = fetch(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
+    [(total,)] = fetch(f"SELECT count(*) FROM ({here}) AS predicted", [track.pk, list(STORED)])
     labels = {metric.name: metric.label for metric in kind_of(track).metrics}
     rows = scorers_of(track)
     counts = dict(
@@ -350,7 +355,7 @@ def scorers(track: Track) -> list[dict[str, Any]]:
             "source": row.source,
             "used": row.is_used,
             "scored": counts.get(row.pk, 0),
-            "of": of,
+            "of": total,
             "made_at": row.made_at,
         }
         for row in rows

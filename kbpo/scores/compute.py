@@ -114,14 +114,14 @@ def _retire(every: QuerySet[Scorer], scorers: Mapping[str, Scorer]) -> None:
     old = computed.filter(name__in=scorers).exclude(pk__in=[row.pk for row in scorers.values()])
     for row in old:
         successor = scorers[row.name]
-        for one, used, what, why in (
+        for scorer, used, action, why in (
             (row, False, "switch judge off", RETIRED),
             (successor, True, "switch judge on", RESTORED),
         ):
-            if one.is_used != used:
-                one.is_used = used
-                one.save(update_fields=["is_used"])
-                note(what, f"scorer:{one.pk}", why=why, after=str(one))
+            if scorer.is_used != used:
+                scorer.is_used = used
+                scorer.save(update_fields=["is_used"])
+                note(action, f"scorer:{scorer.pk}", why=why, after=str(scorer))
         nudge("estimate")
 
 
@@ -129,8 +129,8 @@ def store(scores: Iterable[tuple[int, int, float | None]]) -> int:
     """How many scores were stored, each a scorer, an instance and a value; what a scorer has said
     of an instance before stays.
     """
-    rows = list(scores)
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    triples = list(scores)
+    columns = list(zip(*triples, strict=True)) if triples else [(), (), ()]
     stored = fetch(
         "INSERT INTO scores_score (scorer_id, instance_id, value, made_at) SELECT scorer, instance,"
         " value, %s FROM unnest(%s::bigint[], %s::bigint[], %s::float8[])"

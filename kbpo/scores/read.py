@@ -47,8 +47,12 @@ def read_scores(
         " AND instance_id = ANY(%s) AND value IS NOT NULL",
         [wanted, instances.tolist()] if wanted else [[], []],
     )
-    said = {scorer for scorer, _, _ in rows}
-    kept = wanted if scorers is not None else [one for one in wanted if one in said]
+    scoring = {scorer for scorer, _, _ in rows}
+    kept = (
+        wanted
+        if scorers is not None
+        else [scorer_id for scorer_id in wanted if scorer_id in scoring]
+    )
     value = np.full((instances.size, len(kept)), np.nan)
     if rows:
         column = {scorer: place for place, scorer in enumerate(kept)}

@@ -79,7 +79,7 @@ def _messages(report: Any) -> dict[str, Any]:
 
 def _note(submission: Submission, report: Any) -> None:
     """Nothing; the kept messages are stored as problems."""
-    rows = (
+    problems = (
         (
             submission.pk,
             message.code,
@@ -91,4 +91,4 @@ def _note(submission: Submission, report: Any) -> None:
         )
         for message in report
     )
-    copy("submissions_problem", PROBLEM, rows)  # ten thousand objects would take a second
+    copy("submissions_problem", PROBLEM, problems)  # ten thousand objects would take a second

@@ -45,7 +45,9 @@ def has_stake(user: User, *, target: str = "target", payload: str = "payload") -
     linked = Q()
     for side in ("a", "b"):
         begin, end = (OuterRef(f"{target}__{side}_{edge}") for edge in ("begin", "end"))
-        mentions = [Q(**{f"{said}_begin": begin, f"{said}_end": end}) for said in SAID_OF]
+        mentions = [
+            Q(**{f"{place_of}_begin": begin, f"{place_of}_end": end}) for place_of in SAID_OF
+        ]
         names_it = Exists(inside.filter(reduce(or_, mentions)))
         linked |= Q(names_it) & Q(_is_asked_to_link(KeyTransform(side, payload)))
     in_document = Q(**{f"{target}__kind": "document"}) & Exists(inside)

@@ -75,8 +75,8 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
 
     def with_score(self) -> SubmissionQuerySet:
         """Submissions that are scored, also while more is judged that was ordered."""
-        again = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
-        return self.filter(models.Q(status="scored") | again)
+        judged_further = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
+        return self.filter(models.Q(status="scored") | judged_further)
 
     def on_board(self) -> SubmissionQuerySet:
         """Submissions that stand on the board: those with a score that are not private."""

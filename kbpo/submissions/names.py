@@ -40,6 +40,8 @@ def run_names(track: Track, *, public: bool = False) -> RunNames:
     for run in runs:
         for name in (full[run.pk], str(run.pk), f"run {run.pk}", f"{run.name} ({run.pk})"):
             also.setdefault(name, set()).add(written[run.pk])
-    known = set(written.values())
-    read = {name: one.pop() for name, one in also.items() if len(one) == 1 and name not in known}
+    taken = set(written.values())
+    read = {
+        name: meant.pop() for name, meant in also.items() if len(meant) == 1 and name not in taken
+    }
     return RunNames(written, read)

@@ -39,20 +39,20 @@ def put_away() -> int:
     trash = _files(root / TRASH)
     if not uploads and not trash:
         return 0
-    known = set(Submission.objects.values_list("file", flat=True))
-    if not known:
+    referred = set(Submission.objects.values_list("file", flat=True))
+    if not referred:
         if uploads:
             log.warning(
                 "There are %s uploads and no submission: is this their database? None is moved.",
                 len(uploads),
             )
         return 0
-    _restore(root, trash, known)
+    _restore(root, trash, referred)
     now = clock.now()
     written_before = now.timestamp() - UNTOUCHED.total_seconds()
     orphans = []
     for path in uploads:
-        if _name(path, root) not in known and _written_at(path) < written_before:
+        if _name(path, root) not in referred and _written_at(path) < written_before:
             orphans.append(path)
     if len(uploads) > 1 and len(orphans) > SUSPICIOUS * len(uploads):
         log.error(
@@ -82,10 +82,10 @@ def put_away_now_and_then() -> int:
         return 0
 
 
-def _restore(root: Path, trash: list[Path], known: set[str]) -> None:
+def _restore(root: Path, trash: list[Path], referred: set[str]) -> None:
     for path in trash:
         name = str(path.relative_to(root / TRASH).relative_to(_day(path, root)))
-        if name in known and not (root / name).exists():
+        if name in referred and not (root / name).exists():
             _move(path, root / name)
             log.warning("%s was in the trash, and a submission refers to it: it is back.", name)
 

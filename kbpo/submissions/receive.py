@@ -156,7 +156,7 @@ def _create(
     description: str,
     file_name: str,
     key: str | None,
-    said: dict[str, str | bool],
+    fields: dict[str, str | bool],
 ) -> Submission:
     Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team.pk)  # names one by one
     _check_quota(team, kept.size)  # others may have come while the file was stored
@@ -172,7 +172,7 @@ def _create(
         file_size=kept.size,
         file_digest=kept.digest,
         idempotency_key=key,
-        **said,
+        **fields,
     )
     nudge("ingest")
     return submission
@@ -235,5 +235,5 @@ def still_read(track: Track) -> str:
     refers to what they predict; empty if there are none.
     """
     names = Submission.objects.filter(track=track, status="received").values_list("name", flat=True)
-    told = ", ".join(f"“{name}”" for name in names)
-    return f"{told}: still being read. Bring this file again in a moment." if told else ""
+    quoted = ", ".join(f"“{name}”" for name in names)
+    return f"{quoted}: still being read. Bring this file again in a moment." if quoted else ""

@@ -23,7 +23,7 @@ _BAND = "CASE " + " ".join(
 def count(submission: Submission) -> Tally:
     """The counts of a submission whose predictions are stored, as a row that is not saved."""
     columns = [f"p.{facet.column}" for facet in kind_of(submission.track).facets]
-    places = ", ".join(str(at + 1) for at in range(len(columns) + 1))
+    places = ", ".join(str(index + 1) for index in range(len(columns) + 1))
     rows = fetch(
         f"SELECT {', '.join([*columns, f'{_BAND} END'])}, count(*), min(p.id)"
         f" FROM submissions_prediction p WHERE p.submission_id = %s GROUP BY {places}",

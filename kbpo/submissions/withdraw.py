@@ -63,8 +63,8 @@ def describe(submission: Submission, who: User | None = None, **said: str | bool
     except IntegrityError as taken:
         raise CannotChange(f"Your team has a run called {row.name} already.") from taken
     if before != (now := (row.is_private, row.is_anonymous)):
-        told = [_in_words(*flags) for flags in (before, now)]
-        note("show", row.purpose, who=who, before=told[0], after=told[1], track=row.track.slug)
+        shown = [_in_words(*flags) for flags in (before, now)]
+        note("show", row.purpose, who=who, before=shown[0], after=shown[1], track=row.track.slug)
     return row
 
 
