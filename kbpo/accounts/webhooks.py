@@ -23,6 +23,8 @@ from kbpo import clock
 LONGEST = 10.0
 """Seconds that a call may take in all, whatever comes back how slowly"""
 AGENT = "KBP-Online-Webhook/1"
+LONGEST_HOST, LONGEST_LABEL = 253, 63
+"""Letters of a host's name, and of each of its parts (RFC 1035, section 2.3.4)"""
 
 
 class CannotCall(Exception):
@@ -54,6 +56,13 @@ def check_url(url: str) -> SplitResult:
         raise CannotCall(
             "The address holds a space, a line break or a letter that is not ASCII: write a host"
             " as xn--…, and the rest with %."
+        )
+    if len(parts.hostname) > LONGEST_HOST or any(
+        len(label) > LONGEST_LABEL for label in parts.hostname.split(".")
+    ):
+        raise CannotCall(
+            f"No host has this name: one has at most {LONGEST_HOST} letters, and at most"
+            f" {LONGEST_LABEL} between two points."
         )
     return parts
 

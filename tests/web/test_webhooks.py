@@ -381,6 +381,8 @@ def test_what_drips_in_slowly_is_cut_off(hook: Webhook, monkeypatch: pytest.Monk
         "http://example.org/\r\nHost: other",
         "http://x:99999/",
         "h" * 600,
+        "https://" + "h" * 64 + ".example/",
+        "https://" + "h.e." * 63 + "example/",
         "https://straße.example/",
         "https://example.org/für-uns",
         "http://127.0.0.1:8000/",
