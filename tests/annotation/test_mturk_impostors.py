@@ -157,6 +157,7 @@ def pass_tutorial(path: str) -> str:
 
 
 @pytest.mark.usefixtures("untaught")
+@pytest.mark.soak
 def test_nobody_agrees_or_passes_the_tutorial_in_the_name_of_another(
     up: Submission, turk: Turk
 ) -> None:

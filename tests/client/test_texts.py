@@ -93,6 +93,7 @@ def test_what_was_never_downloaded_is_asked_for(run: Run, texts: Track, tmp_path
     assert result.exit_code == 2 and f"kbpo download {texts.slug}" in result.output
 
 
+@pytest.mark.soak
 def test_texts_are_scored_compared_and_told_one_by_one(
     run: Run, texts: Track, tmp_path: Path, live_server: Any
 ) -> None:

@@ -136,6 +136,7 @@ def test_metrics_that_say_nothing_cost_at_most_two_per_cent_of_width():
 
 
 @pytest.mark.statistical
+@pytest.mark.soak
 def test_several_metrics_save_what_they_explain_and_intervals_hold():
     rng = np.random.default_rng(3)
     n, squares, held = 100, np.zeros(2), 0

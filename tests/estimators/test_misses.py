@@ -72,6 +72,7 @@ def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influenc
 
 
 @pytest.mark.statistical
+@pytest.mark.soak
 def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_variance():
     """Labels by the document route, facts missed at random, an unlabelled late half of the
     predictions.

@@ -224,6 +224,7 @@ def test_a_goal_cannot_be_had_from_nonsense(change, message):
 
 
 @pytest.mark.statistical
+@pytest.mark.soak
 def test_stopping_on_what_is_expected_is_unbiased_and_asks_less_than_chasing_what_was_realised():
     """One system of 2,000 predictions, 70 in 100 right; at a target of 0.0004 about 416 labels are
     needed.

@@ -129,6 +129,7 @@ def test_both_are_unbiased_and_their_intervals_hold(toy: Toy) -> None:
     )
 
 
+@pytest.mark.soak
 def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> None:
     world, data = play(toy, 1)
     assert set(data.alone) == {0, 1, 2}

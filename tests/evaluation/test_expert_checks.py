@@ -144,6 +144,7 @@ def crowd(toy: Toy, keep: Callable[..., Crowd]) -> Crowd:
     return keep("a crowd that is right 85 times in 100", lambda: Crowd(toy))
 
 
+@pytest.mark.soak
 def test_what_the_expert_says_stands_beside_the_crowds_and_changes_no_label(crowd: Crowd) -> None:
     evaluate(crowd.track)
     before = crowd.numbers("centred")
@@ -280,6 +281,7 @@ def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd
             crowd.draw(budget)
 
 
+@pytest.mark.soak
 def test_a_flag_is_missing_not_wrong(crowd: Crowd) -> None:
     crowd.draw(5 * N)
     for at in range(N):

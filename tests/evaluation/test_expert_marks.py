@@ -162,6 +162,7 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
     assert (np.abs(mean) < 4 * spread).all() and spread.max() < 0.02
 
 
+@pytest.mark.soak
 def test_who_read_a_document_checks_nothing_in_it(readers: Readers) -> None:
     readers.draw(5 * N)
     document = readers.world.documents[0]

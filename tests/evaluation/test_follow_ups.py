@@ -205,6 +205,7 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_follow_up(
     )  # the late one's too
 
 
+@pytest.mark.soak
 def test_an_open_follow_up_counts_for_nothing_and_one_that_is_covered_stays_in_force(
     followed_up: FollowedUp,
 ) -> None:

@@ -180,6 +180,7 @@ def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> 
     assert known([again.pk - 1, again.pk, late.pk]) == before
 
 
+@pytest.mark.soak
 def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_of_them(
     toy: Toy,
 ) -> None:

@@ -74,6 +74,7 @@ def test_the_price_that_was_told_suffices_and_what_others_had_judged_goes_back(
     assert balance(purpose=row.purpose).open == 0
 
 
+@pytest.mark.soak
 def test_what_the_team_was_shown_is_in_its_plan(toy: Toy) -> None:
     world = Replay.of(toy, N, 0.5)
     first = world.upload("Patterns", range(N))

@@ -117,6 +117,7 @@ def test_an_anonymous_run_has_a_number_for_a_name(
     assert f"{SECRETS[0]} {SECRETS[1]}" in own and "anonymous" in own
 
 
+@pytest.mark.soak
 def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) -> None:
     _, rows = judged(toy)
     hidden = rows[1]

@@ -62,6 +62,7 @@ def predictions(row: Submission, world: Replay, targets: Any) -> set[int]:
     return set(rows.values_list("pk", flat=True))
 
 
+@pytest.mark.soak
 def test_others_judgments_are_read_once_the_own_sample_is_answered(
     toy: Toy, client: Client
 ) -> None:
