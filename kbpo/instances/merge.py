@@ -2,7 +2,7 @@
 
 Here is what holds of every kind of track: which labels stand, from which sources, and that single
 ratings join those that there are, since each is a draw of its own from what people think. What
-else labels say together is for the rule of a kind (`kbpo.tracks.base.Track.merged`), which whoever
+else labels say together is for the rule of a kind (`kbpo.tracks.base.Track.merge`), which whoever
 reads labels hands over.
 """
 
@@ -102,7 +102,7 @@ def merged(labels: Iterable[Label], rule: Rule) -> Value:
     up are empty, so that they never hide a judgment; but of what was made again the last alone
     counts.
     """
-    ordered = sorted(labels, key=lambda one: (-RANK[one.source], one.created_at, one.pk))
+    ordered = sorted(labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk))
     return _merged(standing_said(Said.of(label) for label in ordered), rule)
 
 
@@ -142,7 +142,9 @@ def _values(
     for target, group in groupby(rows, key=itemgetter(0)):
         said = standing_said(Said(json.loads(row[1]), *row[2:]) for row in group)
         # A mark that was taken back asked nobody.
-        unanswered = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
+        unanswered = any(
+            not label.value and label.source != Label.Source.DOCUMENT for label in said
+        )
         found[target] = _merged(said, rule), unanswered
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from kbpo.instances.merge import RANK, Said, Value
@@ -42,10 +43,14 @@ def together(said: Sequence[Said]) -> Value:
 
 def _of_several(said: Sequence[Said]) -> Value:
     """What each source says laid over what weaker ones do, and what the crowd says added up."""
-    crowd = [one for one in said if one.source == Label.Source.CROWD and one.value]
-    stronger = [one for one in said if RANK[one.source] < RANK[Label.Source.CROWD]]
-    weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
-    in_order = [one.value for one in weaker] + [aggregated(crowd)] + [one.value for one in stronger]
+    crowd = [label for label in said if label.source == Label.Source.CROWD and label.value]
+    stronger = [label for label in said if RANK[label.source] < RANK[Label.Source.CROWD]]
+    weaker = [label for label in said if RANK[label.source] > RANK[Label.Source.CROWD]]
+    in_order = (
+        [label.value for label in weaker]
+        + [aggregated(crowd)]
+        + [label.value for label in stronger]
+    )
     value: Value = {}
     shown: dict[str, bool] = {}
     for part_of_it in map(dict, in_order):
@@ -106,8 +111,8 @@ def aggregated(said: Sequence[Said]) -> Value:
     if len(labels) < 2:
         return dict(labels[0].value) if labels else {}
     value: Value = {}
-    for one in labels:
-        value |= {key: told for key, told in one.value.items() if key not in AGGREGATED}
+    for label in labels:
+        value |= {part: content for part, content in label.value.items() if part not in AGGREGATED}
     return value | _predicates(labels) | _mention(labels)
 
 
@@ -151,21 +156,21 @@ def _mention(labels: Sequence[Said]) -> Value:
         return {}
     titles: Counter[str] = Counter()
     votes: Counter[str] = Counter()
-    offered = {tuple(span) for one in of_mention for span in one.value.get(OFFERED, ())}
-    n = asked = sum(max(1, one.n) for one in of_mention)
-    for one in of_mention:
-        titles.update(_of_titles(one))
-        given = Counter(_of_canonicals(one))
-        if OFFERED in one.value and any(_saw_more(other, one) for other in of_mention):
-            void = set(given) if len(one.value[OFFERED]) == 1 else {OTHER}
+    offered = {tuple(span) for label in of_mention for span in label.value.get(OFFERED, ())}
+    n = asked = sum(max(1, label.n) for label in of_mention)
+    for label in of_mention:
+        titles.update(_of_titles(label))
+        given = Counter(_of_canonicals(label))
+        if OFFERED in label.value and any(_saw_more(other, label) for other in of_mention):
+            void = set(given) if len(label.value[OFFERED]) == 1 else {OTHER}
             asked -= sum(given.pop(choice, 0) for choice in void)
         votes.update(given)
     return mention_value(votes, titles, asked, sorted(map(list, offered)), n)
 
 
-def _saw_more(one: Said, other: Said) -> bool:
+def _saw_more(label: Said, other: Said) -> bool:
     """Whether people saw names in one question which in another they did not, and all of its."""
-    seen, less = ({tuple(span) for span in of.value.get(OFFERED, ())} for of in (one, other))
+    seen, less = ({tuple(span) for span in each.value.get(OFFERED, ())} for each in (label, other))
     return seen > less
 
 
@@ -181,7 +186,7 @@ def mention_value(
     asked: without a canonical one where no more than half agree, or most found none right.
     """
     value: Value = {"votes": dict(votes), "titles": dict(titles)}
-    best, most = max(votes.items(), key=lambda one: one[1], default=("", 0))
+    best, most = max(votes.items(), key=itemgetter(1), default=("", 0))
     if 2 * most <= n:
         value[UNDECIDED] = True
     elif best == OTHER:
@@ -195,7 +200,7 @@ def mention_value(
 
 def _link_of(titles: Counter[str], n: int) -> Value:
     """The title that more than half gave, if there is one."""
-    title, most = max(titles.items(), key=lambda one: one[1], default=("", 0))
+    title, most = max(titles.items(), key=itemgetter(1), default=("", 0))
     return {"link": title} if 2 * most > n else {}
 
 
