@@ -58,6 +58,13 @@ class User(AbstractUser):
         return dict(self.memberships.values_list("team_id", "may_only_look"))
 
     @property
+    def submits_for_none(self) -> bool:
+        """Whether they only may look at what each of their teams does: they are offered no way to
+        submit. Who belongs to no team is, and reads there how to come into one.
+        """
+        return bool(self.only_looks) and all(self.only_looks.values())
+
+    @property
     def team_keys(self) -> frozenset[int]:
         """The teams that this person belongs to."""
         return frozenset(self.only_looks)

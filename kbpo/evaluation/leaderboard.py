@@ -11,6 +11,7 @@ from typing import Any
 from kbpo import clock
 from kbpo.evaluation.models import LEAVES_OUT, Estimate, Evaluation, Rescoring
 from kbpo.evaluation.printed import printed
+from kbpo.evaluation.words import FEW
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Column, Quantity
@@ -25,8 +26,6 @@ BOOTSTRAP = "bootstrap"
 """Where an evaluation's settings have the published intervals"""
 TOO_FEW_YET = "Too few yet: it could still be anything."
 """Said in place of a number whose interval leaves nothing out"""
-FEW = 50
-"""Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
 
 @dataclass(frozen=True)

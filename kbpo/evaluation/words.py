@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MINUS = "−"
 DASH = "–"
 FEW = 50
+"""Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
 
 def number_text(

@@ -49,6 +49,20 @@ def test_a_board_without_systems_or_tracks_says_what_comes(toy: Toy, as_user: As
     assert as_user("").get(reverse("board", args=["toy"])).status_code == 404
 
 
+@pytest.mark.parametrize("page", ["board", "board-embed", "track", "submission"])
+def test_beside_a_grey_bar_stands_what_grey_means_and_beside_no_other(
+    page: str, toy: Toy, as_user: As
+) -> None:
+    evaluation = make_board(toy, 2)
+    key = Submission.objects.get(name="run 1").pk if page == "submission" else "toy"
+    for n, legends in ((50, 0), (49, 1)):
+        Estimate.objects.filter(submission__name="run 1").update(n_labels=n)
+        shown = as_user("").get(reverse(page, args=[key])).content.decode()
+        assert shown.count("fewer than 50 judgments stand behind it</span>") == legends, n
+    evaluation.estimates.filter(submission__name="run 1").update(value=None)
+    assert "stand behind it" not in as_user("").get(reverse(page, args=[key])).content.decode()
+
+
 def test_thirty_systems_cost_no_more_questions_than_three(toy: Toy, as_user: As) -> None:
     def questions(client: Client, address: str) -> int:
         client.get(address)

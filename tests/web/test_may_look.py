@@ -193,6 +193,19 @@ def test_who_may_look_is_offered_nothing_that_is_refused(
         assert "A worker ended." in page and page.count(address) == buttons
 
 
+def test_no_page_offers_submitting_to_who_only_may_look(
+    toy: Toy, looks: Client, vera: User
+) -> None:
+    pages = ["/", reverse("track", args=["toy"]), reverse("help"), reverse("account")]
+    for page in pages:
+        assert f'"{reverse("submit")}' not in looks.get(page).content.decode(), page
+    assert "You may look at what your team does" in looks.get(pages[1]).content.decode()
+    assert looks.get(reverse("submit")).status_code == 403
+    teams.join(toy.teams["Neural"], vera)
+    for page in pages:
+        assert f'"{reverse("submit")}' in looks.get(page).content.decode(), page
+
+
 def test_a_team_has_no_owner_who_only_looks(toy: Toy, vera: User) -> None:
     team = toy.teams["Neural"]
     team.members.clear()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
+from kbpo.evaluation.words import FEW
 from kbpo.web.components.figures import coefficient_text, interval_text, number_text
 
 Kind = Literal["final", "live", "moment", "published", "few"]
@@ -31,6 +32,7 @@ LEGENDS: dict[Kind, str] = {
     "moment": (
         "outlined: for one look; watched, it is wrong sooner or later, so wait for the final one"
     ),
+    "few": f"grey: fewer than {FEW} judgments stand behind it",
 }
 ALONE = "people alone, 80 %"
 HEIGHT = 24
@@ -90,7 +92,8 @@ def axis_over(
     """The rounded range of all the rows, inside `bounds`, with at most `ticks` ticks.
 
     It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
-    differences need. One value alone, as of rows where all is judged, stands inside, not at an end.
+    differences need. One value alone, as of rows where all is judged, stands inside, not at an end;
+    where it is an end of `bounds`, as of a run that is wrong throughout, the axis is all of them.
     """
     figures = []
     for interval in intervals:
@@ -100,6 +103,8 @@ def axis_over(
         figures.append(0.0)
     if not figures:
         figures = [max(bounds[0], 0.0), bounds[1]]
+    elif min(figures) == max(figures) and figures[0] in bounds:
+        figures = [*bounds]
     elif min(figures) == max(figures):
         figures = [max(bounds[0], figures[0] - AROUND), min(bounds[1], figures[0] + AROUND)]
     if ticks <= 3:
@@ -229,10 +234,11 @@ def draw_alone_legend() -> str:
 def draw_legend(kind: Kind = "final") -> str:
     """The glyph by itself, to explain it."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
+    tone: Tone = "quiet" if kind == "few" else "a"
     return _svg(
-        f"iv iv-{kind} iv-a",
+        f"iv iv-{kind} iv-{tone}",
         LEGENDS[kind],
-        _glyph(sample, Axis(0.0, 1.0, ()), kind, "a", (0.0, 1.0)),
+        _glyph(sample, Axis(0.0, 1.0, ()), kind, tone, (0.0, 1.0)),
     )
 
 

@@ -264,6 +264,10 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         name: {"url": view.url(address, sort=name), "current": view.sort == name}
         for name in ("name", "labels")
     }
+    drawn = [
+        _row(shown, heads, row, mine, view) | {"parts": part}
+        for row, part in zip(rows, parts, strict=True)
+    ]
     beneath = [column for column in kind.columns if column.place == "beneath"]
     mean = kind.column_of(kind.mean).name
     return {
@@ -273,10 +277,8 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "board": shown,
         "view": view,
         "columns": heads,
-        "rows": [
-            _row(shown, heads, row, mine, view) | {"parts": part}
-            for row, part in zip(rows, parts, strict=True)
-        ],
+        "rows": drawn,
+        "has_few": _has_few(drawn),
         "lanes": lanes,
         "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
         "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
@@ -513,7 +515,7 @@ def _row(
         "cells": [_cell(shown, row, head, view) for head in heads],
         "published": published,
         "no_published": all(figure["interval"].estimate is None for figure in compared),
-        "kind": _kind(row, shown.past),
+        "kind": kind_of_bars(row, shown.past),
         "judges": judges_of(evaluation, row.submission),
         "url": (
             reverse("submission", args=[row.submission.pk]) if row.submission.is_on_board else ""
@@ -564,7 +566,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
         "head": head,
         "interval": interval(figure),
         "n": drawn_row.n_labels,
-        "kind": _kind(drawn_row, shown.past),
+        "kind": kind_of_bars(drawn_row, shown.past),
         "alone": interval(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "too_few": figure is not None and figure.too_few,
@@ -606,7 +608,7 @@ def _value(row: Row, column: str) -> float | None:
     return None if figure is None else figure.value
 
 
-def _kind(row: Row, past: bool) -> str:
+def kind_of_bars(row: Row, past: bool) -> str:
     """How its bars are drawn: outlined while more is judged that was ordered, grey where judgments
     are few.
     """
@@ -614,6 +616,15 @@ def _kind(row: Row, past: bool) -> str:
     if (mean and mean.kind != "final") if past else row.submission.status != "scored":
         return "moment"
     return "few" if mean and mean.few else "final"
+
+
+def _has_few(rows: list[dict[str, Any]]) -> bool:
+    """Whether a bar of a board is grey since few judgments stand behind it."""
+    return any(
+        cell["kind"] == "few" and cell["head"]["has"] and cell["interval"].estimate is not None
+        for row in rows
+        for cell in row["cells"]
+    )
 
 
 def _rank(rank: tuple[int, int] | None) -> str:
@@ -779,6 +790,7 @@ def embed(request: HttpRequest, slug: str) -> HttpResponse:
     heads = [_head(kind_of(track), shown.headline, view, "", shown.rows)]
     rows = [_row(shown, heads, row, set(), view) for row in shown.rows[:EMBEDDED]]
     context = {"track": track, "board": shown, "head": heads[0], "rows": rows, "view": view}
+    context["has_few"] = _has_few(rows)
     response = render(request, "embed.html", context)
     response["Content-Security-Policy"] = "frame-ancestors *; form-action 'none'"
     return response

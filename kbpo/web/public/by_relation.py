@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kbpo.evaluation.compare.by_relation import KEY, differences_by_relation
-from kbpo.evaluation.leaderboard import FEW
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.words import FEW
 from kbpo.submissions.models import Submission
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import number_text

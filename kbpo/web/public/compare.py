@@ -14,8 +14,9 @@ from django.urls import path, reverse
 from kbpo.accounts.models import User
 from kbpo.evaluation.compare.difference import Difference, closest, differences
 from kbpo.evaluation.compare.overlap import KEY, Part, part_of
-from kbpo.evaluation.leaderboard import FEW, NoBoard, compared_at
+from kbpo.evaluation.leaderboard import NoBoard, compared_at
 from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.words import FEW
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track

@@ -27,7 +27,7 @@ from kbpo.web.address import address_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
 from kbpo.web.moment import at_one_moment
-from kbpo.web.public.board import interval
+from kbpo.web.public.board import interval, kind_of_bars
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
 from kbpo.web.public.relations import relations_of
@@ -65,13 +65,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     kind = kind_of(track)
     headline = shown.headline.name
     figures = [interval(row.figure(headline)) for row in shown.rows[:BEST]]
-    best = [
+    best: list[dict[str, Any]] = [
         {
             "rank": _rank(row.rank),
             "name": row.submission.full_name,
             "description": row.submission.public_description,
             "url": reverse("submission", args=[row.submission.pk]),
             "figure": figure,
+            "kind": kind_of_bars(row, past=False),
             "judged": row.n_labels,
         }
         for row, figure in zip(shown.rows, figures, strict=False)
@@ -105,6 +106,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
+        "has_few": any(one["kind"] == "few" and one["figure"].estimate is not None for one in best),
         "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
         "axis": drawing.axis_over(figures, ticks=3),
         "n_systems": len(shown.rows),

@@ -68,6 +68,9 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
                 if _has_recall(kind, figures, criterion)
                 else "",
                 "watched": any(row["safe"] for row in rows),
+                "has_few": any(
+                    row["kind"] == "few" and row["interval"].estimate is not None for row in rows
+                ),
                 "counted": _counted(latest, criterion),
                 "lost": lost,
             }

@@ -9,9 +9,10 @@ from django.urls import reverse
 
 from kbpo.evaluation import latest
 from kbpo.evaluation.latest import Latest
-from kbpo.evaluation.leaderboard import FEW, Figure
+from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.slices.estimate import would_do
+from kbpo.evaluation.words import FEW
 from kbpo.sampling.order import may_order
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind

@@ -214,6 +214,13 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
         return ""
 
 
+@register.simple_tag(takes_context=True)
+def submit_url(context: template.Context) -> str:
+    """Where a system is submitted, or nothing for somebody who only may look at what is."""
+    refused = getattr(context.get("user"), "submits_for_none", False)
+    return "" if refused else url_if_any("submit")
+
+
 @register.simple_tag
 def volunteer_url() -> str:
     """Where somebody asks to judge, or nothing while no volunteers are taken."""
@@ -261,7 +268,7 @@ def nav(context: template.Context, current: str = "", menu: str = "public") -> d
     links = [
         {"url": url, "text": text, "keys": keys, "current": name == current}
         for name, text, keys in pages
-        if (url := url_if_any(name))
+        if (url := submit_url(context) if name == "submit" else url_if_any(name))
     ]
     return {"links": links}
 
