@@ -109,6 +109,11 @@ class Upload(Moving):
         abstract = True
 
     @property
+    def file_names(self) -> list[str]:
+        """Return what its files are called where they came from."""
+        return [name for _, field in self.FILES if (name := getattr(self, field))]
+
+    @property
     def step(self) -> str:
         """Return the step of the pipeline that tries and loads it."""
         raise NotImplementedError

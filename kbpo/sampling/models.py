@@ -305,6 +305,7 @@ class AnnotationUpload(Upload):
     """Annotations of whole documents that an admin uploaded, and of which documents they are."""
 
     FILES = (("file", "file_name"), ("mentions", "mentions_name"))
+    UNMARKED = "documents in which nothing is marked"
 
     class Which(models.TextChoices):
         DRAWN = "drawn", "the documents that were drawn and are not annotated"
@@ -328,6 +329,11 @@ class AnnotationUpload(Upload):
 
     def __str__(self) -> str:
         return f"Annotations of {self.track.name}"
+
+    @property
+    def unmarked(self) -> int:
+        """Return in how many documents its files mark nothing: these, too, count as annotated."""
+        return int(self.found.get(self.UNMARKED, 0))
 
     @property
     def step(self) -> str:

@@ -80,3 +80,25 @@ def test_documents_that_cannot_be_meant_are_refused_in_words(
     said = " ".join(AnnotationUpload.objects.values_list("reason", flat=True))
     assert "99 cannot be drawn" in said and "No document was drawn and waits" in said
     assert set(AnnotationUpload.objects.values_list("status", flat=True)) == {"failed"}
+
+
+def test_a_document_that_the_files_leave_out_is_told_before_it_is_loaded(
+    toy: Toy, as_user: As, files: Files
+) -> None:
+    admin, address = as_user("Admin"), reverse("desk-annotations", args=["toy"])
+    for path in files:
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([lines[0], *(line for line in lines if line.startswith("d1"))]))
+    send(admin, files, which="all", size="", closed="on")
+    upload.tick()
+    page = admin.get(address).content.decode()
+    left_out = toy.track.corpus.n_documents - 1
+    assert f"documents in which nothing is marked: {left_out}" in page
+    assert "Do the files cover all of these documents?" in page
+    assert "my gold.tsv, my mentions.tsv" in page
+    assert "of every document of the corpus; what is not marked is false" in page
+
+
+def test_the_checklist_leads_to_it(toy: Toy, as_user: As) -> None:
+    page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
+    assert f'href="{reverse("desk-annotations", args=["toy"])}"' in page

@@ -31,13 +31,14 @@ Values = Iterator[tuple[Place, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Imported:
-    """What was imported: labels of mentions and of pairs, and how many documents of the track are
-    annotated now.
+    """What was imported: labels of mentions and of pairs, of how many documents, in how many of
+    which nothing is marked; and how many documents of the track are annotated now.
     """
 
     mentions: int
     pairs: int
     documents: int
+    unmarked: int
     annotated: int
 
 
@@ -62,12 +63,23 @@ def import_annotations(
     origin = f"import:{_digest(gold, mentions)}"
     lookup = DatabaseCorpus(corpus)
     public = is_closed(track)
-    n_mentions = _label(corpus, origin, _mention_values(mentions, corpus, lookup, wanted), public)
-    n_pairs = _label(corpus, origin, _pair_values(gold, corpus, lookup, wanted), public)
+    marked: set[int] = set()
+    of_mentions = _noting(marked, _mention_values(mentions, corpus, lookup, wanted))
+    of_pairs = _noting(marked, _pair_values(gold, corpus, lookup, wanted))
+    n_mentions = _label(corpus, origin, of_mentions, public)
+    n_pairs = _label(corpus, origin, of_pairs, public)
     whole = {"scope": "document", "closed": closed}
     of_documents = ((Place("document", pk), whole) for pk in documents)
     _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, public)
-    return Imported(n_mentions, n_pairs, len(wanted), settle_documents(track, documents, seed=seed))
+    annotated = settle_documents(track, documents, seed=seed)
+    return Imported(n_mentions, n_pairs, len(wanted), len(wanted - marked), annotated)
+
+
+def _noting(marked: set[int], values: Values) -> Values:
+    """The values as they are; the documents that they lie in are added to `marked`."""
+    for place, value in values:
+        marked.add(place.document)
+        yield place, value
 
 
 def _mention_values(path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]) -> Values:

@@ -31,12 +31,15 @@ def _load(row: AnnotationUpload) -> Found:
         )
     except CannotDraw as refusal:
         raise OwnersFault(str(refusal)) from None
-    return {
+    found: Found = {
         "documents": done.documents,
         "mentions": done.mentions,
         "pairs": done.pairs,
         "annotated in all": done.annotated,
     }
+    if done.unmarked:
+        found[row.UNMARKED] = done.unmarked
+    return found
 
 
 def _documents(row: AnnotationUpload) -> list[int]:

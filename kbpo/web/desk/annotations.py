@@ -37,7 +37,7 @@ class AnnotationForm(forms.Form):
         min_value=1,
         required=False,
         label="How many are drawn now",
-        help_text="Of the second choice.",
+        help_text="Only where documents are drawn now.",
     )
     closed = forms.BooleanField(
         required=False, label="What is not marked is false, not only missing"
@@ -118,7 +118,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
             who=admin_of(request),
             track=annotation_upload.track.slug,
         )
-        done = "are loaded now" if verb == "load" else "are dropped"
+        done = "are being loaded" if verb == "load" else "are dropped"
         messages.success(request, f"The annotations {done}.")
     return redirect("desk-annotations", slug=annotation_upload.track.slug)
 

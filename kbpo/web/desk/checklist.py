@@ -47,6 +47,8 @@ class Step:
     price: Decimal | None = None
     needed: bool = True
     """Whether a track is not ready without it"""
+    another: tuple[str, str] | None = None
+    """Another way to do it: address and words of a link"""
 
 
 def steps_of(track: Track) -> list[Step]:
@@ -110,7 +112,8 @@ def _reading(track: Track) -> Iterator[Step]:
             says += f". {refusal}"
     cents = f"token={PER_TOKEN * 100:.2f}&pair={PER_PAIR * 100:.2f}"
     address = f"{_at('desk-reading', track)}?n={max(wanted - n, 1)}&{cents}"
-    yield Step("Reading, for recall", n >= wanted, says, address, "Order", price)
+    uploaded = _at("desk-annotations", track), "Upload what was read elsewhere"
+    yield Step("Reading, for recall", n >= wanted, says, address, "Order", price, another=uploaded)
 
 
 def _tutorials(track: Track) -> Step:

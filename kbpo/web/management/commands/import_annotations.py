@@ -69,6 +69,11 @@ class Command(BaseCommand):
             f" documents; {done.annotated:,} of {track.corpus.n_documents:,} documents of"
             f" {track.name} are annotated now."
         )
+        if done.unmarked:
+            self.stdout.write(
+                f"In {done.unmarked:,} of these documents nothing is marked: recall counts them as"
+                " read, with nothing to find."
+            )
 
 
 def _documents(track: Track, options: dict[str, Any]) -> list[int]:
