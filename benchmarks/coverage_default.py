@@ -204,6 +204,8 @@ class Board:
             inclusion=chance,
             g={"relation": g},
             rho={"relation": rho},
+            base="relation",
+            unweighed="instance",
             facts=shared.facts_of(self.runs.pool, whole, self.documents, list(columns)),
             documents=shared.read_documents(self.documents),
             fold=shared.folding(self.documents),

@@ -20,7 +20,6 @@ from estimators.estimate import Estimate
 from estimators.noise import corrected_recall
 from estimators.recall import Recall, f1
 from scoring.arrays import Floats, Ids
-from scoring.data import UNWEIGHED
 from scoring.double_sampling import Corrected, Repaired
 from scoring.floors import Floors
 from scoring.score import Score, rows
@@ -75,7 +74,7 @@ class _Maker:
             if recall is not None:
                 plain, repaired, parts = recall
                 yield from self._rows(
-                    repaired.recall, "recall", criterion, UNWEIGHED, parts.checked
+                    repaired.recall, "recall", criterion, self.data.unweighed, parts.checked
                 )
             for kind in self.data.pool.p:
                 crowd = self.arranged.precision(kind, criterion)

@@ -16,12 +16,6 @@ from scoring.documents import Annotated, Facts, InDocuments, KnownDocuments
 from scoring.inclusion import Disclosed, Inclusion
 from scoring.pool import Pool
 
-UNWEIGHED = "instance"
-"""The distribution under which every prediction counts the same; of recall, every mention"""
-BASE = "relation"
-"""The criterion that others and recall rest on, in kinds with documents to read: what is claimed
-holds at all"""
-
 
 @dataclass(frozen=True)
 class Draws:
@@ -123,6 +117,10 @@ class Data:
     """criterion -> (u,) the model's guess"""
     rho: dict[str, float] = field(repr=False)
     """criterion -> how much its errors go together in a target"""
+    base: str
+    """The criterion that others and recall rest on: what is claimed holds at all"""
+    unweighed: str
+    """The distribution under which every prediction counts the same; recall is stored under it"""
     facts: Facts | None
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
@@ -146,6 +144,8 @@ class Data:
     is known"""
     noise: dict[str, Noise] = field(default_factory=dict)
     """criterion -> what people differ by on the judged rows, where single ratings count"""
+    found_also: dict[str, str] = field(default_factory=dict)
+    """criterion -> another one, which has to be right too where a system is to have found a fact"""
     mean: str = "mean"
     """What the track's kind calls the weighted mean of verdicts"""
     error: dict[str, Floats] = field(default_factory=dict, repr=False)

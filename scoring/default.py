@@ -25,7 +25,7 @@ from estimators.seen import on_common_design
 from estimators.sums import by_code
 from scoring.arrays import Floats, Ids
 from scoring.combine import Response, combine
-from scoring.data import BASE, Data, FollowedUp
+from scoring.data import Data, FollowedUp
 from scoring.documents import NEVER, NO_MARK, Facts
 from scoring.pool import spread
 from scoring.response import Answers, of_follow_ups, of_samples
@@ -42,8 +42,11 @@ class Centred:
     """
 
     data: Data
-    criterion: str = BASE
-    """Whose answers the probabilities allow for"""
+    criterion: str = ""
+    """Whose answers the probabilities allow for; without one, those of the base criterion"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "criterion", self.criterion or self.data.base)
 
     @cached_property
     def at(self) -> Ids:
@@ -483,8 +486,8 @@ class Centred:
             return self.under(criterion).recall(criterion, unit=unit)
         share = self.shares_of(unit)
         data, row = self.data, self.row
-        base, g = self.under(BASE).verdicts[:, 0], data.g[BASE]
-        own = self.verdicts if criterion != BASE else None
+        base, g = self.under(data.base).verdicts[:, 0], data.g[data.base]
+        own = self.verdicts if criterion != data.base else None
         own_g = data.g[criterion]
         total = share.total(own_g)
         weight = share.at(row)
@@ -541,7 +544,7 @@ class Centred:
         """(n,) π of each row under this criterion over that under the base one, whose labels the
         pool's total takes.
         """
-        return np.asarray(self.row_pi / self.under(BASE).row_pi)
+        return np.asarray(self.row_pi / self.under(self.data.base).row_pi)
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
         """The share of true predictions in annotated documents that annotation had found, on the
@@ -556,12 +559,12 @@ class Centred:
             return None
         if data.followed_up is not None:
             return self._of_all_followed_up(found, facts, data.followed_up)
-        base = np.where(self.counts, self.under(BASE).verdicts[:, 0], np.nan)
+        base = np.where(self.counts, self.under(data.base).verdicts[:, 0], np.nan)
         return misses.found_share(
             base,
             facts.marked[self.row],
             self.shares_of("fact").pool[self.row],
-            self.under(BASE).row_pi,
+            self.under(data.base).row_pi,
             facts.inside[self.row],
             found.design,
             target=self.targets[1],

@@ -31,7 +31,7 @@ from estimators.noise import corrected
 from estimators.seen import on_common_design
 from estimators.sums import by_code
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import BASE, Data
+from scoring.data import Data
 from scoring.default import Centred
 
 SAME = 1e-9
@@ -242,15 +242,15 @@ class Corrected:
         """The number of true relations of the pool put right, on the design of a criterion; and its
         reach (t,).
         """
-        e = self.chance[self.arranged.targets[1]]
+        e, base = self.chance[self.arranged.targets[1]], self.arranged.data.base
         used = self.arranged.counts & (e > 0)
         pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
         terms = weight * used, pi, np.where(used, e, 1.0), scale
         crowd, expert = (
-            self.arranged.under(BASE).verdicts[:, 0],
-            self.expert[BASE][:, 0],
+            self.arranged.under(base).verdicts[:, 0],
+            self.expert[base][:, 0],
         )
-        return self._add(alone, terms, crowd, expert, BASE, criterion)
+        return self._add(alone, terms, crowd, expert, base, criterion)
 
     def _add(
         self,

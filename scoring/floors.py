@@ -19,7 +19,6 @@ from estimators.intervals import few_left, half_step
 from estimators.misses import with_misses
 from estimators.sums import Support
 from scoring.arrays import Floats
-from scoring.data import BASE
 from scoring.default import Centred
 from scoring.pool import Pool
 from scoring.shares import Shares
@@ -101,7 +100,7 @@ class Floors:
         one verdict more, of those that are open, moves a number by.
         """
         arranged, weight = self.arranged.under(criterion), self.arranged.shares_of(unit).pool
-        base = self.arranged.under(BASE).verdicts[:, 0]
+        base = self.arranged.under(self.arranged.data.base).verdicts[:, 0]
         steps = np.zeros(taken.size)
         rows = arranged.row[arranged.counts & ~np.isnan(base)]
         if not few_left(weight, weight[rows]):
@@ -163,11 +162,11 @@ class Floors:
     def _believed(self, criterion: str, unit: str) -> Belief:
         arranged, data = self.arranged.under(criterion), self.arranged.data
         doubted = [(arranged.one_verdict(arranged.verdicts), data.g[criterion])]
-        doubted.append((arranged.under(BASE).verdicts[:, 0], data.g[BASE]))
+        doubted.append((arranged.under(data.base).verdicts[:, 0], data.g[data.base]))
         return Belief(
             pi=arranged.pi,
             g=data.g[criterion],
-            pool_g=data.g[BASE],
+            pool_g=data.g[data.base],
             pool_weight=arranged.shares_of(unit).pool,
             target=data.pool.target,
             correlation=data.rho[criterion],

@@ -21,7 +21,7 @@ from estimators.joint import (
     simple_precision,
 )
 from scoring.arrays import Bools, Floats
-from scoring.data import BASE, Data, Draws
+from scoring.data import Data, Draws
 from scoring.default import where_known
 from scoring.documents import Facts
 
@@ -111,12 +111,12 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     P = np.concatenate([data.pool.p[kind][row].toarray() for kind in kinds], axis=1)
     judged_row = np.searchsorted(data.judged, row)
     predicted = facts.predicted[row]
-    if criterion == "correct":
-        predicted = predicted & (data.f["linking"][judged_row] == 1)
+    if criterion in data.found_also:
+        predicted = predicted & (data.f[data.found_also[criterion]][judged_row] == 1)
     estimate = joint_recall(
         P,
         source,
-        data.f[BASE][judged_row, 0],
+        data.f[data.base][judged_row, 0],
         np.zeros((P.shape[1], P.shape[1])),
         np.tile(predicted, (1, len(kinds))),
         facts.found[uniform],
@@ -188,15 +188,18 @@ def simple_recall(data: Data, criterion: str) -> Estimate | None:
 
 def _predicted(data: Data, facts: Facts, used: Bools, criterion: str) -> tuple[Bools, Bools]:
     """(t, m) whether each system predicts each fact in use that annotation found, and (m,) whether
-    that is known: under `correct` it has to link a mention right, and all of them need verdicts.
+    that is known: where another criterion has to be right too (`found_also`), one of its mentions
+    has to be, and all of them need verdicts.
     """
     sought = facts.code[used]
     here = np.flatnonzero(np.isin(facts.fact, sought))
     predicted, decided = facts.predicted[here], np.ones(facts.predicted.shape[1], dtype=np.bool_)
-    if criterion == "correct":
+    if criterion in data.found_also:
         verdict = np.full(predicted.shape, np.nan)
         judged = np.isin(here, data.judged)
-        verdict[judged] = data.f["linking"][np.searchsorted(data.judged, here[judged])]
+        verdict[judged] = data.f[data.found_also[criterion]][
+            np.searchsorted(data.judged, here[judged])
+        ]
         own = (data.pool.member[here].toarray() > 0) & facts.in_scope[here, None]
         decided = ~(own & np.isnan(verdict)).any(axis=0)
         predicted = own & (verdict == 1)

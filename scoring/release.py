@@ -33,7 +33,7 @@ from scoring.pool import Pool
 from scoring.slices import TABLE, Cut
 
 Row = dict[str, Any]
-FORMAT = 2
+FORMAT = 3
 CHECK = "check"
 ABOUT, SUMS = "release.json", "SHA256SUMS"
 ROUTES = ("threshold", "draw", "document", "before")
@@ -79,6 +79,9 @@ def about(data: Data, checks: Checks | None) -> Row:
     facts = data.facts
     return {
         "distributions": list(data.pool.p),
+        "base": data.base,
+        "unweighed": data.unweighed,
+        "found_also": data.found_also,
         "mean": data.mean,
         "correlation": data.rho,
         "unaided_correlation": {name: guesses.rho for name, guesses in data.unaided.items()},
@@ -512,6 +515,8 @@ class _Reader:
             inclusion=everybody,
             g=self.by_criterion("g_"),
             rho=about["correlation"],
+            base=about["base"],
+            unweighed=about["unweighed"],
             facts=self.facts(missed),
             documents=documents,
             disclosed=disclosed,
@@ -524,6 +529,7 @@ class _Reader:
             disclosed_drawn=disclosed_drawn,
             alone=self.own_samples(),
             noise=noise,
+            found_also=about["found_also"],
             mean=about["mean"],
             error=self.by_criterion("error_"),
             unaided=self.unaided(),

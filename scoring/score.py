@@ -13,7 +13,7 @@ from estimators.joint import f1
 from scoring import published
 from scoring.arrays import Bools, Ids
 from scoring.by_thresholds import ByThresholds
-from scoring.data import BASE, UNWEIGHED, Data
+from scoring.data import Data
 from scoring.default import Centred, where_known
 from scoring.floors import Floors
 from scoring.rated import with_noise
@@ -102,15 +102,15 @@ def default_estimates(
             estimates[key] = f1s[key]
     for criterion, recall in recalls.items():
         if recall is not None:
-            estimates["recall", criterion, UNWEIGHED] = recall.recall, recall.design
+            estimates["recall", criterion, data.unweighed] = recall.recall, recall.design
             each = floors.recall(criterion, unit="mention")
             if each is not None:
-                estimates[OF_INSTANCES, criterion, UNWEIGHED] = each.recall, each.design
+                estimates[OF_INSTANCES, criterion, data.unweighed] = each.recall, each.design
             share = arranged.found_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
                 repaired = floors.corrected(criterion, recall, share)
                 defined = ~np.isnan(np.asarray(recall.recall.value))
-                estimates[CORRECTED, criterion, UNWEIGHED] = (
+                estimates[CORRECTED, criterion, data.unweighed] = (
                     where_known(repaired, defined),
                     recall.design,
                 )
@@ -122,7 +122,7 @@ def found_share(data: Data) -> Estimate | None:
     had found.
     """
     arranged = Centred(data)
-    recall = arranged.recall(BASE) if data.judged.size and BASE in data.f else None
+    recall = arranged.recall(data.base) if data.judged.size else None
     return arranged.found_share(recall) if recall is not None else None
 
 
@@ -164,7 +164,7 @@ def published_scores(
                     yield from rows(data, both, "f1", criterion, kind, method)
     for method, of_method in (("joint", recalls), ("simple", alone)):
         for criterion, recall in of_method.items():
-            yield from rows(data, recall, "recall", criterion, UNWEIGHED, method)
+            yield from rows(data, recall, "recall", criterion, data.unweighed, method)
 
 
 def _simple_recalls(
@@ -192,9 +192,9 @@ def _by_thresholds(
         recall = by_thresholds.recall(criterion) if criterion in recall_criteria else None
         if recall is not None:
             recall = where_known(recall, judged)
-            yield from rows(data, recall, "recall", criterion, UNWEIGHED, "joint")
+            yield from rows(data, recall, "recall", criterion, data.unweighed, "joint")
         if criterion in alone:
-            yield from rows(data, alone[criterion], "recall", criterion, UNWEIGHED, "simple")
+            yield from rows(data, alone[criterion], "recall", criterion, data.unweighed, "simple")
         for kind in data.pool.p:
             for method in methods:
                 precision = where_known(by_thresholds.precision(kind, criterion, method), judged)

@@ -129,13 +129,8 @@ CROWD = (
     {"desk"},
 )
 
-# Modules that still name a criterion or a distribution: this list only gets shorter.
-STILL_NAMING: dict[str, set[str]] = {
-    "scoring.data": {"instance", "relation"},
-    "scoring.published": {"correct", "linking"},
-}
-
-# Words that are such a name too, and there mean something else: a word more is a name.
+# Words that name a criterion, a distribution or an interface elsewhere, and mean something else
+# here: a word more is a name.
 MEANING_OTHERS: dict[str, set[str]] = {
     # A column of a table or of a file of a release: which instance a row is about.
     "kbpo.releases.write": {"instance"},
@@ -341,8 +336,7 @@ def test_no_further_module_names_what_belongs_to_a_kind_or_an_interface() -> Non
                 continue
             if node.value in names or re.fullmatch(r"(per|org|gpe):[a-z_]+", node.value):
                 naming.setdefault(module, set()).add(node.value)
-    assert naming == STILL_NAMING | MEANING_OTHERS, "nothing new, and nothing that is gone"
-    assert not STILL_NAMING.keys() & MEANING_OTHERS.keys()
+    assert naming == MEANING_OTHERS, "nothing new, and nothing that is gone"
 
 
 def test_no_template_asks_which_interface_or_criterion_it_shows() -> None:

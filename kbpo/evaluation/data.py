@@ -26,7 +26,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import BASE, Data, Draws, FollowedUp, Guess
+from scoring.data import Data, Draws, FollowedUp, Guess
 from scoring.documents import Facts, KnownDocuments
 from scoring.inclusion import Disclosed
 from scoring.pool import Pool
@@ -75,6 +75,8 @@ def read(track: Track) -> Data:
         inclusion=chance,
         g={criterion: guess.g for criterion, guess in guesses.items()},
         rho={criterion: guess.rho for criterion, guess in guesses.items()},
+        base=kind.base_criterion(),
+        unweighed=kind.unweighed,
         facts=facts,
         documents=documents,
         disclosed=disclosed,
@@ -85,6 +87,7 @@ def read(track: Track) -> Data:
         disclosed_drawn=drawn_targets,
         alone=own_thresholds(track, pool, waiting),
         noise=dict(kind.noise(pool.instance[judged])),
+        found_also=dict(recall.found_also) if recall else {},
         mean=kind.mean,
         error={name: guess.error for name, guess in guesses.items() if guess.error is not None},
         unaided=unaided,
@@ -109,7 +112,9 @@ def _followed_up(
     if fold.followed is None:
         return None
     row = np.flatnonzero(covered & (facts.inside >= 0))
-    return FollowedUp(row, kind.judge(pool.instance[row], pool.systems)[BASE][:, 0])
+    return FollowedUp(
+        row, kind.judge(pool.instance[row], pool.systems)[kind.base_criterion()][:, 0]
+    )
 
 
 def _guesses(

@@ -91,7 +91,7 @@ class Quantity:
     criteria: tuple[str, ...] | None = None
     """The criteria that have it; None: all"""
     weighed: bool = True
-    """Whether it differs from distribution to distribution; else it is stored under `instance`"""
+    """Whether it differs from distribution to distribution; else it is stored under `unweighed`"""
     higher_is_better: bool | None = None
     """None: as its criterion says"""
 
@@ -414,6 +414,8 @@ class Track(ABC):
     """So many other criteria a board draws, narrow, beside the one that it is of"""
     distributions: ClassVar[dict[str, Distribution]]
     """The last is what a new track guarantees"""
+    unweighed: ClassVar[str] = "instance"
+    """The distribution under which each of them counts the same, which every kind has"""
     asking: ClassVar[tuple[Asking, ...]]
     """How targets are asked about; the first is how a plan is priced"""
     words: ClassVar[Words]
@@ -468,6 +470,13 @@ class Track(ABC):
     def criterion_names(cls) -> tuple[str, ...]:
         """The names of the criteria, in their order."""
         return tuple(criterion.name for criterion in cls.criteria)
+
+    @classmethod
+    def base_criterion(cls) -> str:
+        """The name of the criterion that the others rest on, and recall: that what is claimed holds
+        at all. The first, where a kind says nothing else.
+        """
+        return cls.criteria[0].name
 
     @classmethod
     def criterion(cls, name: str) -> Criterion:

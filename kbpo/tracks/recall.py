@@ -62,6 +62,9 @@ class TrackWithRecall(Track):
     """A kind of evaluation whose documents can be annotated whole."""
 
     recall_criteria: ClassVar[tuple[str, ...]]
+    found_also: ClassVar[Mapping[str, str]] = {}
+    """A criterion with recall -> another one that a prediction has to meet too, to have found a
+    fact: that a relation holds is what readers marked, how it is linked is not"""
     found_facets: ClassVar[tuple[str, ...]] = ()
     """By which of its facets what readers found is chosen, too"""
 

@@ -102,6 +102,8 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
         inclusion=chance,
         g={"relation": np.full(N, 0.6)},
         rho={"relation": 0.0},
+        base="relation",
+        unweighed="instance",
         facts=facts,
         documents=Annotated(documents.tolist(), documents.tolist()),
         alone={0: own[:, 0], 1: own[:, 1]},

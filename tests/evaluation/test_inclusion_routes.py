@@ -81,6 +81,8 @@ class World:
             inclusion=self._inclusion(now, before, predicted, u < now, counts, cluster),
             g={"relation": np.full(N, 0.6)},
             rho={"relation": 0.0},
+            base="relation",
+            unweighed="instance",
             facts=None,
             documents=Annotated(documents.tolist(), documents.tolist()),
             fold=KnownDocuments(documents.tolist() if self.fold else [], followed=frozenset({1})),

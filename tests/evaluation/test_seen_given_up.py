@@ -85,6 +85,8 @@ def happen(
         inclusion=chance,
         g={"relation": np.full(N, 0.6)},
         rho={"relation": 0.0},
+        base="relation",
+        unweighed="instance",
         facts=None,
         disclosed={1: seen},
         disclosed_drawn={1: seen},

@@ -15,7 +15,6 @@ from kbpo.evaluation.compare.ranks import PRIVATE
 from kbpo.evaluation.leaderboard import Figure, ranking
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.registry import kind_of
-from scoring.data import UNWEIGHED
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,8 @@ def differences(
 ) -> list[Difference]:
     """The quantities of the track's kind that are compared, as far as both systems have them."""
     figures: dict[tuple[str, int], Figure] = {}
-    compared = kind_of(evaluation.track).compared()
+    of_track = kind_of(evaluation.track)
+    compared = of_track.compared()
     unweighed = {quantity.name for quantity in compared if not quantity.weighed}
     estimates = evaluation.estimates.filter(
         submission__in=[first, second],
@@ -63,7 +63,7 @@ def differences(
             figures[row.quantity, row.submission_id] = figure
     quantity_differences = []
     for quantity in (quantity_of_kind.name for quantity_of_kind in compared):
-        kind = UNWEIGHED if quantity in unweighed else distribution
+        kind = of_track.unweighed if quantity in unweighed else distribution
         stored = _stored(evaluation, f"{quantity}|{criterion}|{kind}", {first, second})
         own, other = figures.get((quantity, first)), figures.get((quantity, second))
         if stored and own and other:

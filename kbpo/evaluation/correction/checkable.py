@@ -12,7 +12,7 @@ from kbpo.instances.merge import RATINGS
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import BASE, Data
+from scoring.data import Data
 from scoring.default import Centred
 from scoring.documents import NEVER
 
@@ -75,7 +75,8 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
     if arranged.data.facts is None:
         return np.zeros(arranged.row.size)
     share = arranged.shares_of("fact").pool
-    verdict_known = arranged.counts & ~np.isnan(arranged.data.f[BASE][arranged.at, 0])
+    verdicts = arranged.data.f[arranged.data.base][arranged.at, 0]
+    verdict_known = arranged.counts & ~np.isnan(verdicts)
     return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * verdict_known / arranged.row_pi)
 
 

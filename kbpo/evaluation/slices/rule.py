@@ -21,7 +21,6 @@ from datetime import date
 from typing import Any
 
 from kbpo.corpus.frequency import FREQUENCIES
-from scoring.data import UNWEIGHED
 from scoring.slices import CONFIDENCE
 
 LONGEST = 200
@@ -63,7 +62,7 @@ class Rule:
     date: tuple[str, str] | None = None
     """First and last day, both of it, on which the document may be dated; one without a date is
     on none"""
-    weight: str | Table = UNWEIGHED
+    weight: str | Table = ""
     """What the predictions in the slice are weighted by: a distribution, the confidences, or a
     table"""
 

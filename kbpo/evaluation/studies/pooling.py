@@ -23,7 +23,7 @@ from kbpo.evaluation.data import read
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from scoring.arrays import Bools, Floats, Ids
-from scoring.data import BASE, Data
+from scoring.data import Data
 
 QUANTITIES = ("precision", "recall", "f1")
 
@@ -105,7 +105,7 @@ def study(track: Track) -> Study | None:
     if not data.judged.size or data.facts is None:
         return None
     columns = np.flatnonzero(data.shown)
-    label = data.f[BASE][:, 0]
+    label = data.f[data.base][:, 0]
     labelled = np.flatnonzero(
         ~np.isnan(label) & (data.pool.member[data.judged][:, columns].sum(axis=1) > 0)
     )

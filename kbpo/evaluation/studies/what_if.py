@@ -13,7 +13,6 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
-from scoring.data import UNWEIGHED
 from scoring.score import DEFAULT, Key, default_estimates, rows
 
 
@@ -72,7 +71,7 @@ def _numbers(track: Track) -> Numbers:
         return {}
     estimates = default_estimates(data, kind.criterion_names(), recall_criteria(track))
     wanted: list[Key] = [
-        (quantity.name, track.criterion, track.distribution if quantity.weighed else UNWEIGHED)
+        (quantity.name, track.criterion, track.distribution if quantity.weighed else kind.unweighed)
         for quantity in kind.compared()
     ]
     return {

@@ -52,6 +52,7 @@ class KbpTrack(TrackWithRecall):
     target_kind: ClassVar[str] = "pair"
     criteria: ClassVar = CRITERIA
     recall_criteria: ClassVar[tuple[str, ...]] = WITH_RECALL
+    found_also: ClassVar = {"correct": "linking"}
     quantities: ClassVar = QUANTITIES
     mean: ClassVar[str] = "precision"
     columns: ClassVar = COLUMNS
@@ -92,6 +93,10 @@ class KbpTrack(TrackWithRecall):
             "door": claims.door,
             "run_id": claims.run_id,
         }
+
+    @classmethod
+    def base_criterion(cls) -> str:
+        return "relation"
 
     def guide(self) -> Mapping[str, Any]:
         return whole.asked_types(load_schema(self.corpus.schema))

@@ -16,7 +16,6 @@ from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import percent_text
 from kbpo.web.public.board import interval
-from scoring.data import UNWEIGHED
 from scoring.score import Key
 
 SCOPES = {
@@ -141,7 +140,7 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
             name = f"{quantity.label} of recall and precision, {weighed}"
             yield (quantity.name, criterion, track.distribution), name
         else:
-            yield (quantity.name, criterion, UNWEIGHED), quantity.label
+            yield (quantity.name, criterion, of_track.unweighed), quantity.label
 
 
 def _corrected(
