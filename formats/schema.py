@@ -293,7 +293,10 @@ def _words_in(text: str, parts: Mapping[str, Mapping[str, Any]]) -> dict[tuple[s
         _refuse_unknown(named, parts[part], f"The schema’s {part} have")
         for name, by_key in named.items():
             _refuse_unknown(by_key, WORDS[part], f"{name} has")
-            words |= {(part, name, key): str(word or "") for key, word in by_key.items()}
+            for key, word in by_key.items():
+                if isinstance(word, (bool, list, dict)):
+                    raise FormatError(f"The {key} of {name} is not words. Put it in quotes.")
+                words[part, name, key] = str(word or "")
     return words
 
 

@@ -466,7 +466,12 @@ def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> Non
         "corpus-may_be_downloaded": "on",
     }
     wrong = as_user("Admin").post(address, words | {"track-closes_on": "some day"})
-    assert wrong.status_code == 422 and "Enter a valid date" in wrong.content.decode()
+    refused = wrong.content.decode()
+    assert wrong.status_code == 422 and "Enter a valid date" in refused
+    above = refused.split("Nothing was saved.")[1].split("</ul>")[0]
+    assert re.findall(r'href="#(.*?)"', above) == ["id_track-closes_on"], "what is wrong, on top"
+    assert "60 invented articles" in refused, "nothing that was written is lost"
+    assert "Nothing was saved." not in as_user("Admin").get(address).content.decode()
     assert as_user("Admin").post(address, words).status_code == 302
     text = page(Client())
     assert "News of a harbour" in text and "No pooling." in text and "1 February 2031" in text
@@ -495,6 +500,8 @@ def test_the_words_of_a_schema_change_at_any_time_and_its_relations_never(
         ({"predicates": {"per:none": changed}}, 422),
         ({"predicates": {name: {"types": "PER"}}}, 422),
         ({"predicates": {name: {"template": "{subject} alone"}}}, 422),
+        ({"predicates": {name: {"label": ["made it"]}}}, 422),
+        ({"predicates": {name: {"label": False}}}, 422),
         ({"turned": {}}, 422),
         ("no words", 422),
     ):

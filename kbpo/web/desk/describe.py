@@ -64,6 +64,8 @@ class Change:
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
     """What a track's page says of the track, and the limits of runs."""
 
+    title = "The track"
+
     class Meta:
         model = Track
         fields = (
@@ -86,6 +88,8 @@ class TrackTerms(forms.ModelForm):  # type: ignore[type-arg]
     """What draws and their guarantee rest on;
     each field is fixed, and says so, once there are some.
     """
+
+    title = "What samples rest on"
 
     presentation = PresentationField()
 
@@ -146,6 +150,8 @@ def frozen_by(track: Track) -> str:
 class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
     """What a track's page says of its texts."""
 
+    title = "Its texts"
+
     class Meta:
         model = Corpus
         fields = ("description", "licence", "may_be_downloaded")
@@ -175,6 +181,8 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
     """What people read of the schema: annotators in questions that are asked from now on, everybody
     on the track's page.
     """
+
+    title = "Its schema"
 
     schema = Words(
         label="Words of the schema",
@@ -218,6 +226,8 @@ class SchemaWords(forms.ModelForm):  # type: ignore[type-arg]
 
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
     """What one answer costs from now on, of one kind of question."""
+
+    title = "What answers cost"
 
     class Meta:
         model = Price
@@ -301,7 +311,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, "Saved. This is how everybody sees it.")
         return redirect("track" if track.status != "draft" else "desk-track", slug=slug)
     status = 422 if request.method == "POST" else 200
-    context = {"track": track, "forms": forms_}
+    context = {"track": track, "forms": forms_, "status": status}
     return render(request, "desk/describe.html", context, status=status)
 
 

@@ -276,6 +276,7 @@ def new(request: HttpRequest) -> HttpResponse:
     )
     status = 422 if request.method == "POST" else 200
     context: dict[str, Any] = {"form": form, "corpus": chosen, "kind": kind, "kinds": choices}
+    context |= {"forms": [form], "status": status}
     if chosen is not None:
         of_kind = class_of(kind)
         context |= {"words": of_kind.words, "n_inputs": of_kind.n_inputs_of([chosen])[chosen.pk]}
