@@ -321,14 +321,14 @@ def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | Non
 
 
 def to_learn(worker: Worker) -> str:
-    """An interface whose tutorial stands between a worker and open questions, and may be tried;
-    empty if none is.
+    """An interface whose tutorial stands between a worker and open questions, and may be tried,
+    first that of the kind that they chose; empty if none is.
     """
     taught_interfaces, can = taught(worker), learnable(worker)
     return next(
         (
             name
-            for name in names()
+            for name in sorted(names(), key=lambda name: name != worker.wants)
             if name in can and open_to(worker, 1, [*taught_interfaces, name])
         ),
         "",

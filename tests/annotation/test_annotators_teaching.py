@@ -255,6 +255,12 @@ def test_nobody_is_sent_to_a_tutorial_without_attempts_or_told_of_questions_behi
     published: Submission, ada: Client
 ) -> None:
     agree(ada)
+    Question.objects.filter(pk=Question.objects.earliest("pk").pk).update(interface="entities")
+    assert to_learn(the_worker()) == "relation"
+    ada.get("/annotate/next/?kind=entities")
+    assert to_learn(the_worker()) == "entities", "what they chose comes first"
+    ada.get("/annotate/next/?kind=")
+    Question.objects.update(interface="relation")
     attempt(ada, wrong=3)
     assert "6 questions wait" in ada.get("/annotate/").content.decode()
     ada.post(TUTORIAL)

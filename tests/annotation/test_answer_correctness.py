@@ -9,6 +9,7 @@ import pytest
 
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.statements import side_by_side
 from annotation.models import Question
 from annotation.workers import teach
 from kbpo.tracks.generation.answers import AnswersTrack
@@ -130,3 +131,24 @@ def test_the_tutorial_has_what_is_not_plausible_and_what_is_answered_otherwise()
     assert missed(ours | {"marks-0": ["[[0, 3]]"]}) == ["any_correct"], "the wrong words"
     assert missed(ours | {"passage-0": ["incorrect"]}) == ["any_correct"]
     assert missed({"plausible": ["no"]}) == ["any_correct"]
+
+
+def test_an_answer_in_words_names_its_paragraphs_and_holds_no_mark_against_anybody() -> None:
+    said = PAGE.statements(question(), PAGE.parse(question(), ALL))
+    assert [one.words for one in said] == [
+        "Plausible: yes",
+        "Paragraph a: it shows that the answer is correct",
+        "Paragraph a, marked: “Ida Marsk built”",
+        "Paragraph b: it shows that the answer is incorrect",
+        "Paragraph b, marked: “Tom built it”",
+        "Paragraph b, marked: “🚢”",
+        "Paragraph c: it does not say",
+    ]
+    assert [one.words for one in said if one.optional] == [
+        one.words for one in said if "“" in one.words
+    ]
+    other = PAGE.parse(question(), ALL | says(0, "correct", (0, 26)))
+    beside = side_by_side(PAGE, question(), PAGE.parse(question(), ALL), other)
+    assert len(beside.lines) == 7 and not beside.differing
+    flagged = PAGE.parse(question(), {"problem": ["text"]})
+    assert [one.words for one in PAGE.statements(question(), flagged)] == ["Flag: yes"]

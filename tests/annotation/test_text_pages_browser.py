@@ -167,9 +167,10 @@ def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_se
     plausible.locator(".choice").nth(0).click()
     expect(plausible.locator(".settled")).to_contain_text("the answer is plausible")
     at_hand.locator(".choice").nth(0).click()
+    page.locator(".submit-bar .primary").click()
+    expect(page.locator("#missing")).to_contain_text("mark the words that show")
     drag(page, 4, 20)
     expect(at_hand.locator("mark")).to_contain_text("Marsk built it")
-    page.locator(".submit-bar .primary").click()
     expect(page.locator("#missing")).to_contain_text("read your own words back")
     expect(at_hand.locator(".readback")).to_contain_text("Ida Marsk is an answer to “who built it”")
     at_hand.locator(".confirm").click()
@@ -183,6 +184,8 @@ def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_se
     page.keyboard.up("Shift")
     expect(at_hand.locator("mark")).to_contain_text("Tom Vinter")
     expect(at_hand.locator(".readback")).to_contain_text("is not an answer")
+    page.keyboard.press("Shift+ArrowRight")  # goes on from the word that was marked last
+    expect(at_hand.locator("mark")).to_contain_text("Tom Vinter built")
     page.keyboard.press("Enter")
     page.keyboard.press("p")
     expect(at_hand).to_have_attribute("data-letter", "b")
@@ -190,7 +193,7 @@ def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_se
         page.keyboard.press("Control+Enter")
     raw = sent()
     assert [raw[f"passage-{at}"] for at in range(3)] == [["correct"], ["neither"], ["incorrect"]]
-    assert json.loads(raw["marks-2"][0]) == [[0, 10]]
+    assert json.loads(raw["marks-2"][0]) == [[0, 16]]
     assert page.faults == []
 
 

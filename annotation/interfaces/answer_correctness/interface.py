@@ -15,6 +15,7 @@ from annotation.interfaces.base import (
     Interface,
     Judgment,
     ParsedResponse,
+    Statement,
     Unit,
 )
 from annotation.interfaces.form.interface import text_of
@@ -108,6 +109,24 @@ class AnswerCorrectness(Interface):
             yield ("plausible", ""), response.value["plausible"]
             for number, passage in enumerate(response.value["passages"]):
                 yield ("passage", str(number)), passage["says"]
+
+    def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
+        """The lines of an answer, and the words that were marked: those are held against nobody,
+        for a mark is right that shares a word with the right ones.
+        """
+        statements = []
+        for judgment in answer:
+            for (what, which), value in self.units(question, judgment):
+                key = (what, which, value)
+                if what == "flag":
+                    statements.append(Statement(key, f"Flag: {value}"))
+                    continue
+                statements.append(Statement(key, self.line(question, what, which, value)))
+                passage = judgment.value["passages"][int(which)] if what == "passage" else {}
+                for words in passage.get("words", ()):
+                    said = f"Paragraph {LETTERS[int(which)]}, marked: “{words}”"
+                    statements.append(Statement(("words", which, words), said, optional=True))
+        return statements
 
     def line(self, question: Question, what: str, which: str, value: str) -> str:
         if what == "plausible":

@@ -182,7 +182,8 @@ export class Passage {
     if (!chosen || !this.needsMarks) return;
     getSelection().removeAllRanges();
     this.button.hidden = true;
-    this.cursor = null;
+    const last = this.words.findLastIndex(([begin]) => begin < chosen[1]); // from where the keys go on
+    this.cursor = [last, last];
     this.add(...chosen);
   }
 

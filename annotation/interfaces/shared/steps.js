@@ -52,6 +52,7 @@ export function begin({
       part.toggleAttribute("data-at-hand", part === parts[current]);
     }
     if (isFlagged() || !firstMissing() || (lacking && isDone(lacking))) missing.hidden = true;
+    else if (lacking && missing.textContent !== lacking.dataset.missing) missing.textContent = lacking.dataset.missing;
   }
 
   const draft = new FormDraft(form, {
