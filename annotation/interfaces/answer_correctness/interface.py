@@ -111,21 +111,17 @@ class AnswerCorrectness(Interface):
                 yield ("passage", str(number)), passage["says"]
 
     def statements(self, question: Question, answer: Sequence[Judgment]) -> list[Statement]:
-        """The lines of an answer, and the words that were marked: those are held against nobody,
-        for a mark is right that shares a word with the right ones.
+        """Each line of an answer, with the words that were marked. Who marks others says the same:
+        a mark is right that shares a word with the right ones.
         """
         statements = []
         for judgment in answer:
             for (what, which), value in self.units(question, judgment):
-                key = (what, which, value)
-                if what == "flag":
-                    statements.append(Statement(key, f"Flag: {value}"))
-                    continue
-                statements.append(Statement(key, self.line(question, what, which, value)))
-                passage = judgment.value["passages"][int(which)] if what == "passage" else {}
-                for words in passage.get("words", ()):
-                    said = f"Paragraph {LETTERS[int(which)]}, marked: “{words}”"
-                    statements.append(Statement(("words", which, words), said, optional=True))
+                words = "Flagged" if what == "flag" else self.line(question, what, which, value)
+                if what == "passage":
+                    marked = judgment.value["passages"][int(which)].get("words", ())
+                    words += "".join(f", “{part}”" for part in marked)
+                statements.append(Statement((what, which, value), words))
         return statements
 
     def line(self, question: Question, what: str, which: str, value: str) -> str:
