@@ -339,12 +339,18 @@ def test_a_text_is_rated_and_mended_by_finger(browser: Browser, live_server: Any
 
 @pytest.mark.walk
 def test_an_answer_is_checked_by_finger(browser: Browser, live_server: Any) -> None:
-    asked("answers", PASSAGES[:2], input="q", text="Ida Marsk")
+    asked(
+        "answers",
+        [f"{PASSAGES[0]} {'It is far away. ' * 12}", PASSAGES[1]],
+        input="q",
+        text="Ida Marsk",
+    )
     page = open_page(browser, live_server, **PHONE)
     at_hand = page.locator(".passage:visible")
     page.locator("[data-step=plausible] .choice").nth(0).tap()
     at_hand.locator(".choice").nth(0).tap()
     chosen_by_finger(page, 4, 20)
+    assert_is_in_view(page, ".mark-it:not([hidden])")
     at_hand.get_by_role("button", name="Mark the chosen words").tap()
     expect(at_hand.locator("mark")).to_contain_text("Marsk built it")
     at_hand.locator("mark").tap()
@@ -352,6 +358,7 @@ def test_an_answer_is_checked_by_finger(browser: Browser, live_server: Any) -> N
     chosen_by_finger(page, 4, 20)
     at_hand.get_by_role("button", name="Mark the chosen words").tap()
     assert_is_within_reach(page)
+    assert_is_in_view(page, ".passage:not([hidden]) .confirm")
     at_hand.locator(".confirm").tap()
     expect(at_hand).to_have_attribute("data-letter", "b")
     at_hand.locator(".choice").nth(2).tap()
@@ -369,6 +376,18 @@ def chosen_by_finger(page: Page, begin: int, end: int) -> None:
           getSelection().setBaseAndExtent(text, begin, text, end);
         }""",
         [begin, end],
+    )
+
+
+def assert_is_in_view(page: Page, selector: str) -> None:
+    """Something is on the screen, and nothing else above it, without any scrolling."""
+    assert page.evaluate(
+        """(selector) => {
+          const one = document.querySelector(selector);
+          const { x, y, width, height } = one.getBoundingClientRect();
+          return document.elementFromPoint(x + width / 2, y + height / 2) === one;
+        }""",
+        selector,
     )
 
 

@@ -218,7 +218,10 @@ export class Passage {
     this.box.addEventListener("keydown", (event) => { if (event.target === this.box) this.onArrow(event); });
     this.box.addEventListener("keyup", (event) => { if (event.key === "Shift" && this.marking) { this.marking = false; this.markChosen(); this.box.focus(); } });
     document.addEventListener("selectionchange", () => { this.button.hidden = !this.needsMarks || !this.chosen() || this.marking; });
-    this.button.addEventListener("click", () => this.markChosen());
+    this.button.addEventListener("click", () => {
+      this.markChosen();
+      this.readback.scrollIntoView({ block: "nearest" }); // on a phone it begins beneath the bar
+    });
     this.element.addEventListener("change", () => { this.confirmed.value = ""; });
     this.confirm.addEventListener("click", () => {
       this.confirmed.value = "1";
