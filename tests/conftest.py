@@ -109,9 +109,12 @@ class Toy:
 
 
 @pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """No test waits for a password to be hashed slowly, which takes a third of a second each."""
+def quick_settings(settings: Any) -> None:
+    """No test waits for a password to be hashed slowly, which takes a third of a second each; nor
+    for each of its clients to look through all static files, of which it may ask for one.
+    """
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture
