@@ -69,7 +69,16 @@ def test_a_control_variate_with_a_known_slope_has_the_published_variance_exactly
     assert alone / planned == pytest.approx(efficiency, abs=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"ridge": 0.5, "power_tune": False}, {"cross_fit": 4}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cross_fit": 4},
+        *(
+            pytest.param(one, marks=pytest.mark.soak)
+            for one in ({}, {"ridge": 0.5, "power_tune": False})
+        ),
+    ],
+)
 def test_the_cross_fitted_mean_is_exactly_unbiased_over_all_samples(options):
     expected = sum(
         chance * regression_mean(y, METRICS[item], METRICS, **options).value

@@ -17,7 +17,14 @@ from estimators.checks import FloatArray
 from estimators.horvitz_thompson import hajek
 from estimators.intervals import few_left, half_step, score_interval
 
-SIZES = [(50, 1), (50, 2), (50, 5), (204, 4), (510, 10), (1020, 20), (1000, 100), (1000, 200)]
+SIZES = [
+    (50, 1),
+    (50, 2),
+    (50, 5),
+    (204, 4),
+    (510, 10),
+    *(pytest.param(*one, marks=pytest.mark.soak) for one in ((1020, 20), (1000, 100), (1000, 200))),
+]
 """Predictions of a run, and how many of them are not judged"""
 
 

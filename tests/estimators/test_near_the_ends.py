@@ -44,7 +44,9 @@ def ends(found, level):
 
 
 @pytest.mark.parametrize("model", ["good", "constant", "ignorant"])
-@pytest.mark.parametrize("share", [0.01, 0.04, 0.96, 0.99])
+@pytest.mark.parametrize(
+    "share", [0.01, 0.96, *(pytest.param(one, marks=pytest.mark.soak) for one in (0.04, 0.99))]
+)
 def test_the_interval_holds_the_truth_at_least_as_often_as_it_says(share, model):
     found, truth = samples(share, model)
     for level in (0.8, 0.95):

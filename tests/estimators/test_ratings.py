@@ -418,7 +418,9 @@ def test_what_people_differ_by_is_never_more_than_ratings_can_vary():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("second", [0, 1, 3, 10])
+@pytest.mark.parametrize(
+    "second", [0, 3, *(pytest.param(one, marks=pytest.mark.soak) for one in (1, 10))]
+)
 @pytest.mark.parametrize(
     "alike",
     [

@@ -357,7 +357,7 @@ class Corpus:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("document_route", [False, True])
+@pytest.mark.parametrize("document_route", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_recall_covers_as_often_as_it_says(document_route):
     corpus, rng, repeats = Corpus(), np.random.default_rng(1), 500
     hits, values, variances = np.zeros(2), [], []
@@ -372,6 +372,7 @@ def test_recall_covers_as_often_as_it_says(document_route):
     assert np.all((ratio > 0.8) & (ratio < 1.25))
 
 
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_folding_in_narrows_recall():
     corpus, rng = Corpus(), np.random.default_rng(2)

@@ -116,13 +116,13 @@ def test_that_holds_however_little_the_first_hundred_turn_out_to_say(
     ("planned", "size"),
     [
         (100, 300),
-        (100, 1_000),
-        (300, 600),
+        pytest.param(100, 1_000, marks=pytest.mark.soak),
+        pytest.param(300, 600, marks=pytest.mark.soak),
         (300, 3_000),
-        (1_000, 10_000),
-        (200, 204),
+        pytest.param(1_000, 10_000, marks=pytest.mark.soak),
+        pytest.param(200, 204, marks=pytest.mark.soak),
         (500, 510),
-        (1_000, 1_020),
+        pytest.param(1_000, 1_020, marks=pytest.mark.soak),
     ],
 )
 def test_what_is_watched_is_ever_wrong_no_more_often_than_the_level_says(

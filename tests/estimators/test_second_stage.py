@@ -66,7 +66,7 @@ def test_every_document_is_drawn_with_its_probability():
 
 @pytest.mark.statistical
 def test_two_stages_estimate_the_total_without_bias_and_know_their_variance():
-    rng, repeats, D, n1, n2 = np.random.default_rng(8), 4000, 120, 8, 30
+    rng, repeats, D, n1, n2 = np.random.default_rng(8), 2000, 120, 8, 30
     size = rng.gamma(0.8, size=D)
     missed = rng.poisson(0.5 + 2 * size).astype(float)  # what is missed goes with the size
     values, variances, plain = np.zeros(repeats), np.zeros(repeats), np.zeros(repeats)

@@ -56,7 +56,7 @@ tutorial:
       right: {preferred: 1}
       why: The first is good.
 """
-INPUTS = tuple(f"article {number}" for number in range(24))
+INPUTS = tuple(f"article {number}" for number in range(14))
 WORTH = {"bad": 0, "fair": 1, "good": 2}
 
 

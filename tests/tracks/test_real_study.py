@@ -37,7 +37,7 @@ N = 50
 """Inputs, of 250"""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.django_db
 @pytest.mark.skipif(not STUDY.exists(), reason="the published study of summaries is not here")
 def test_a_published_study_has_the_scores_that_its_file_has(tmp_path: Path) -> None:
