@@ -337,7 +337,6 @@ def test_a_text_is_rated_and_mended_by_finger(browser: Browser, live_server: Any
     assert page.faults == []
 
 
-@pytest.mark.walk
 def test_an_answer_is_checked_by_finger(browser: Browser, live_server: Any) -> None:
     asked(
         "answers",

@@ -33,10 +33,10 @@ def watched(world: World) -> list[InterimInterval]:
     asked = world.sample(row, 0.8)
     world.answer(asked[:20], hours_ago=1)  # they existed when the sample was drawn
     evaluate(world.track)
-    for upto in range(24, len(asked) + 4, 4):
-        world.answer(asked[upto - 4 : upto])
+    for upto in range(28, len(asked) + 8, 8):
+        world.answer(asked[upto - 8 : upto])
         evaluate(world.track)
-        if upto % 3 == 0:
+        if upto % 3 == 1:
             evaluate(world.track)  # nothing new: the same one
     return list(InterimInterval.objects.order_by("n"))
 

@@ -32,7 +32,7 @@ from kbpo.submissions.models import Submission
 from scoring.release import BadRelease, Release, checked, tables
 from scoring.rescore import Rescored, rescore
 from tests.golden.fixed_world import FixedWorld
-from tests.golden.worlds import by_draws, by_thresholds, second_runs_followed_up
+from tests.golden.worlds import by_draws, by_thresholds, predicts, second_runs_followed_up
 from tests.scores import test_experts_of_texts as experts
 from tests.scores.conftest import World, studied, world
 
@@ -88,7 +88,24 @@ def flip(row: dict[str, Any]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("make", [by_draws, pytest.param(by_thresholds, marks=pytest.mark.soak)])
+def two_systems(files: Path) -> FixedWorld:
+    """Two systems by draws, and three documents in which what is not marked is false."""
+    world = FixedWorld("Two systems", files, "iid", n_documents=8, half_width="0.120")
+    world.upload("patterns", "Patterns", predicts("patterns", 0.55, 0.15))
+    world.judge("patterns", "Patterns")
+    world.read_in_full([1, 4, 6], closed=True)
+    world.upload("neural", "Neural", predicts("neural", 0.8, 0.45))
+    world.judge("neural", "Neural")
+    return world
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        two_systems,
+        *(pytest.param(one, marks=pytest.mark.soak) for one in (by_draws, by_thresholds)),
+    ],
+)
 def test_a_board_is_recomputed_from_its_release(
     make: Callable[[Path], FixedWorld], tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_every_true_relation_of_the_demo_can_be_chosen(tmp_path: Path) -> None:
     check(track, Knowledge(files[1], files[0]), systems)
 
 
+@pytest.mark.soak
 def test_every_true_relation_of_real_documents_can_be_chosen() -> None:
     if not REDOCRED.exists():
         pytest.skip(f"There is no {REDOCRED}.")
