@@ -54,6 +54,14 @@ def _owed_for(assignment: Assignment) -> tuple[QuerySet[Payment], QuerySet[Bonus
     )
 
 
+def _which(assignment: Assignment) -> str:
+    """Which answer is meant, as its giver knows it, and what it is worth."""
+    sent = assignment.submitted_at or assignment.accepted_at
+    owed = Payment.objects.filter(assignment=assignment).values_list("amount", flat=True)
+    worth = f", ${sum(owed):.2f}" if owed else ""
+    return f"Your answer of {sent.day} {sent:%B %Y, %H:%M} UTC{worth}:"
+
+
 def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     """The rejection; the platform is told first, which can be repeated. Raises CannotReject, and
     nothing changed.
@@ -76,7 +84,8 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
         "rejected", evidence
     )  # first: it is not among the answers that a question has, if more are asked for
     _count_again(row, row.responses.filter(counts=True), f"Rejected: {evidence}", who)
-    tell_decided(row.worker, REFUSED, f"{evidence}\n\nYou may appeal; a person answers.")
+    appeal = "You may appeal; a person answers."
+    tell_decided(row.worker, REFUSED, f"{_which(row)} {evidence}\n\n{appeal}")
     note(
         "reject",
         f"assignment:{row.pk}",
@@ -120,7 +129,7 @@ def _undo(assignment: Assignment, who: User, why: str, *, is_answer: bool) -> Re
     # since.
     _count_again(row, row.responses.filter(counts=False).filter(met_before=False), excluded, who)
     if not is_answer:
-        tell_decided(row.worker, PAID_AFTER_ALL, IS_PAID)
+        tell_decided(row.worker, PAID_AFTER_ALL, f"{_which(row)} {IS_PAID}")
     note(
         "undo rejection",
         f"assignment:{row.pk}",

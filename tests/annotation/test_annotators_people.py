@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -282,6 +283,11 @@ def test_what_is_decided_about_ones_answers_is_told_by_mail_and_by_a_call(
             Delivery.objects.exclude(hook=None),
         )
     )
+    assert re.search(
+        r"^Your answer of \d+ \w+ \d{4}, \d\d:\d\d UTC, \$0\.\d\d: ",
+        mails["We refused pay for an answer"],
+    )
+    assert mails["An answer is paid after all"].startswith("Your answer of ")
     for subject, words in said.items():
         assert words in mails[subject] and words in calls[subject], subject
         assert f"{settings.SITE_URL}/annotate/" in mails[subject], "where one may appeal"
