@@ -398,17 +398,18 @@ def _tell_disputant(row: ExpertCheck) -> None:
         return
     if not (disputant.is_staff or submission.team.members.filter(pk=disputant.pk).exists()):
         return
-    subject = f"An expert looked at a judgment of {submission.name}"
+    run = f"{submission.own_name} on {row.track.name}"
+    subject = f"An expert looked at a judgment of {run}"
     became = f"An expert {'agrees with it' if row.agrees else 'says otherwise'}."
     if row.status == "dropped":
-        subject = f"A dispute about {submission.name} was put aside"
+        subject = f"A dispute about {run} was put aside"
         became = f"It was put aside, and no expert looks at it: {row.remark}"
     page = f"{settings.SITE_URL}{page_of(row)}"
     tell(
         [disputant],
         "dispute",
         subject,
-        f"You doubted a judgment of {submission.name}. {became}\n\n{page}",
+        f"You doubted a judgment of {run}. {became}\n\n{page}",
         submission={"id": submission.pk, "name": submission.name, "track": row.track.slug},
         page=page,
         agrees=row.agrees,

@@ -13,6 +13,7 @@ from annotation.workers.models import Application, Intake
 from kbpo.accounts import ask, waiting
 from kbpo.accounts.models import AccountRequest, User
 from kbpo.web.address import network_of
+from kbpo.web.desk import home
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +70,21 @@ def test_the_only_request_of_a_network_is_not_given_up_for_a_newcomer(knock: Any
         assert knock(f"d{number}", f"198.51.{number}.1") < 400
     assert knock("newcomer", "192.0.2.1") in (422, 503)
     assert waits(knock) == ["d0", "d1", "d2", "d3", "d4", "d5"]
+
+
+def test_admins_see_the_first_and_are_told_that_the_queue_is_full(
+    make_user: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(home, "REQUESTS", 2)
+    client = Client()
+    client.force_login(make_user("admin", is_staff=True))
+    for number in range(6):
+        full = "The queue is full" in client.get(reverse("desk-people")).content.decode()
+        assert not full, number
+        asks(f"a{number}", f"198.51.{number}.1")
+    page = client.get(reverse("desk-people")).content.decode()
+    assert "The queue is full: 6 wait." in page and "the first 2 of 6" in page
+    assert [name in page for name in ("Team a0", "Team a1", "Team a2")] == [True, True, False]
 
 
 def test_the_network_is_forgotten_with_the_decision(make_user: Any) -> None:

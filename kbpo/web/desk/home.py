@@ -29,6 +29,7 @@ from annotation.quality.warn import warned_since
 from annotation.workers import volunteer
 from annotation.workers.models import Appeal
 from kbpo import clock
+from kbpo.accounts import waiting as queues
 from kbpo.accounts.ask import team_named
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
@@ -58,6 +59,8 @@ DAYS_DRAWN = 14
 SPENDING = ("open", "frozen")
 """Statuses of tracks that spend money"""
 FEW = 4
+REQUESTS = 20
+"""Requests for accounts on a page; the others follow as these are answered"""
 """Annotators and failures that stand on the desk at once"""
 NEARLY = Decimal("0.8")
 """Share of a cap from which on the desk shows it"""
@@ -411,16 +414,17 @@ def people(request: HttpRequest) -> HttpResponse:
         "said": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
         "requests": _requests(),
+        "n_requests": AccountRequest.objects.filter(decided_at=None).count(),
+        "most_requests": queues.MOST,
         "reset_link": request.session.pop("reset_link", None),
     }
     return render(request, "desk/people.html", context, status=422 if refusal else 200)
 
 
 def _requests() -> list[dict[str, Any]]:
-    """Who asks for an account, with the team of that name if there is one already."""
-    requests = list(
-        AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
-    )
+    """Who asked first for an account, with the team of that name if there is one already."""
+    asked = AccountRequest.objects.select_related("user").filter(decided_at=None).order_by("pk")
+    requests = list(asked[:REQUESTS])
     teams = Team.objects.annotate(lower=Lower("name"), n=Count("members", distinct=True))
     team_of_name = {team.lower: team for team in teams if team.n} if requests else {}
     return [{"row": row, "team": team_of_name.get(row.team.lower())} for row in requests]
