@@ -122,3 +122,16 @@ def test_the_style_of_any_page_and_the_first_font_leave_room_under_the_page_weig
     ]
     assert sheets + sum(path.stat().st_size for path in fonts) < 120_000
     assert (STATIC / "fonts" / "OFL.txt").read_text().count("SIL OPEN FONT LICENSE")
+
+
+def test_no_line_of_a_template_is_too_long_to_be_compared():
+    rooms = (ROOT / "templates", ROOT / "annotation/interfaces")
+    pages = [path for room in rooms for path in room.rglob("*.html")]
+    assert len(pages) > 100
+    long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in pages
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > 200
+    ]
+    assert long == []

@@ -178,7 +178,7 @@ def test_a_baseline_on_the_board_has_its_score_beside_its_output(client: Client,
     make_board(toy, 4)
     assert "a baseline on the board" not in page(client)
     Submission.objects.filter(name="run 2").update(role="baseline")
-    said = page(client).split("; a baseline on the board has ")[1][:200]
+    said = page(client).split("; a baseline on the board has")[1][:200]
     assert "45.0" in said and "43.0–47.0" in said
 
 
