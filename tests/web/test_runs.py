@@ -288,6 +288,15 @@ def test_discards_stand_apart_and_are_deleted_with_their_file(
     assert kept.deleted_at is None and kept.file, "a draft is discarded first, a run is withdrawn"
 
 
+@pytest.mark.parametrize(("status", "became"), [("refused", "refused"), ("expired", "put away")])
+def test_a_file_that_came_to_nothing_is_news_in_words(
+    status: str, became: str, as_user: As, draft: Draft
+) -> None:
+    row, rosa = draft(), as_user("Rosa")
+    row.move(status, "Nobody wanted it.")
+    assert f"{row.file_name} was {became}" in page_of(rosa)
+
+
 def test_a_name_is_one_runs_in_a_team(toy: Toy, as_user: As, draft: Draft) -> None:
     first, second, third = draft(name="Graph"), draft(name="graph"), draft(name="Graph")
     assert [row.name for row in (first, second, third)] == ["Graph", "graph 2", "Graph 3"]

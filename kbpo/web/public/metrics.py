@@ -184,7 +184,10 @@ def _names(evaluation: Evaluation | None) -> dict[str, str]:
 def _bias(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
     """By how much each metric alone over- or underrates each system on the board."""
     return [
-        {"label": scorer["label"], "bias": [_shade(scorer["bias"].get(number)) for number in names]}
+        {
+            "label": scorer["label"],
+            "bias": [_shade(name, scorer["bias"].get(number)) for number, name in names.items()],
+        }
         for scorer in _scorers(stored)
         if scorer.get("bias")
     ]
@@ -213,7 +216,10 @@ def _within(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any
     return [
         {
             "label": scorer["label"],
-            "r": [_shade(scorer["within"].get(number), HALF, WELL) for number in names],
+            "r": [
+                _shade(name, scorer["within"].get(number), HALF, WELL)
+                for number, name in names.items()
+            ],
         }
         for scorer in _scorers(stored)
         if scorer.get("within")
@@ -227,10 +233,13 @@ def _single(stored: dict[str, Any]) -> dict[str, Any] | None:
     )
 
 
-def _shade(value: float | None, weak: float = SOME, strong: float = STRONG) -> dict[str, Any]:
-    """A bias or a correlation, and how strongly it is drawn."""
+def _shade(
+    name: str, value: float | None, weak: float = SOME, strong: float = STRONG
+) -> dict[str, Any]:
+    """A bias or a correlation with a system, and how strongly it is drawn."""
     size = abs(value or 0.0)
-    return {"value": value, "shade": "strong" if size >= strong else "some" if size >= weak else ""}
+    shade = "strong" if size >= strong else "some" if size >= weak else ""
+    return {"name": name, "value": value, "shade": shade}
 
 
 def _quadrants(kind: Kind, criterion: Criterion, stored: dict[str, Any]) -> dict[str, Any] | None:
