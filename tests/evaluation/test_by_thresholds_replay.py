@@ -104,6 +104,7 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
         rho={"relation": 0.0},
         base="relation",
         unweighed="instance",
+        found_also={"correct": "linking"},
         facts=facts,
         documents=Annotated(documents.tolist(), documents.tolist()),
         alone={0: own[:, 0], 1: own[:, 1]},
