@@ -135,3 +135,15 @@ def test_no_line_of_a_template_is_too_long_to_be_compared():
         if len(line) > 200
     ]
     assert long == []
+
+
+def test_the_pieces_of_a_claim_stand_beside_each_other_without_a_blank():
+    """A comma follows the name before it: “Albion Cross, which …”, not “Albion Cross , which …”."""
+    pieces = re.compile(r"\{% for role, text in [\w.]+ %\}(.*?)\{% endfor %\}", re.S)
+    found = {
+        str(path.relative_to(ROOT)): body
+        for path in (ROOT / "templates").rglob("*.html")
+        for body in pieces.findall(path.read_text())
+    }
+    assert len(found) > 3
+    assert [name for name, body in found.items() if body != body.strip()] == []
