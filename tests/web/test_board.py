@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -59,6 +60,10 @@ def test_beside_a_grey_bar_stands_what_grey_means_and_beside_no_other(
         Estimate.objects.filter(submission__name="run 1").update(n_labels=n)
         shown = as_user("").get(reverse(page, args=[key])).content.decode()
         assert shown.count("fewer than 50 judgments stand behind it</span>") == legends, n
+    exact = dict.fromkeys(("low80", "high80", "low95", "high95"), F("value"))
+    evaluation.estimates.filter(submission__name="run 1", quantity="precision").update(**exact)
+    shown = as_user("").get(reverse(page, args=[key])).content.decode()
+    assert "stand behind it</span>" in shown, "all is judged, but its recall rests on few documents"
     evaluation.estimates.filter(submission__name="run 1").update(value=None)
     assert "stand behind it" not in as_user("").get(reverse(page, args=[key])).content.decode()
 

@@ -566,7 +566,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
         "head": head,
         "interval": interval(figure),
         "n": drawn_row.n_labels,
-        "kind": kind_of_bars(drawn_row, shown.past),
+        "kind": kind_of_bars(drawn_row, shown.past, figure),
         "alone": interval(alone) if alone is not None else None,
         "exact": figure is not None and figure.exact,
         "too_few": figure is not None and figure.too_few,
@@ -608,14 +608,15 @@ def _value(row: Row, column: str) -> float | None:
     return None if figure is None else figure.value
 
 
-def kind_of_bars(row: Row, past: bool) -> str:
-    """How its bars are drawn: outlined while more is judged that was ordered, grey where judgments
-    are few.
+def kind_of_bars(row: Row, past: bool, figure: Figure | None = None) -> str:
+    """How its bars are drawn: outlined while more is judged that was ordered, grey where few
+    judgments stand behind the figure; without one, behind the mean.
     """
     mean = row.figure(row.mean)
     if (mean and mean.kind != "final") if past else row.submission.status != "scored":
         return "moment"
-    return "few" if mean and mean.few else "final"
+    behind = figure or mean
+    return "few" if behind and behind.few else "final"
 
 
 def _has_few(rows: list[dict[str, Any]]) -> bool:

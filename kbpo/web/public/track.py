@@ -64,15 +64,15 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
     headline = shown.headline.name
-    figures = [interval(row.figure(headline)) for row in shown.rows[:BEST]]
+    figures = [row.figure(headline) for row in shown.rows[:BEST]]
     best: list[dict[str, Any]] = [
         {
             "rank": _rank(row.rank),
             "name": row.submission.full_name,
             "description": row.submission.public_description,
             "url": reverse("submission", args=[row.submission.pk]),
-            "figure": figure,
-            "kind": kind_of_bars(row, past=False),
+            "figure": interval(figure),
+            "kind": kind_of_bars(row, past=False, figure=figure),
             "judged": row.n_labels,
         }
         for row, figure in zip(shown.rows, figures, strict=False)
@@ -108,7 +108,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "has_few": any(one["kind"] == "few" and one["figure"].estimate is not None for one in best),
         "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
-        "axis": drawing.axis_over(figures, ticks=3),
+        "axis": drawing.axis_over([one["figure"] for one in best], ticks=3),
         "n_systems": len(shown.rows),
         "mine": _mine(request, track),
     }
