@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -62,7 +62,7 @@ class Rule:
     date: tuple[str, str] | None = None
     """First and last day, both of it, on which the document may be dated; one without a date is
     on none"""
-    weight: str | Table = ""
+    weight: str | Table = field(kw_only=True)
     """What the predictions in the slice are weighted by: a distribution, the confidences, or a
     table"""
 

@@ -59,9 +59,9 @@ DAYS_DRAWN = 14
 SPENDING = ("open", "frozen")
 """Statuses of tracks that spend money"""
 FEW = 4
+"""Annotators and failures that stand on the desk at once"""
 REQUESTS = 20
 """Requests for accounts on a page; the others follow as these are answered"""
-"""Annotators and failures that stand on the desk at once"""
 NEARLY = Decimal("0.8")
 """Share of a cap from which on the desk shows it"""
 
