@@ -99,10 +99,11 @@ ANSWERS_REQUESTS = bool(os.environ.get("KBPO_ANSWERS_REQUESTS"))  # set by kbpo.
 LOCK_SECONDS = environment.decimal(
     "DATABASE_LOCK_SECONDS",
     "5",
-    "Seconds that a page waits for a lock before it says so, a tenth of it where two of its process"
-    " wait already; workers wait a minute",
+    "Seconds that a page to which something was sent waits for a lock before it says so; a tenth of"
+    " it where two of its process wait already, or where it is only read; workers wait a minute",
     minimum="0.1",
 )
+SHORT_LOCK_SECONDS = LOCK_SECONDS / 10
 STATEMENT_SECONDS = environment.decimal(
     "DATABASE_STATEMENT_SECONDS",
     "30",
@@ -116,7 +117,7 @@ IDLE_SECONDS = environment.decimal(
     minimum="0.1",
 )
 DATABASES["default"]["OPTIONS"] = environment.patience(
-    lock=LOCK_SECONDS if ANSWERS_REQUESTS else Decimal(60),
+    lock=SHORT_LOCK_SECONDS if ANSWERS_REQUESTS else Decimal(60),  # kbpo.web.patience adds to it
     statement=STATEMENT_SECONDS if ANSWERS_REQUESTS else Decimal(0),
     idle=2 * STATEMENT_SECONDS if ANSWERS_REQUESTS else IDLE_SECONDS,
     options=DATABASES["default"]["OPTIONS"],

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,8 +21,9 @@ from urllib.parse import urlencode
 import psycopg2
 import pytest
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
-from django.test import Client
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
 from processes import TESTS, Service, wait_for
 
 from kbpo import clock, queue
@@ -30,7 +32,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Ledger, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.patience import impatiently
+from kbpo.web.patience import PatienceMiddleware, waits
 from kbpo.web.sessions import KEPT
 
 PLAN = {"chosen": "0.050", "options": {"0.050": {"at_most": "1.00", "new": 20, "draws": 20}}}
@@ -119,11 +121,11 @@ def test_pages_are_answered_while_ten_confirmations_wait_behind_a_paused_process
             lambda: len(service.fetch(WAITING)) >= 8 or any(one.done() for one in answers),
             "every thread to wait, or somebody to be told",
         )
-        first = service.fetch(WAITING)[0]
+        first = set(service.fetch(WAITING))
         for address in ("/", "/tracks/waits/", "/annotate/"):
             with browser.open(f"{site.url}{address}", timeout=120) as page:
                 assert (page.status, page.url) == (200, f"{site.url}{address}")
-        assert first in service.fetch(WAITING), "the pages came when the wait was over"
+        assert first & set(service.fetch(WAITING)), "the pages came when the wait was over"
         paused.rollback()
         told = [answer.result() for answer in answers]
     assert {status for status, _, _ in told} == {200, 503}
@@ -202,14 +204,16 @@ def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
     assert client.get("/").status_code == 200
 
 
-def test_little_patience_ends_with_the_transaction(transactional_db: None) -> None:
-    def limit() -> str:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT current_setting('lock_timeout')")
-            return str(cursor.fetchone()[0])
+def limit() -> str:
+    """How long this session waits for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        return str(cursor.fetchone()[0])
 
+
+def test_another_patience_ends_with_the_transaction(transactional_db: None) -> None:
     kept = limit()
-    with connection.execute_wrapper(impatiently):
+    with waits(Decimal("0.5")):
         with transaction.atomic():
             Team.objects.bulk_create([Team(name=name, slug=name) for name in "ab"])
             with transaction.atomic():
@@ -219,6 +223,64 @@ def test_little_patience_ends_with_the_transaction(transactional_db: None) -> No
             assert limit() == "500ms"
         assert Team.objects.filter(slug="b").delete()[0] == 1
     assert limit() == kept != "500ms"
+
+
+def test_what_is_refused_in_a_part_of_a_transaction_leaves_the_rest_whole(db: None) -> None:
+    with waits(Decimal("0.5")), transaction.atomic():
+        Team.objects.create(name="a", slug="a")
+        assert Team.objects.get_or_create(slug="a", defaults={"name": "b"})[1] is False
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Team.objects.create(name="A", slug="a")
+        assert Team.objects.count() == 1
+
+
+def test_two_that_send_wait_long_others_and_readers_soon_give_up_and_sooner_once_one_has(
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ANSWERS_REQUESTS = True
+    settings.LOCK_SECONDS, settings.SHORT_LOCK_SECONDS = Decimal(5), Decimal("0.5")
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    session = limit()
+    found = []
+
+    def page(request: HttpRequest) -> HttpResponse:
+        with transaction.atomic():
+            found.append(limit())
+            transaction.set_rollback(True)  # what was set for this page alone
+        return HttpResponse(status=503 if request.path == "/busy/" else 200)
+
+    def ask(method: str, path: str = "/") -> str:
+        patience(RequestFactory().generic(method, path))
+        return found[-1]
+
+    patience = PatienceMiddleware(page)
+    assert (ask("POST"), ask("POST"), ask("GET")) == ("5s", "5s", session)
+    with patience.places:
+        assert ask("POST") == "5s"
+        with patience.places:
+            assert ask("POST") == session
+    assert (ask("GET", "/busy/"), ask("GET"), ask("POST")) == (session, "50ms", "5s")
+    now += 4
+    assert ask("GET", "/busy/") == "50ms"
+    now += 1
+    assert ask("GET") == session, "what gave up in a hurry prolonged it"
+    assert (ask("POST", "/busy/"), ask("HEAD")) == ("5s", "50ms")
+    with patience.places, patience.places:
+        assert ask("POST") == "50ms"
+
+
+def test_a_session_of_the_site_waits_a_tenth_of_what_is_set() -> None:
+    asked = "from kbpo import settings; print(settings.DATABASES['default']['OPTIONS']['options'])"
+    told = subprocess.run(
+        [sys.executable, "-c", asked],
+        env=os.environ | {"KBPO_ANSWERS_REQUESTS": "true", "DATABASE_LOCK_SECONDS": "7"},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "-c lock_timeout=700ms" in told.stdout
 
 
 def test_who_is_logged_in_is_not_asked_for_a_page_that_says_so(

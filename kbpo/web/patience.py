@@ -1,11 +1,14 @@
-"""Keeps half of a server's threads free where something is locked for long: what people send is
-then refused soon, and pages are answered.
+"""Keeps a server's threads free where something is locked for long: two requests that send
+something wait as long as they may, others soon give up, and pages that need no lock are answered.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -19,35 +22,58 @@ PATIENT = 2
 may: half of its threads
 """
 SHARE = 10
-"""Whatever else is sent meanwhile waits for a lock a tenth as long"""
+"""Where a request of this process gave up just now, others wait for a lock a tenth as long"""
+OF_PARTS = ("SAVEPOINT ", "RELEASE SAVEPOINT ", "ROLLBACK TO SAVEPOINT ")
+"""Where a statement failed nothing but the last of these is heard. None of them waits."""
 
 
 class PatienceMiddleware:
-    """Lets few requests of a process wait long for a lock; reading takes none."""
+    """Lets few requests of a process wait long for a lock. Reading takes locks too, now and then:
+    when a token was used last, which messages were read.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         if not settings.ANSWERS_REQUESTS:
             raise MiddlewareNotUsed
         self.get_response = get_response
         self.places = threading.BoundedSemaphore(PATIENT)
+        self.hurried_until = 0.0
+        """On this process's monotonic clock"""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method in READ_ONLY:
-            return self.get_response(request)
-        if not self.places.acquire(blocking=False):
-            with connection.execute_wrapper(impatiently):
-                return self.get_response(request)
+        if request.method in READ_ONLY or not self.places.acquire(blocking=False):
+            return self._soon(request)
         try:
-            return self.get_response(request)
+            with waits(settings.LOCK_SECONDS):
+                return self._noted(self.get_response(request))
         finally:
             self.places.release()
 
+    def _soon(self, request: HttpRequest) -> HttpResponse:
+        """The answer to a request that waits as long as its session does, a tenth of what the
+        patient do. What gives up in a hurry prolongs no hurry: others find out how things are.
+        """
+        if time.monotonic() < self.hurried_until:
+            with waits(settings.SHORT_LOCK_SECONDS / SHARE):
+                return self.get_response(request)
+        return self._noted(self.get_response(request))
 
-def impatiently(execute: Any, sql: Any, parameters: Any, many: bool, context: Any) -> Any:
-    """Return what a statement does that waits for each lock a tenth as long. The limit ends with
-    the transaction: the session may be somebody else's then.
+    def _noted(self, answer: HttpResponse) -> HttpResponse:
+        if answer.status_code == 503:
+            self.hurried_until = time.monotonic() + float(settings.LOCK_SECONDS)
+        return answer
+
+
+def waits(seconds: Decimal) -> AbstractContextManager[None]:
+    """Within it each statement waits so long for a lock. The limit ends with its transaction: the
+    session may be somebody else's then.
     """
-    if isinstance(sql, str) and context["cursor"].name is None:  # it declares no cursor
-        limit = int(settings.LOCK_SECONDS * 1000 / SHARE)
-        sql = f"SET LOCAL lock_timeout = '{limit}ms'; {sql}"
-    return execute(sql, parameters, many, context)
+    limit = f"SET LOCAL lock_timeout = '{int(seconds * 1000)}ms'; "
+
+    def limited(execute: Any, sql: Any, parameters: Any, many: bool, context: Any) -> Any:
+        is_plain = isinstance(sql, str) and not sql.startswith(OF_PARTS)
+        if is_plain and context["cursor"].name is None:  # it declares no cursor
+            sql = limit + sql
+        return execute(sql, parameters, many, context)
+
+    return connection.execute_wrapper(limited)
