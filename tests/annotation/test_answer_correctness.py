@@ -140,13 +140,13 @@ def test_an_answer_in_words_names_its_paragraphs_and_what_was_marked_in_them() -
     assert [(one.words, one.yours, one.right) for one in beside.lines] == [
         ("Plausible: yes", True, True),
         (
-            "Paragraph a: it shows that the answer is correct, “Ida Marsk built it in 1884”",
+            "Paragraph a: it shows the answer is correct, “Ida Marsk built it in 1884”",
             True,
             True,
         ),
-        ("Paragraph b: it shows that the answer is incorrect, “Tom built it”, “🚢”", True, True),
+        ("Paragraph b: it shows the answer is incorrect, “Tom built it”, “🚢”", True, True),
         ("Paragraph c: it does not say", False, True),
-        ("Paragraph c: it shows that the answer is correct, “It”", True, False),
+        ("Paragraph c: it shows the answer is correct, “It”", True, False),
     ]
     flagged = PAGE.parse(question(), {"problem": ["text"]})
     assert [one.words for one in PAGE.statements(question(), flagged)] == ["Flagged"]

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from browsing import IN_CHROMIUM, open_page
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from annotation.hits import publish
-from annotation.models import Assignment, Question
+from annotation.labels import settle
+from annotation.models import Assignment, Payment, Question, Response
 from kbpo.corpus.models import Corpus
 from kbpo.instances.hashing import key_of_content
 from kbpo.instances.models import Target
@@ -167,13 +168,13 @@ def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_se
     plausible.locator(".choice").nth(0).click()
     expect(plausible.locator(".settled")).to_contain_text("the answer is plausible")
     at_hand.locator(".choice").nth(0).click()
-    page.locator(".submit-bar .primary").click()
+    submit_button(page).click()
     expect(page.locator("#missing")).to_contain_text("mark the words that show")
     drag(page, 4, 20)
     expect(at_hand.locator("mark")).to_contain_text("Marsk built it")
     expect(page.locator("#missing")).to_contain_text("read your own words back")
     expect(at_hand.locator(".readback")).to_contain_text("Ida Marsk is an answer to “who built it”")
-    at_hand.locator(".confirm").click()
+    confirm_button(page).click()
     expect(at_hand).to_have_attribute("data-letter", "b")
     page.keyboard.press("3")
     expect(at_hand).to_have_attribute("data-letter", "c")
@@ -198,6 +199,112 @@ def test_an_answer_is_checked_by_mouse_and_by_keyboard(browser: Browser, live_se
 
 
 @pytest.mark.walk
+@pytest.mark.parametrize("screen", [{}, PHONE], ids=["desktop", "phone"])
+def test_words_are_confirmed_or_changed_before_anything_is_sent(
+    browser: Browser, live_server: Any, screen: dict[str, Any]
+) -> None:
+    asked("answers", input="q", text="Ida Marsk")
+    page = open_page(browser, live_server, **screen)
+    at_hand = page.locator(".passage:visible")
+    page.locator("[data-step=plausible] .choice").nth(0).click()
+    to_send, to_confirm = ["Submit", "Flag a problem"], ["Yes, that is what I mean", "Change"]
+    assert buttons_of_the_bar(page) == to_send
+    at_hand.locator(".choice").nth(1).click()
+    mark_by_keys(page)
+    expect(at_hand.locator(".warn-words")).to_have_text(
+        "Your mark contains the answer itself."
+        " Keep it only if those words show that the answer is wrong."
+    )
+    assert buttons_of_the_bar(page) == to_confirm
+    expect(page.get_by_label("Paragraph a: shows it incorrect, not confirmed")).to_have_text("a✗")
+    assert_is_in_view(page, ".confirm")
+    page.locator(".change-it").click()
+    expect(at_hand.locator(".readback")).to_be_hidden()
+    expect(at_hand.locator("input:checked")).to_be_focused()
+    assert buttons_of_the_bar(page) == to_send
+    page.keyboard.press("Enter")  # nothing was changed after all
+    expect(page.locator("#missing")).to_contain_text("read your own words back")
+    assert buttons_of_the_bar(page) == to_confirm
+    at_hand.locator(".choice").nth(0).click()
+    expect(at_hand.locator(".means")).to_contain_text("Ida Marsk is an answer to")
+    page.keyboard.press("Enter")
+    expect(at_hand).to_have_attribute("data-letter", "b")
+    assert buttons_of_the_bar(page) == to_send
+    page.keyboard.press("p")
+    expect(at_hand.locator(".readback .n")).to_have_class("n done")
+    assert buttons_of_the_bar(page) == to_send
+    assert page.faults == []
+
+
+TEN = [f"Ida Marsk built tower {number}, and nobody lives there." for number in range(10)]
+SAID = ["correct", "incorrect", "neither", "correct", "neither"] * 2
+
+
+@pytest.mark.walk
+def test_ten_paragraphs_are_checked_by_keyboard_to_the_end_that_is_paid(
+    browser: Browser, live_server: Any
+) -> None:
+    asked("answers", TEN, input="q", text="Ida Marsk")
+    page = open_page(browser, live_server)
+    page.keyboard.press("1")
+    for letter, said in zip("abcdefghij", SAID, strict=True):
+        expect(page.locator(".passage:visible")).to_have_attribute("data-letter", letter)
+        page.keyboard.press(str(1 + ["correct", "incorrect", "neither"].index(said)))
+        if said != "neither":
+            mark_by_keys(page)
+            page.keyboard.press("Enter")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert_all_ten_are_paid(page)
+
+
+@pytest.mark.walk
+def test_ten_paragraphs_are_checked_by_finger_to_the_end_that_is_paid(
+    browser: Browser, live_server: Any
+) -> None:
+    asked("answers", TEN, input="q", text="Ida Marsk")
+    page = open_page(browser, live_server, **PHONE)
+    at_hand = page.locator(".passage:visible")
+    page.locator("[data-step=plausible] .choice").nth(0).tap()
+    for letter, said in zip("abcdefghij", SAID, strict=True):
+        expect(at_hand).to_have_attribute("data-letter", letter)
+        at_hand.locator(".choice").nth(["correct", "incorrect", "neither"].index(said)).tap()
+        if said != "neither":
+            chosen_by_finger(page, 0, 9)
+            at_hand.get_by_role("button", name="Mark the chosen words").tap()
+            assert_is_in_view(page, ".confirm")
+            assert_is_within_reach(page)
+            confirm_button(page).tap()
+    with page.expect_navigation():
+        submit_button(page).tap()
+    assert_all_ten_are_paid(page)
+
+
+def assert_all_ten_are_paid(page: Page) -> None:
+    """What was said of ten paragraphs arrived, and its pay is what was promised."""
+    raw = sent()
+    assert [raw[f"passage-{at}"] for at in range(10)] == [[said] for said in SAID]
+    assert [json.loads(raw[f"marks-{at}"][0]) for at in range(10)] == [
+        [] if said == "neither" else [[0, 9]] for said in SAID
+    ]
+    expect(page.locator("body")).to_contain_text("$0.40")
+    settle.tick()
+    judged = {one.criterion: one.value["value"] for one in Response.objects.all()}
+    assert judged == {"any_correct": 1.0, "avg_correct": pytest.approx(4 / 6)}
+    assert Payment.objects.get().amount == Decimal("0.40")
+    assert page.faults == []
+
+
+def mark_by_keys(page: Page) -> None:
+    """Marks the first two words of the paragraph at hand, from wherever the focus is."""
+    page.keyboard.down("Shift")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.up("Shift")
+    expect(page.locator(".passage:visible mark")).to_be_visible()
+
+
+@pytest.mark.walk
 def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
     browser: Browser, live_server: Any
 ) -> None:
@@ -213,12 +320,8 @@ def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
     page.keyboard.up("Shift")
     expect(at_hand.locator("mark")).to_contain_text("Ida Marsk")
     expect(at_hand.locator(".readback .means")).to_contain_text("[…]")
-    assert at_hand.locator(".readback").inner_text().split("\n")[-2:] == [
-        "Yes, that is what I mean",
-        "Enter",
-    ]
     assert_is_at_hand(page)
-    at_hand.locator(".confirm").click()
+    confirm_button(page).click()
     page.keyboard.press("3")
     with page.expect_navigation():
         page.keyboard.press("Control+Enter")
@@ -270,10 +373,11 @@ def checked(page: Page, look: Look) -> None:
     at_hand.locator(".choice").nth(0).click()
     drag(page, 4, 20)
     expect(at_hand.locator(".readback .means")).to_be_visible()
-    page.locator(".submit-bar .primary").click()
-    expect(page.locator("#missing")).to_contain_text("read your own words back")
     look("read back")
-    at_hand.locator(".confirm").click()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#missing")).to_contain_text("read your own words back")
+    look("not confirmed")
+    confirm_button(page).click()
     expect(at_hand).to_have_attribute("data-letter", "b")
     page.locator(".pager button").nth(0).click()
     expect(at_hand.locator("mark")).to_be_visible()
@@ -357,14 +461,28 @@ def test_an_answer_is_checked_by_finger(browser: Browser, live_server: Any) -> N
     chosen_by_finger(page, 4, 20)
     at_hand.get_by_role("button", name="Mark the chosen words").tap()
     assert_is_within_reach(page)
-    assert_is_in_view(page, ".passage:not([hidden]) .confirm")
-    at_hand.locator(".confirm").tap()
+    assert_is_in_view(page, ".confirm")
+    confirm_button(page).tap()
     expect(at_hand).to_have_attribute("data-letter", "b")
     at_hand.locator(".choice").nth(2).tap()
     with page.expect_navigation():
-        page.locator(".submit-bar .primary").tap()
+        submit_button(page).tap()
     assert json.loads(sent()["marks-0"][0]) == [[4, 21]] and sent()["passage-1"] == ["neither"]
     assert page.faults == []
+
+
+def submit_button(page: Page) -> Locator:
+    return page.get_by_role("button", name="Submit")
+
+
+def confirm_button(page: Page) -> Locator:
+    return page.get_by_role("button", name="Yes, that is what I mean")
+
+
+def buttons_of_the_bar(page: Page) -> list[str]:
+    """What the bar beneath a question offers, without the pager and the keys."""
+    shown = page.locator(".submit-bar > .button:visible, .submit-bar > .flag > summary:visible")
+    return [words.split("\n")[0].strip() for words in shown.all_inner_texts()]
 
 
 def chosen_by_finger(page: Page, begin: int, end: int) -> None:

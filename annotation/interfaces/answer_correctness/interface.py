@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 ANY, AVERAGE = "any_correct", "avg_correct"
 CORRECT, INCORRECT, NEITHER = "correct", "incorrect", "neither"
 SAYS = (
-    (CORRECT, "✓", "It shows that the answer is ", "correct"),
-    (INCORRECT, "✗", "It shows that the answer is ", "incorrect"),
+    (CORRECT, "✓", "It shows the answer is ", "correct"),
+    (INCORRECT, "✗", "It shows the answer is ", "incorrect"),
     (NEITHER, "–", "It does not say", ""),
 )
 LETTERS = "abcdefghij"

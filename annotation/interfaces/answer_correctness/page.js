@@ -8,7 +8,8 @@ const plausible = form.querySelector("[data-step=plausible]");
 const question = document.getElementById("question").textContent;
 const response = document.getElementById("response").textContent;
 const passages = [...form.querySelectorAll(".passage")].map((element) => new Passage(element, question, response, () => page.update()));
-const pager = form.querySelector(".pager");
+const bar = form.querySelector(".submit-bar");
+const pager = bar.querySelector(".pager");
 const SIGNS = { correct: "✓", incorrect: "✗", neither: "–" };
 const WORDS = { correct: "shows it correct", incorrect: "shows it incorrect", neither: "does not say" };
 const settled = plausible.querySelector(".settled");
@@ -34,24 +35,33 @@ function changed() {
     const button = pager.children[at];
     button.toggleAttribute("aria-current", at === shown);
     button.dataset.says = one.isDone ? one.says : "";
-    button.lastChild.textContent = one.isDone ? SIGNS[one.says] : " ";
-    button.setAttribute("aria-label", `Paragraph ${one.letter}${one.isDone ? `: ${WORDS[one.says]}` : ", not decided"}`);
+    button.lastChild.textContent = SIGNS[one.says] || " ";
+    const words = !one.says ? ", not decided" : `: ${WORDS[one.says]}${one.isDone ? "" : ", not confirmed"}`;
+    button.setAttribute("aria-label", `Paragraph ${one.letter}${words}`);
   }
   pager.hidden = !isPlausible() || passages.length < 2;
+  const isFlagged = Boolean(form.querySelector("[name=problem]:checked")?.value);
+  bar.classList.toggle("confirming", isPlausible() && !isFlagged && passages[shown].isToConfirm);
+}
+
+/** Shows a paragraph, with its words read back where some are marked. */
+function reveal(part) {
+  const at = passages.indexOf(passageOf(part));
+  if (at < 0) return;
+  shown = at;
+  passages[at].isChanging = false;
+  changed();
 }
 
 function show(at) {
-  if (!isPlausible() || at < 0 || at >= passages.length) return;
-  shown = at;
-  changed();
-  page.goTo(passages[at].element);
+  if (isPlausible() && at >= 0 && at < passages.length) page.goTo(passages[at].element);
 }
 
 /** To the next paragraph that is not decided; to the button that sends, if all are. */
 function onward() {
   const order = [...passages.keys()].map((step) => (shown + 1 + step) % passages.length);
   const next = order.find((at) => !passages[at].isDone);
-  if (next === undefined) form.querySelector(".submit-bar .primary").focus();
+  if (next === undefined) bar.querySelector(".primary").focus();
   else show(next);
 }
 
@@ -60,7 +70,7 @@ const page = begin({
   isAsked: (part) => part === plausible || isPlausible(),
   changed,
   fill: () => passages.forEach((one) => one.write()),
-  reveal: (part) => { const at = passages.indexOf(passageOf(part)); if (at >= 0) { shown = at; changed(); } },
+  reveal,
 });
 
 settled.querySelector("button").addEventListener("click", () => {
@@ -78,15 +88,16 @@ form.addEventListener("change", (event) => {
   const at = passages.findIndex((one) => one.element.contains(event.target));
   if (at >= 0 && event.target.value === "neither") onward();
 });
-for (const one of passages) one.onConfirm = onward;
-addEventListener("keydown", (event) => { // before the page's own Enter, which sends
-  const at = passages[shown];
-  const isFree = event.target === document.body || at?.element.contains(event.target);
-  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !isFree || event.target.matches?.("button") || at.readback.hidden || at.isDone) return;
-  event.preventDefault();
-  event.stopPropagation();
-  at.confirm.click();
-}, true);
+bar.querySelector(".confirm")?.addEventListener("click", () => {
+  passages[shown].confirmed.value = "1";
+  page.update();
+  onward();
+});
+bar.querySelector(".change-it")?.addEventListener("click", () => {
+  passages[shown].isChanging = true;
+  changed();
+  passages[shown].element.querySelector("input:checked").focus();
+});
 addEventListener("keydown", (event) => { // from the choice, too: there a browser would choose another one
   const at = passages[shown];
   const isOutside = event.target === document.body || event.target.matches?.("[type=radio]");

@@ -4,6 +4,7 @@
 
 const length = (text) => Array.from(text).length;
 const READ_BACK = 150;
+const WHICH = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 
 /** Where each word begins and ends; counted on from the word before, for a paragraph may be long. */
 function wordsOf(text) {
@@ -25,14 +26,13 @@ function short(text) {
 
 export class Passage {
   constructor(element, question, response, changed) {
-    Object.assign(this, { element, question, response, changed, onConfirm: () => {} });
+    Object.assign(this, { element, question, response, changed, isChanging: false });
     this.letter = element.dataset.letter;
     this.box = element.querySelector(".passage-text");
     this.letters = Array.from(this.box.textContent);
     this.help = element.querySelector(".mark-help");
     this.button = element.querySelector(".mark-it");
     this.readback = element.querySelector(".readback");
-    this.confirm = element.querySelector(".confirm");
     this.field = element.querySelector(`[name="marks-${element.dataset.at}"]`);
     this.confirmed = element.querySelector(`[name="confirmed-${element.dataset.at}"]`);
     this.marks = JSON.parse(this.field.value || "[]");
@@ -44,7 +44,10 @@ export class Passage {
 
   get says() { return this.element.querySelector("input[type=radio]:checked")?.value || ""; }
   get needsMarks() { return this.says === "correct" || this.says === "incorrect"; }
-  get isDone() { return this.says === "neither" || (this.needsMarks && this.marks.length > 0 && this.confirmed.value === "1"); }
+  get isReadBack() { return this.needsMarks && this.marks.length > 0 && !this.isChanging; }
+  get isConfirmed() { return this.confirmed.value === "1"; }
+  get isToConfirm() { return this.isReadBack && !this.isConfirmed; }
+  get isDone() { return this.says === "neither" || (this.needsMarks && this.marks.length > 0 && this.isConfirmed); }
 
   /** What stands between two places. */
   text(begin, end) { return this.letters.slice(begin, end).join(""); }
@@ -78,12 +81,10 @@ export class Passage {
     this.element.dataset.says = this.says;
     this.help.hidden = !this.needsMarks;
     this.element.querySelector(".mark-count").textContent = `${this.marks.length} mark${this.marks.length === 1 ? "" : "s"}, at least 1 needed.`;
-    this.readback.hidden = !this.needsMarks || !this.marks.length;
+    this.readback.hidden = !this.isReadBack;
     const missing = !this.says ? "is missing: say what it shows." : !this.marks.length ? `: mark the words that show that it is ${this.says}.` : ": read your own words back, and confirm them.";
     this.element.dataset.missing = `Paragraph ${this.letter}${missing.startsWith(":") ? "" : " "}${missing}`;
-    this.confirm.setAttribute("aria-pressed", String(this.confirmed.value === "1"));
-    this.confirm.firstChild.textContent = this.confirmed.value === "1" ? "✓ Confirmed" : "Yes, that is what I mean";
-    this.readback.querySelector(".n").classList.toggle("done", this.confirmed.value === "1");
+    this.readback.querySelector(".n").classList.toggle("done", this.isConfirmed);
     if (!this.readback.hidden) this.read();
   }
 
@@ -104,18 +105,33 @@ export class Passage {
       item.textContent = short(this.text(begin, end));
       return item;
     }));
+    this.warn();
+  }
+
+  /** Says which mark holds the answer that it is to show wrong. */
+  warn() {
     const warns = this.readback.querySelector(".warn-words");
-    const holds = this.says === "incorrect" && this.marks.some(([begin, end]) => this.text(begin, end).toLowerCase().includes(this.response.toLowerCase()));
-    warns.hidden = !holds;
-    warns.textContent = holds ? "A mark contains the answer itself. Keep it only if those words show that the answer is wrong." : "";
+    const answer = this.response.toLowerCase();
+    const at = this.says === "incorrect" ? this.marks.findIndex(([begin, end]) => this.text(begin, end).toLowerCase().includes(answer)) : -1;
+    const mark = this.marks.length === 1 ? "Your mark" : WHICH[at] ? `Your ${WHICH[at]} mark` : `Mark ${at + 1}`;
+    const words = document.createElement("b");
+    words.textContent = `${mark} contains the answer itself.`;
+    warns.hidden = at < 0;
+    warns.replaceChildren(...(at < 0 ? [] : [words, " Keep it only if those words show that the answer is wrong."]));
   }
 
   // -- Marks
 
   change() {
-    this.confirmed.value = "";
+    this.reopen();
     this.draw();
     this.changed();
+  }
+
+  /** What was said or marked is another: it is to be read back again. */
+  reopen() {
+    this.confirmed.value = "";
+    this.isChanging = false;
   }
 
   add(begin, end) {
@@ -222,11 +238,6 @@ export class Passage {
       this.markChosen();
       this.readback.scrollIntoView({ block: "nearest" }); // on a phone it begins beneath the bar
     });
-    this.element.addEventListener("change", () => { this.confirmed.value = ""; });
-    this.confirm.addEventListener("click", () => {
-      this.confirmed.value = "1";
-      this.changed();
-      this.onConfirm();
-    });
+    this.element.addEventListener("change", () => this.reopen());
   }
 }

@@ -104,7 +104,7 @@ export function begin({
     if (event.altKey || event.ctrlKey || event.metaKey || typing || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && event.target.matches("input")) {
       event.preventDefault();
-      form.requestSubmit(submitButton);
+      [...form.querySelectorAll(".submit-bar .primary")].find((one) => one.getClientRects().length)?.click();
     }
     if (/^[1-9]$/.test(event.key) && pick(Number(event.key))) event.preventDefault();
   }
