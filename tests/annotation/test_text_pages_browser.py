@@ -126,6 +126,7 @@ def test_a_text_is_rated_and_mended_by_mouse(browser: Browser, live_server: Any)
     expect(page.locator("#changed")).to_contain_text("3 characters changed")
     expect(page.locator("#changed")).to_contain_text("almost nothing")
     expect(page.locator("#change ins").first).to_have_text("has won")
+    expect(page.locator("#change del + ins")).to_have_css("margin-left", "3px")  # two words
     page.locator("#again").click()
     expect(page.locator("#changed")).to_contain_text("0 characters changed")
     page.locator("#edit").fill("The team has won three matches in a row.")
