@@ -31,6 +31,7 @@ AWAY = 500
 """From this status of HTTP on it is the service, or a proxy before it, that is in trouble"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
 """Seconds for which a watch outlasts a service that is away, and from look to look at most"""
+ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
 
@@ -78,9 +79,12 @@ class Client:
         headers = {"Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
-        self._http = httpx.Client(
-            base_url=url.rstrip("/") + "/api/", headers=headers, timeout=timeout
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=url.rstrip("/") + "/api/", headers=headers, timeout=timeout
+            )
+        except httpx.InvalidURL as error:
+            raise Unreachable(f"{url} is no address of a service: {error}.") from error
 
     def __enter__(self) -> Client:
         return self
@@ -138,6 +142,15 @@ class Client:
     def teams(self) -> list[Json]:
         """Your teams: who belongs to them, and their money on every track."""
         return list(self._get("teams/")["teams"])
+
+    def ledger(self, team: str = "", run: int | None = None) -> Table:
+        """What was set aside for the runs of a team of yours (the first, if none is named), spent
+        and given back, a row a day, run and direction; of one run alone, if it is named.
+        """
+        chosen = {"team": team, "run": run}
+        return self._table(
+            self._pages("ledger/", **{name: value for name, value in chosen.items() if value})
+        )
 
     def news(self, team: str = "") -> Json:
         """What happened to the runs of a team of yours (the first, if none is named) since you last
@@ -270,6 +283,10 @@ class Client:
     def history(self, number: int) -> Table:
         """What a submission was ranked by in every evaluation that is kept, the first one first."""
         return self._table(self._get(f"submissions/{number}/history/")["scores"])
+
+    def intervals(self, number: int) -> Table:
+        """A submission's intervals while it was judged, each safe to watch, the first one first."""
+        return self._table(self._get(f"submissions/{number}/intervals/")["intervals"])
 
     def evaluations(self, slug: str) -> Table:
         """The evaluations of a track, the latest first; `board` shows one by `evaluation`."""
@@ -460,22 +477,25 @@ class Client:
         """Writes what stands at an address to a file, which stays as it was if that fails or has
         not the SHA-256 that is `wanted`.
         """
-        digest = hashlib.sha256()
         part = path.with_name(path.name + ".part")
-        try:
-            with self._http.stream("GET", url) as answer:
-                if answer.status_code != 200:
+        for attempt in range(MOST_WAITS + 1):
+            digest = hashlib.sha256()
+            try:
+                with self._http.stream("GET", url) as answer:
+                    if answer.status_code == 200:
+                        with part.open("wb") as file:
+                            for block in answer.iter_raw(BLOCK):
+                                file.write(block)
+                                digest.update(block)
+                                if tell is not None:
+                                    tell(len(block))
+                        break
                     answer.read()
-                    raise _refusal(answer)
-                with part.open("wb") as file:
-                    for block in answer.iter_raw(BLOCK):
-                        file.write(block)
-                        digest.update(block)
-                        if tell is not None:
-                            tell(len(block))
-        except httpx.HTTPError as error:
-            part.unlink(missing_ok=True)
-            raise Unreachable(_how(error, self._http.base_url)) from error
+            except httpx.HTTPError as error:
+                part.unlink(missing_ok=True)
+                raise Unreachable(_how(error, self._http.base_url)) from error
+            if not _came_later(answer, attempt):
+                raise _refusal(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
             raise Refused(
@@ -521,17 +541,33 @@ class Client:
             except httpx.HTTPError as error:
                 raise Unreachable(_how(error, self._http.base_url)) from error
             if answer.is_success:
-                return answer
-            later = answer.headers.get("Retry-After", "")
-            repeatable = answer.status_code in (429, 503) and "files" not in options
-            if not (repeatable and later.isdecimal() and attempt < MOST_WAITS):
+                return _ours(answer)
+            if "files" in options or not _came_later(answer, attempt):
                 break
-            time.sleep(min(float(later), 60.0))
         raise _refusal(answer)
 
 
-def _refusal(answer: httpx.Response) -> Refused:
-    """What the service said against a request."""
+def _came_later(answer: httpx.Response, attempt: int) -> bool:
+    """Whether the service asked to be asked again later, and that is now."""
+    later = answer.headers.get("Retry-After", "")
+    if answer.status_code not in (429, 503) or not later.isdecimal() or attempt == MOST_WAITS:
+        return False
+    time.sleep(min(float(later), LONGEST_WAIT))
+    return True
+
+
+def _ours(answer: httpx.Response) -> httpx.Response:
+    """The answer. Raises Unreachable where what answers well is another service than this."""
+    if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
+        raise Unreachable(f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}")
+    return answer
+
+
+def _refusal(answer: httpx.Response) -> Exception:
+    """What the service said against a request; that it is elsewhere, if it leads there."""
+    if answer.is_redirect:
+        there = answer.headers["Location"].partition("/api/")[0]
+        return Unreachable(f"The service is at {there} now: say that address.")
     try:
         refusal = answer.json()
         detail, code = str(refusal["detail"]), str(refusal["error"])
@@ -541,7 +577,7 @@ def _refusal(answer: httpx.Response) -> Refused:
 
 
 def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
-    return f"{url} does not answer ({type(error).__name__}). Is the address right?"
+    return f"{url} does not answer ({type(error).__name__}). {ASK_ADDRESS}"
 
 
 def _digest(file: BinaryIO, *words: object) -> str:

@@ -137,7 +137,20 @@ def progress(
         yield tell
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Commands that end with a sentence where a file or folder of one's own cannot be written."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """What the command returns."""
+        try:
+            return super().invoke(context)
+        except OSError as error:
+            if error.filename is None:
+                raise  # a pipe that nobody reads any more, which click knows
+            end(f"{error.filename}: {error.strerror}.", REFUSED)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--url", envvar="KBPO_URL", help="Address of the service; else KBPO_URL.")
 @click.option("--token", envvar="KBPO_TOKEN", help="Your token; else what `kbpo login` kept.")
 @click.version_option(package_name="kbpo-client")
@@ -350,6 +363,26 @@ def submit(
         return
     click.echo(f"Submission {submission['id']}: {submission['status_text']}.")
     click.echo(f"`kbpo status {submission['id']} --watch` shows its price once it is planned.")
+
+
+@main.command()
+@click.option("--track", default="", help="Those of one track.")
+@click.option("--status", default="", help="Those in one state, as planned or scored.")
+@json_option
+@service_of
+def runs(service: Service, as_json: bool, **switches: str) -> None:
+    """List the runs of your teams, the latest first, with their numbers."""
+    chosen = {name: value for name, value in switches.items() if value}
+    with service.client() as client:
+        listed = cast(list[dict[str, Any]], client.submissions(**chosen))
+    if as_json:
+        show_json(listed)
+        return
+    lines = [
+        [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]
+        for row in listed
+    ]
+    table(["run", "track", "team", "number", "state"], lines)
 
 
 @main.command()

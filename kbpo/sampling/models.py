@@ -306,6 +306,8 @@ class AnnotationUpload(Upload):
 
     FILES = (("file", "file_name"), ("mentions", "mentions_name"))
     UNMARKED = "documents in which nothing is marked"
+    LACKING = "mentions of relations that the file of mentions lacks"
+    FIRST_LACKING = "first line of a relation with such a mention"
 
     class Which(models.TextChoices):
         DRAWN = "drawn", "the documents that were drawn and are not annotated"
@@ -334,6 +336,13 @@ class AnnotationUpload(Upload):
     def unmarked(self) -> int:
         """Return in how many documents its files mark nothing: these, too, count as annotated."""
         return int(self.found.get(self.UNMARKED, 0))
+
+    @property
+    def lacking(self) -> int:
+        """Return how many mentions its relations name that its file of mentions lacks: what these
+        refer to stays unknown.
+        """
+        return int(self.found.get(self.LACKING, 0))
 
     @property
     def step(self) -> str:

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import httpx
 import kbpo_client
 import pandas
 import pytest
@@ -487,6 +489,84 @@ def test_a_service_that_is_not_there_is_told_so() -> None:
         client.tracks()
     result = CliRunner().invoke(main, ["--url", "http://127.0.0.1:9", "tracks"])
     assert result.exit_code == 4 and "does not answer" in result.output
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """Something else that answers at an address: a page, or where the service is now."""
+
+    moved = ""
+
+    def do_GET(self) -> None:
+        self.send_response(301 if self.moved else 200)
+        if self.moved:
+            self.send_header("Location", self.moved + self.path)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<p>It works!</p>")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("moved", "says"),
+    [("", "not as KBP Online does"), ("https://new.example.org", "is at https://new.example.org")],
+)
+def test_what_answers_and_is_not_the_service_is_told_so(moved: str, says: str) -> None:
+    answers = type("Answers", (Elsewhere,), {"moved": moved})
+    with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        result = CliRunner().invoke(main, ["--url", url, "tracks"])
+        server.shutdown()
+    assert result.exit_code == 4 and says in result.output
+
+
+@pytest.mark.parametrize("url", ["http://[::", "http://host:port", "host"])
+def test_what_is_no_address_is_told_so(url: str) -> None:
+    result = CliRunner().invoke(main, ["--url", url, "tracks"])
+    assert result.exit_code == 4 and url in result.output and "Traceback" not in result.output
+
+
+def test_a_folder_that_cannot_be_made_is_told_so(run: Run, toy: Toy) -> None:
+    Path("taken").write_text("a file")
+    result = run("download", "toy", "--to", "taken/under", who="")
+    assert result.exit_code == 1 and "taken: Not a directory." in result.output
+
+
+def test_the_runs_of_ones_teams_are_listed_with_their_numbers(
+    run: Run, draft: Callable[..., Submission]
+) -> None:
+    row = draft()
+    listed = run("runs")
+    assert listed.exit_code == 0 and row.name in listed.output and str(row.pk) in listed.output
+    assert [one["id"] for one in told(run("runs", "--status", "planned", "--json"))] == [row.pk]
+    assert told(run("runs", "--status", "scored", "--json")) == []
+    assert str(row.pk) not in run("runs", who="Tim").output.split()
+    wrong = run("runs", "--track", "none")
+    assert wrong.exit_code == 1 and "track" in wrong.output
+
+
+def test_a_download_that_is_to_come_later_comes_later(
+    live_server: Any, toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(kbpo_client.client.time, "sleep", waited.append)
+    busy = httpx.Response(503, headers={"Retry-After": "7"}, json={"detail": "", "error": "busy"})
+    with Client(live_server.url) as client:
+        stream, answers = client._http.stream, iter([busy])
+
+        @contextmanager
+        def first_busy(*asked: Any) -> Iterator[httpx.Response]:
+            if (answer := next(answers, None)) is not None:
+                yield answer
+                return
+            with stream(*asked) as answer:
+                yield answer
+
+        monkeypatch.setattr(client._http, "stream", first_busy)
+        path = client.download("toy", tmp_path / "texts.gz")
+    assert waited == [7.0] and path.stat().st_size > 0
 
 
 def test_without_an_address_the_command_says_what_to_do() -> None:

@@ -336,6 +336,11 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(
     lines = rosa.get(reverse("submission-looks", args=[watched.pk])).content.decode().splitlines()
     assert [line.split(",")[1] for line in lines] == ["n", "40", "70"]
     assert Client().get(reverse("submission-looks", args=[watched.pk])).status_code == 404
+    address = reverse("api-intervals", args=[watched.pk])
+    told = rosa.get(address).json()["intervals"]
+    assert [row["n"] for row in told] == [40, 70]
+    assert [f"{row['low80']}" for row in told] == [line.split(",")[4] for line in lines[1:]]
+    assert Client().get(address).status_code == 404
 
 
 def test_an_interval_that_leaves_nothing_out_is_not_shown(

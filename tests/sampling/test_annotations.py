@@ -56,7 +56,8 @@ def value(toy: Any, document: str, kind: str, *first: Any) -> Any:
 
 def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -> None:
     documents = named_documents(toy.track, ["d1", "d2"])
-    assert import_annotations(toy.track, *files, documents, closed=True) == Imported(2, 2, 2, 0, 2)
+    imported = import_annotations(toy.track, *files, documents, closed=True)
+    assert imported == Imported(2, 2, 2, 0, 2, lacking=3, first_lacking=2)
     both = ["per:employee_or_member_of>", "per:organizations_founded>"]
     assert value(toy, "d1", "pair") == {"shown": both, "holds": both}
     assert value(toy, "d2", "pair") == {"shown": ["per:parents<"], "holds": ["per:parents<"]}
@@ -73,6 +74,21 @@ def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -
     assert value(toy, "d2", "document") == {"scope": "document", "closed": True}
     assert not Label.objects.filter(target__document=toy.documents["d3"]).exists()
     assert set(Label.objects.values_list("source", "method")) == {("import", "gold")}
+
+
+def test_mentions_that_relations_name_and_the_other_file_lacks_are_counted_once(
+    toy: Any, files: tuple[Path, Path]
+) -> None:
+    d1 = named_documents(toy.track, ["d1"])
+    done = import_annotations(toy.track, *files, d1)
+    assert (done.lacking, done.first_lacking) == (1, 2), "Nordwerk, in two relations"
+    begin, end = toy.span("d1", "Nordwerk")
+    row = f"d1\t{begin}\t{end}\tORG\t1\tNordwerk\t{begin}\t{end}\t\n"
+    files[1].write_text(files[1].read_text() + row)
+    done = import_annotations(toy.track, *files, d1)
+    assert (done.lacking, done.first_lacking) == (0, 0)
+    d3 = named_documents(toy.track, ["d1", "d3"])
+    assert import_annotations(toy.track, *files, d3).first_lacking == 5
 
 
 def test_documents_are_settled_with_their_probability(toy: Any, files: tuple[Path, Path]) -> None:

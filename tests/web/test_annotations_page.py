@@ -99,6 +99,18 @@ def test_a_document_that_the_files_leave_out_is_told_before_it_is_loaded(
     assert "of every document of the corpus; what is not marked is false" in page
 
 
+def test_mentions_of_relations_that_are_not_in_the_other_file_are_told_before_it_is_loaded(
+    toy: Toy, as_user: As, files: Files
+) -> None:
+    admin, address = as_user("Admin"), reverse("desk-annotations", args=["toy"])
+    send(admin, files, which="all", size="")
+    upload.tick()
+    page = admin.get(address).content.decode()
+    assert "mentions of relations that the file of mentions lacks: 5" in page
+    assert "first line of a relation with such a mention: 2" in page
+    assert "Is the file of mentions whole?" in page
+
+
 def test_the_checklist_leads_to_it(toy: Toy, as_user: As) -> None:
     page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
     assert f'href="{reverse("desk-annotations", args=["toy"])}"' in page

@@ -22,7 +22,7 @@ from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import reserve
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.web.conftest import GOOD, lines_of
+from tests.web.conftest import GOOD, OTHERS, lines_of
 
 Draft = Callable[..., Submission]
 Call = Callable[..., Any]
@@ -328,6 +328,25 @@ def test_ones_teams_are_told_with_members_and_money(call: Call, toy: Toy, draft:
     assert f"${budget['left']}" in shown and "nils" in shown
     assert [one["slug"] for one in call("Tim", "get", "teams/").json()["teams"]] == ["neural"]
     assert call("Ada", "get", "teams/").json()["teams"] == []
+
+
+def test_the_ledger_of_a_team_tells_what_its_page_does(call: Call, toy: Toy, draft: Draft) -> None:
+    first, second = draft(name="Patterns 1"), draft(OTHERS, name="Patterns 2")
+    for row, amount in ((first, "10.00"), (second, "4.00")):
+        reserve(toy.track, row.team, row.purpose, Decimal(amount), key=amount)
+    told = call("Rosa", "get", "ledger/").json()
+    assert told["count"] == 2 and {row["kind"] for row in told["results"]} == {"reserve"}
+    [alone] = call("Rosa", "get", f"ledger/?run={first.pk}").json()["results"]
+    assert (alone["submission"], alone["amount"], alone["movements"]) == (first.pk, "10.00", 1)
+    page = Client()
+    page.force_login(toy.users["Rosa"])
+    shown = page.get(reverse("runs-ledger"), {"run": first.pk}).content.decode()
+    assert f"${alone['amount']}" in shown
+    assert call("Rosa", "get", "ledger/?limit=1").json()["next"] is not None
+    assert call("Tim", "get", "ledger/").json()["results"] == []
+    assert call("Tim", "get", f"ledger/?run={first.pk}").status_code == 404
+    assert call("Tim", "get", "ledger/?team=patterns").status_code == 404
+    assert call("Rosa", "get", "ledger/?run=x").status_code == 400
 
 
 def test_the_news_of_a_team_are_told_until_they_are_read(

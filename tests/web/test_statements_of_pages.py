@@ -68,6 +68,7 @@ OF_RUN = (
     "api-slices",
     "api-predictions",
     "api-history",
+    "api-intervals",
 )
 OF_TEAM = (
     "runs-csv",
@@ -77,6 +78,7 @@ OF_TEAM = (
     "api-sent",
     "api-webhooks",
     "api-news",
+    "api-ledger",
     "api-tracks",
     "own-data",
     "account",

@@ -137,6 +137,17 @@ def test_no_line_of_a_template_is_too_long_to_be_compared():
     assert long == []
 
 
+def test_the_option_of_a_command_is_not_broken_after_its_hyphens():
+    found = [
+        f"{path.relative_to(ROOT)}: {command}"
+        for path in (ROOT / "templates").rglob("*.html")
+        for command in re.findall(r"<code>(kbpo .*?)</code>", path.read_text(), re.S)
+        if path.name != "scores.html"  # a block of lines that scrolls
+    ]
+    assert len(found) > 3
+    assert [command for command in found if re.search(r"(?<!>)--[a-z]", command)] == []
+
+
 def test_the_pieces_of_a_claim_stand_beside_each_other_without_a_blank():
     """A comma follows the name before it: “Albion Cross, which …”, not “Albion Cross , which …”."""
     pieces = re.compile(r"\{% for role, text in [\w.]+ %\}(.*?)\{% endfor %\}", re.S)

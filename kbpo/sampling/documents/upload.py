@@ -39,6 +39,9 @@ def _load(row: AnnotationUpload) -> Found:
     }
     if done.unmarked:
         found[row.UNMARKED] = done.unmarked
+    if done.lacking:
+        found[row.LACKING] = done.lacking
+        found[row.FIRST_LACKING] = done.first_lacking
     return found
 
 

@@ -18,7 +18,7 @@ from kbpo.web.api.answers import page_of_list
 from kbpo.web.api.downloads import public_track
 from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.public.board import withdrawn_from
-from kbpo.web.research.history import history_of
+from kbpo.web.research.history import history_of, interim_of
 from kbpo.web.research.submissions import find
 
 
@@ -71,3 +71,15 @@ class History(APIView):
             for evaluation, figure in history.figures
         ]
         return Response({"quantity": history.quantity.name, "scores": scores})
+
+
+class Intervals(APIView):
+    """The intervals of a run while it was judged, each safe to watch, the first one first: what the
+    plot of its page is drawn from.
+    """
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(operation_id="list_intervals", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        return Response({"intervals": list(interim_of(find(request, pk)))})

@@ -17,9 +17,13 @@ from rest_framework.views import APIView
 from kbpo import clock
 from kbpo.accounts.models import Team, Token, User
 from kbpo.accounts.teams import roles_of
-from kbpo.web.api.answers import Json, declined
+from kbpo.money.spend import by_day
+from kbpo.submissions.models import Submission
+from kbpo.web.api.answers import Json, declined, page_of_list, whole
 from kbpo.web.api.errors import Refused, no_team
+from kbpo.web.api.parameters import BIGGEST, whole_number
 from kbpo.web.api.said import Said
+from kbpo.web.api.submissions import PAGING, page_of
 from kbpo.web.research.news import mark_read, news_of, since_of
 from kbpo.web.research.teams import money_of
 
@@ -61,6 +65,47 @@ def shown(team: Team) -> dict[str, Any]:
 
 def _text(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)
+
+
+class Ledger(APIView):
+    """What was set aside for the runs of a team of yours, spent on answers and given back."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(
+        operation_id="list_ledger",
+        parameters=[
+            OpenApiParameter("team", SLUG, description="Which of your teams"),
+            whole("run", BIGGEST, "The number of a run: its movements alone"),
+            *PAGING,
+        ],
+        responses={200: page_of_list(), **declined(404)},
+    )
+    def get(self, request: Request) -> Response:
+        """What was set aside for the runs of a team of yours (`reserve`), spent on answers
+        (`spend`) and given back (`release`): a row a day, run and direction, the latest first.
+        """
+        team = _team_of(request, request.query_params.get("team", ""))
+        number = whole_number(request, "run", 0, BIGGEST, least=1)
+        run = None
+        if number:
+            run = Submission.objects.filter(team=team, deleted_at=None, pk=number).first()
+            if run is None:
+                raise Http404("The team has no such run.")
+        moved = by_day("submission", team, run.purpose if run else None)
+        pages, page = page_of(moved, request, self)
+        return pages.get_paginated_response(
+            [
+                {
+                    "on": row["on"],
+                    "submission": row["purpose_number"],
+                    "kind": row["kind"],
+                    "amount": str(row["amount"]),
+                    "movements": row["n"],
+                }
+                for row in page
+            ]
+        )
 
 
 class ReadForm(Said):

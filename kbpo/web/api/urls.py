@@ -43,6 +43,11 @@ urlpatterns = [
         evaluations.Evaluations.as_view(),
         name="api-evaluations",
     ),
+    path(
+        "submissions/<int:pk>/intervals/",
+        evaluations.Intervals.as_view(),
+        name="api-intervals",
+    ),
     path("submissions/<int:pk>/history/", evaluations.History.as_view(), name="api-history"),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
     path("tracks/<slug:slug>/search/", documents.DocumentList.as_view(), name="api-document-list"),
@@ -100,5 +105,6 @@ urlpatterns = [
     path("webhooks/", notices.Webhooks.as_view(), name="api-webhooks"),
     path("webhooks/<int:pk>/", notices.WebhookDetail.as_view(), name="api-webhook"),
     path("webhooks/<int:pk>/test/", notices.WebhookTest.as_view(), name="api-webhook-test"),
+    path("ledger/", teams.Ledger.as_view(), name="api-ledger"),
     path("news/", teams.News.as_view(), name="api-news"),
 ]

@@ -12,31 +12,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 
-from kbpo.evaluation.latest import PRINTED
-from kbpo.evaluation.models import InterimInterval, Slice
+from kbpo.evaluation.models import Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, parse
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.csv import csv_response
+from kbpo.web.research.history import INTERIM, SHARES, interim_of
 from kbpo.web.research.submissions import find
 
 EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "instance"}'
 
 
 def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """The numbers behind the plot of arriving judgments, as fine as they are printed: beyond that
-    they would tell what was judged for others.
-    """
+    """The numbers behind the plot of arriving judgments."""
     submission = find(request, pk)
-    counts, shares = ["made_at", "n", "n_before"], ["value", "low80", "high80", "low95", "high95"]
-    intervals = InterimInterval.objects.filter(submission=submission).telling().order_by("n")
-    rows = (
-        [getattr(interval, name) for name in counts]
-        + [round(getattr(interval, name), PRINTED) for name in shares]
-        for interval in intervals
-    )
-    return csv_response(f"judgments-{submission.pk}.csv", counts + shares, rows)
+    rows = (list(row.values()) for row in interim_of(submission))
+    return csv_response(f"judgments-{submission.pk}.csv", [*INTERIM, *SHARES], rows)
 
 
 @for_admins

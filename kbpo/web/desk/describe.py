@@ -21,6 +21,7 @@ from annotation.platforms.registry import fee_rate_of
 from annotation.questions.ask import terms_of
 from formats.messages import FormatError
 from formats.schema import WORDS, with_words, words_of
+from kbpo import clock
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
@@ -309,10 +310,25 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and all(valid):
         _save(forms_, track, cast(User, request.user))
         messages.success(request, "Saved. This is how everybody sees it.")
+        if "closes_on" in forms_[0].changed_data and (past := _past_last_day(track)):
+            messages.warning(request, past)
         return redirect("track" if track.status != "draft" else "desk-track", slug=slug)
     status = 422 if request.method == "POST" else 200
     context = {"track": track, "forms": forms_, "status": status}
     return render(request, "desk/describe.html", context, status=status)
+
+
+def _past_last_day(track: Track) -> str:
+    """What a last day in the past means, as a sentence: it may be meant, before a track is closed;
+    empty where the day is to come, or the track takes no runs any more.
+    """
+    day = track.closes_on
+    if day is None or day >= clock.now().date() or track.status == Track.Status.CLOSED:
+        return ""
+    past = f"The last day, {day.day} {day:%B} {day.year}, is past."
+    if track.status == Track.Status.OPEN:
+        return f"{past} Runs are taken all the same until you close the track."
+    return f"{past} The track’s page announces it so."
 
 
 def _send_along_what_is_shown(form: Any) -> None:

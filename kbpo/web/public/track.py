@@ -194,7 +194,8 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
         files.append(
             {
                 "name": "All of it",
-                "what": f"One file with all of these. Or: kbpo download {track.slug} --all",
+                "what": "One file with all of these",
+                "command": ("kbpo download", track.slug, "--all"),
                 "format": "Zip",
                 "url": reverse("track-zip", args=slug),
                 "file": f"{track.slug}.zip",

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from kbpo.evaluation.latest import Latest
+from kbpo.evaluation.latest import PRINTED, Latest
 from kbpo.evaluation.leaderboard import Figure, headlines
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Estimate, Evaluation, InterimInterval
 from kbpo.evaluation.words import figure_text
+from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Quantity
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components.drawing import Interval
 from kbpo.web.public import cite
 
+INTERIM = ("made_at", "n", "n_before")
+SHARES = ("value", "low80", "high80", "low95", "high95")
 MOST = 200
 """Evaluations on the plot: the latest"""
 
@@ -49,6 +53,15 @@ class History:
 
 def _interval(figure: Figure) -> Interval:
     return Interval(figure.value, figure.low80, figure.high80, figure.low95, figure.high95)
+
+
+def interim_of(submission: Submission) -> Iterator[dict[str, Any]]:
+    """Yields the intervals that were safe to watch while a run was judged, as fine as they are
+    printed: beyond that they would tell what was judged for others.
+    """
+    for row in InterimInterval.objects.filter(submission=submission).telling().order_by("n"):
+        shares = {name: round(getattr(row, name), PRINTED) for name in SHARES}
+        yield {name: getattr(row, name) for name in INTERIM} | shares
 
 
 def history_of(latest: Latest) -> History | None:

@@ -74,6 +74,12 @@ class Command(BaseCommand):
                 f"In {done.unmarked:,} of these documents nothing is marked: recall counts them as"
                 " read, with nothing to find."
             )
+        if done.lacking:
+            self.stdout.write(
+                f"{options['mentions']} lacks {done.lacking:,} mentions that relations name, the"
+                f" first in line {done.first_lacking:,} of {options['gold']}: what they refer to is"
+                " unknown."
+            )
 
 
 def _documents(track: Track, options: dict[str, Any]) -> list[int]:
