@@ -531,7 +531,7 @@ def test_what_is_no_address_is_told_so(url: str) -> None:
 def test_a_folder_that_cannot_be_made_is_told_so(run: Run, toy: Toy) -> None:
     Path("taken").write_text("a file")
     result = run("download", "toy", "--to", "taken/under", who="")
-    assert result.exit_code == 1 and "taken: Not a directory." in result.output
+    assert result.exit_code == 1 and "taken/under: Not a directory." in result.output
 
 
 def test_the_runs_of_ones_teams_are_listed_with_their_numbers(

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo import clock
+from kbpo.accounts.models import Token
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.studies.pooling import study
@@ -337,7 +338,8 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(
     assert [line.split(",")[1] for line in lines] == ["n", "40", "70"]
     assert Client().get(reverse("submission-looks", args=[watched.pk])).status_code == 404
     address = reverse("api-intervals", args=[watched.pk])
-    told = rosa.get(address).json()["intervals"]
+    token = f"Token {Token.issue(watched.team.members.get(), 'test')[1]}"
+    told = rosa.get(address, headers={"Authorization": token}).json()["intervals"]
     assert [row["n"] for row in told] == [40, 70]
     assert [f"{row['low80']}" for row in told] == [line.split(",")[4] for line in lines[1:]]
     assert Client().get(address).status_code == 404
