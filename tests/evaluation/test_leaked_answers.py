@@ -274,7 +274,10 @@ def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
 
 def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
     world, first = Replay.judged(toy, N, SHARE)
+    before = world.number(first).value
     leak = world.judge(world.upload("Neural", cleaned(world)))
+    assert honest(world.number(leak), world.truth(cleaned(world)))
+    assert abs(world.number(first).value - before) < 0.02, "whom it read from is not moved"
     again = world.upload("Neural", range(100, N))
     assert earlier(again) == [first.pk, leak.pk]
     third_team(toy)
