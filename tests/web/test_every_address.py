@@ -25,7 +25,9 @@ from django.urls import get_resolver
 from undone import undone
 
 from kbpo.accounts.models import Token
+from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.web.test_desk_pages import judged
 
@@ -154,3 +156,23 @@ def _answer(client: Client, method: str, address: str) -> str:
         place = answer["Location"].partition("?")[0]
         return f"{answer.status_code} login" if place == "/login/" else str(answer.status_code)
     return str(answer.status_code)
+
+
+@pytest.mark.parametrize("kind", [pytest.param("generation", marks=pytest.mark.soak), "answers"])
+def test_no_address_of_a_track_of_texts_fails_nor_is_one_offered_that_is_not_there(
+    toy: Toy, kind: str
+) -> None:
+    corpus = Corpus.objects.create(name="Texts", slug="texts", schema={}, n_documents=0)
+    Track.objects.create(corpus=corpus, name="Texts", slug="texts", kind=kind, status="open")
+    admin = _client(toy, "Admin")
+    of_tracks = [
+        f"/{PART.sub('texts', pattern)}"
+        for pattern in patterns(get_resolver().url_patterns)
+        if [part for part in PART.findall(pattern) if part != "interface"] == ["slug"]
+        and "tracks/" in pattern
+    ]
+    assert len(of_tracks) > 40
+    assert [one for one in of_tracks if _answer(admin, "GET", one) == "500"] == []
+    page = admin.get("/desk/quality/").content.decode()
+    offered = set(re.findall(r'href="(/desk/tracks/texts/[^"#]*)"', page))
+    assert offered and {_answer(admin, "GET", one) for one in offered} == {"200"}

@@ -151,9 +151,10 @@ def test_recall_names_its_scope(
 ) -> None:
     toy.track.scope = scope
     toy.track.save()
-    assert (
-        f"2 of 4 documents read in full, {footer})"
-        in Client().get(reverse("board", args=["toy"])).content.decode()
+    board = Client().get(reverse("board", args=["toy"])).content.decode()
+    assert f"2 of 4 documents read in full, {footer})" in board
+    assert "documents read in full tell of more" in board, (
+        "a system's judged may be more than asked"
     )
     page = Client().get(reverse("submission", args=[run.pk]))
     said = f"Recall, and F1 with it, counts facts whose two mentions stand {words}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import path
 
 from kbpo.corpus.frequency import FREQUENCIES
@@ -17,7 +17,7 @@ from kbpo.evaluation.studies.reach_cache import entities_of, reach_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.access import for_admins
+from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.log_plot import Series, draw_key, draw_log_log
 from kbpo.web.csv import csv_response
 
@@ -27,7 +27,7 @@ DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The diagnostics of a track, and of one of its submissions."""
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    track = track_of_relations(slug)
     entities = entities_of(track)
     chosen = _chosen(track, request.GET.get("submission", ""))
     context: dict[str, Any] = {
@@ -52,7 +52,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 @for_admins
 def as_csv(request: HttpRequest, slug: str, what: str) -> HttpResponse:
     """The numbers behind one of the drawings: frequency, shared or reach."""
-    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    track = track_of_relations(slug)
     rows = iter(_rows(track, what, request.GET.get("submission", "")))
     return csv_response(f"{what}-{slug}.csv", next(rows), rows)
 

@@ -83,6 +83,9 @@ TOOLS = (
     ),
 )
 
+OF_RELATIONS = ("desk-pilots", "desk-adding-up", "desk-diagnostics")
+"""Pages that only tracks have whose systems predict relations of documents"""
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -172,7 +175,7 @@ def _links(page: str, tracks: list[Track]) -> list[tuple[str, str]]:
 def _has(page: str, track: Track) -> bool:
     if page in ("desk-checks", "desk-adjudication"):
         return not kind_of(track).unchecked
-    return page not in ("desk-pilots", "desk-adding-up") or recall_of(track) is not None
+    return page not in OF_RELATIONS or recall_of(track) is not None
 
 
 urlpatterns = [path("desk/quality/", show, name="desk-quality")]
