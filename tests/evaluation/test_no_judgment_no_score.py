@@ -113,6 +113,8 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
         assert answer.status_code == 200 and "nan" not in answer.content.decode().lower().replace(
             "finan", ""
         )
+    facts = " ".join(Client().get(address).content.decode().split())
+    assert "asked for each; documents read in full tell of more" in facts
 
 
 def test_what_would_change_is_unknown_before_and_known_after(newcomer: Any) -> None:

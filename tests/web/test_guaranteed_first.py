@@ -153,9 +153,6 @@ def test_recall_names_its_scope(
     toy.track.save()
     board = Client().get(reverse("board", args=["toy"])).content.decode()
     assert f"2 of 4 documents read in full, {footer})" in board
-    assert "documents read in full tell of more" in board, (
-        "a system's judged may be more than asked"
-    )
     page = Client().get(reverse("submission", args=[run.pk]))
     said = f"Recall, and F1 with it, counts facts whose two mentions stand {words}"
     with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}
