@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import random
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +26,7 @@ from kbpo.money.purpose import Purpose
 from kbpo.money.spend import reserve
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.generation.declared import declare
+from kbpo.tracks.generation.edits import characters_changed
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -138,6 +141,23 @@ def test_a_text_is_rated_and_mended_by_mouse(browser: Browser, live_server: Any)
     assert Assignment.objects.get(status="submitted").extra == Decimal("0.25")
     assert "$0.40" in page.content(), "what was sent counts at once"
     assert page.faults == []
+
+
+@pytest.mark.walk
+def test_the_page_counts_characters_as_the_server_does(browser: Browser, live_server: Any) -> None:
+    page = text_page(browser, live_server)
+    chance = random.Random(7)
+    texts = ["".join(chance.choices("ab 🚢", k=chance.randrange(60))) for _ in range(400)]
+    nearly = [text[:9] + "a" + text[10:30] + "b" + text[32:] for text in texts]
+    pairs = [*zip(texts, nearly, strict=True), *itertools.pairwise(texts)]
+    counted = page.evaluate(
+        """async (pairs) => {
+          const { charactersChanged } = await import("/static/interfaces/shared/changes.js");
+          return pairs.map(([before, after]) => charactersChanged(before, after));
+        }""",
+        pairs,
+    )
+    assert counted == [{"changed": characters_changed(*pair), "exact": True} for pair in pairs]
 
 
 @pytest.mark.walk
@@ -328,6 +348,38 @@ def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
         page.keyboard.press("Control+Enter")
     raw = sent()
     assert json.loads(raw["marks-0"][0]) == [[0, 9]] and raw["passage-1"] == ["neither"]
+    assert page.faults == []
+
+
+@pytest.mark.walk
+def test_a_text_of_200_000_characters_is_rated_and_mended(
+    browser: Browser, live_server: Any
+) -> None:
+    """At both its ends: what lies between them has to be held against each other."""
+    asked("generation", input="q", text=ENORMOUS)
+    page = open_page(browser, live_server)
+    for key in ("2", "3", "2"):
+        page.keyboard.press(key)
+    expect(page.locator("#edit")).to_be_focused()
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("Here: ")
+    expect(page.locator("#changed")).to_contain_text("6 characters changed, 0 % of the text.")
+    page.keyboard.press("Control+End")
+    with page.expect_response(lambda answer: answer.url.endswith("/draft/")):
+        page.keyboard.type(" It stands.")
+        expect(page.locator("#changed")).to_contain_text("17 characters changed, 0 % of the text.")
+    assert_is_at_hand(page)
+    page.reload()
+    expect(page.locator("#changed")).to_contain_text("17 characters changed, 0 % of the text.")
+    page.locator("#edit").fill(ENORMOUS.replace("tower", "house"))  # too much to be counted
+    expect(page.locator("#changed")).to_contain_text("At most 199,9")
+    page.locator("#edit").fill(f"Here: {ENORMOUS} It stands.")
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    settle.tick()
+    edit = Response.objects.get(criterion="edit").value
+    assert edit["changed"] == 17 and edit["text"] == f"Here: {ENORMOUS} It stands."
+    assert Payment.objects.get().amount == Decimal("0.40")
     assert page.faults == []
 
 

@@ -39,6 +39,8 @@ function paintChange() {
     return element;
   }));
   shown.hidden = !changed;
+  if (shown.scrollHeight > shown.clientHeight) shown.tabIndex = 0; // keys scroll it
+  else shown.removeAttribute("tabindex");
 }
 
 function changed() {

@@ -1,6 +1,8 @@
 // What was changed in a text: how many characters, and where. The server counts again; its number is the one that counts.
 
-const MOST_CELLS = 4e6; // of the table of distances: some twenty milliseconds
+const MOST_CELLS = 2e7; // of the table of distances: some hundred milliseconds
+const MOST_WORDS = 4e6; // of the table of words, which is kept whole
+const FEW = 16; // changes that are looked for first
 
 /** What two lists begin and end with alike: [length of the beginning, length of the end]. */
 function alike(a, b) {
@@ -12,24 +14,44 @@ function alike(a, b) {
   return [begin, end];
 }
 
-/** Characters put in, taken out or replaced; `exact` is false where the texts are too long to count while somebody
- * types: then it is the most that it can be. */
+/** Characters put in, taken out or replaced; `exact` is false where so much was changed of texts so long that it takes too
+ * much time while somebody types: then it is the most that it can be. */
 export function charactersChanged(before, after) {
   const [begin, end] = alike(before, after);
-  const a = Array.from(before.slice(begin, before.length - end));
-  const b = Array.from(after.slice(begin, after.length - end));
-  if (a.length * b.length > MOST_CELLS) return { changed: Math.max(a.length, b.length), exact: false };
-  let row = Uint32Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i += 1) {
-    let corner = row[0];
-    row[0] = i;
-    for (let j = 1; j <= b.length; j += 1) {
-      const up = row[j];
-      row[j] = Math.min(up + 1, row[j - 1] + 1, corner + (a[i - 1] === b[j - 1] ? 0 : 1));
-      corner = up;
-    }
+  const a = Uint32Array.from(Array.from(before.slice(begin, before.length - end)), (one) => one.codePointAt(0));
+  const b = Uint32Array.from(Array.from(after.slice(begin, after.length - end)), (one) => one.codePointAt(0));
+  const all = Math.max(a.length, b.length);
+  for (let most = Math.max(FEW, Math.abs(a.length - b.length)); ; most *= 2) {
+    const wanted = Math.min(most, all);
+    if (a.length * (2 * wanted + 1) > MOST_CELLS) return { changed: all, exact: false };
+    const changed = distanceWithin(a, b, wanted);
+    if (changed <= wanted) return { changed, exact: true };
   }
-  return { changed: row[b.length], exact: true };
+}
+
+/** How many of a list were put in, taken out or replaced if these are at most `most`, and more than `most` if they are more.
+ * Of the table only what is so near to its diagonal is looked at (Ukkonen 1985, Algorithms for approximate string matching). */
+function distanceWithin(a, b, most) {
+  const beyond = most + 1;
+  const last = most + b.length - a.length;
+  if (last < 0 || last > 2 * most) return beyond;
+  const row = Uint32Array.from({ length: 2 * most + 2 }, (_, at) => (at < most || at > 2 * most ? beyond : at - most));
+  for (let i = 1; i <= a.length; i += 1) { // row[at] is for column i + at - most
+    const own = a[i - 1];
+    const to = Math.min(2 * most, b.length - i + most);
+    let at = 0;
+    let left = beyond;
+    if (i <= most) { left = i; row[most - i] = i; at = most - i + 1; }
+    for (; at <= to; at += 1) {
+      let least = own === b[i + at - most - 1] ? row[at] : row[at] + 1;
+      if (row[at + 1] < least) least = row[at + 1] + 1;
+      if (left < least) least = left + 1;
+      row[at] = least;
+      left = least;
+    }
+    if (to < 2 * most) row[to + 1] = beyond;
+  }
+  return row[last];
 }
 
 /** The words of both texts in order, as [kind, words]: "kept", "out" or "in". */
@@ -39,7 +61,7 @@ export function wordsChanged(before, after) {
   const [begin, end] = alike(a, b);
   const from = a.slice(begin, a.length - end);
   const to = b.slice(begin, b.length - end);
-  const middle = from.length * to.length > MOST_CELLS ? [["out", from.join("")], ["in", to.join("")]] : aligned(from, to);
+  const middle = from.length * to.length > MOST_WORDS ? [["out", from.join("")], ["in", to.join("")]] : aligned(from, to);
   return joined([["kept", a.slice(0, begin).join("")], ...middle, ["kept", a.slice(a.length - end).join("")]]);
 }
 
