@@ -18,6 +18,7 @@ from annotation.marketplace import keep_draft
 from annotation.models import HIT, Assignment, Qualification, Worker
 from annotation.workers import consent, teach
 from annotation.workers.models import Appeal, Feedback, Intake, Leaving, TutorialRun
+from kbpo import clock
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.web.marketplace.task import NOT_FOR_YOU
@@ -84,6 +85,32 @@ def test_the_page_opens_once_the_platform_has_listed_the_assignment(
     assert Assignment.objects.get().external_id == assignment
     exclude.exclude(Worker.objects.get(), "Always the first button.")
     assert "Always the first button." in Client().get(address).content.decode()
+
+
+def test_invented_names_take_the_places_of_one_another_and_of_nobody_who_sent_something_in(
+    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keep_draft, "MOST", 1)
+    hit = HIT.objects.get(external_id=turk.hits()[0])
+    known = Worker.objects.create(platform="mturk", handle="known")
+    Assignment.objects.create(
+        hit=HIT.objects.get(external_id=turk.hits()[1]),
+        worker=known,
+        status="approved",
+        leased_until=clock.now(),
+        raw={},
+    )
+    places = keep_draft.MOST * hit.max_assignments
+
+    def come(number: int) -> bool:
+        return keep_draft.keep_draft(hit, f"A{number}", f"invented {number}", None).leased
+
+    assert all(come(number) for number in range(places))
+    assert keep_draft.keep_draft(hit, "A", known.handle, None).leased
+    assert all(come(number) for number in range(places, 3 * places))
+    held = set(hit.assignments.filter(status="leased").values_list("worker__handle", flat=True))
+    assert known.handle in held and len(held) == places
+    assert Worker.objects.count() == places, "of the others nothing is left"
 
 
 @pytest.mark.soak
