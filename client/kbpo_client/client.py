@@ -147,10 +147,8 @@ class Client:
         """What was set aside for the runs of a team of yours (the first, if none is named), spent
         and given back, a row a day, run and direction; of one run alone, if it is named.
         """
-        chosen = {"team": team, "run": run}
-        return self._table(
-            self._pages("ledger/", **{name: value for name, value in chosen.items() if value})
-        )
+        chosen: Json = ({"team": team} if team else {}) | ({"run": run} if run else {})
+        return self._table(self._pages("ledger/", **chosen))
 
     def news(self, team: str = "") -> Json:
         """What happened to the runs of a team of yours (the first, if none is named) since you last
@@ -573,6 +571,8 @@ def _refusal(answer: httpx.Response) -> Exception:
         detail, code = str(refusal["detail"]), str(refusal["error"])
     except (ValueError, KeyError, TypeError):
         detail, code = f"The service answered {answer.status_code} without a reason.", "error"
+        if answer.status_code == 404:
+            detail += f" {ASK_ADDRESS}"
     return Refused(detail, code, answer.status_code)
 
 

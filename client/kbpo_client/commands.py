@@ -370,13 +370,16 @@ def submit(
 @click.option("--status", default="", help="Those in one state, as planned or scored.")
 @json_option
 @service_of
-def runs(service: Service, as_json: bool, **switches: str) -> None:
+def runs(service: Service, /, as_json: bool, **switches: str) -> None:
     """List the runs of your teams, the latest first, with their numbers."""
     chosen = {name: value for name, value in switches.items() if value}
     with service.client() as client:
         listed = cast(list[dict[str, Any]], client.submissions(**chosen))
     if as_json:
         show_json(listed)
+        return
+    if not listed:
+        click.echo(f"Your teams have no {'such run' if chosen else 'run yet'}.")
         return
     lines = [
         [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]

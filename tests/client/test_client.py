@@ -84,6 +84,8 @@ def test_what_is_downloaded_reads_a_file_as_the_service_does(
 def test_all_of_a_track_is_downloaded_and_unpacked(run: Run, toy: Toy, file: Path) -> None:
     files = told(run("download", "toy", "--all", "--json", who=""))["files"]
     assert {"README.md", "baseline.py", "guidelines.html", "LICENCE.txt"} <= set(files)
+    readme = Path("toy/README.md").read_text()
+    assert "pip install http" in readme and " login\n" in readme, "for who has the file alone"
     assert {path.name for path in Path("toy").iterdir()} == set(files), "the zip file is gone"
     assert run("validate", file, "--track", "toy").exit_code == 0, "offline, with what is there"
     toy.corpus.may_be_downloaded = False
@@ -141,6 +143,8 @@ def test_the_same_file_again_is_refused_with_the_sentence_of_the_service(
     run("submit", "toy", file, "--name", "run 1")
     refused = run("submit", "toy", file, "--name", "run 2")
     assert refused.exit_code == 1 and refused.stderr.strip()
+    elsewhere = run("submit", "nope", file, "--name", "run 1")
+    assert elsewhere.exit_code == 1 and "There is no track “nope”." in elsewhere.stderr
     assert run("submit", "toy", file, "--name", "run 2", "--again").exit_code == 0
 
 
@@ -522,6 +526,11 @@ def test_what_answers_and_is_not_the_service_is_told_so(moved: str, says: str) -
     assert result.exit_code == 4 and says in result.output
 
 
+def test_a_part_of_the_service_is_not_its_address(run: Run, live_server: Any) -> None:
+    result = run("--url", f"{live_server.url}/tracks", "tracks", who="")
+    assert result.exit_code == 1 and "404 without a reason. Is the address right?" in result.output
+
+
 @pytest.mark.parametrize("url", ["http://[::", "http://host:port", "host"])
 def test_what_is_no_address_is_told_so(url: str) -> None:
     result = CliRunner().invoke(main, ["--url", url, "tracks"])
@@ -542,7 +551,7 @@ def test_the_runs_of_ones_teams_are_listed_with_their_numbers(
     assert listed.exit_code == 0 and row.name in listed.output and str(row.pk) in listed.output
     assert [one["id"] for one in told(run("runs", "--status", "planned", "--json"))] == [row.pk]
     assert told(run("runs", "--status", "scored", "--json")) == []
-    assert str(row.pk) not in run("runs", who="Tim").output.split()
+    assert run("runs", who="Tim").output == "Your teams have no run yet.\n"
     wrong = run("runs", "--track", "none")
     assert wrong.exit_code == 1 and "track" in wrong.output
 
@@ -551,7 +560,7 @@ def test_a_download_that_is_to_come_later_comes_later(
     live_server: Any, toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(kbpo_client.client.time, "sleep", waited.append)
+    monkeypatch.setattr("kbpo_client.client.time.sleep", waited.append)
     busy = httpx.Response(503, headers={"Retry-After": "7"}, json={"detail": "", "error": "busy"})
     with Client(live_server.url) as client:
         stream, answers = client._http.stream, iter([busy])

@@ -73,7 +73,9 @@ class UploadForm(AboutForm):
     """What an upload must say, and what it may."""
 
     track = serializers.SlugRelatedField(
-        slug_field="slug", queryset=Track.objects.exclude(status="draft")
+        slug_field="slug",
+        queryset=Track.objects.exclude(status="draft"),
+        error_messages={"does_not_exist": "There is no track “{value}”."},
     )
     name = serializers.CharField(max_length=80)
     file = serializers.FileField(allow_empty_file=True)

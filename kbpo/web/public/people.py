@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
@@ -138,6 +139,7 @@ def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> Ht
         "scopes": Token.Scope.choices,
         "days": TOKEN_DAYS,
         "secret": secret,
+        "site": settings.SITE_URL.rstrip("/"),
         "refusal": refusal,
         "now": clock.now(),
     }

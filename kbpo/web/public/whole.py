@@ -20,6 +20,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.address import address_of
 from kbpo.web.api.downloads import downloadable
+from kbpo.web.public.client import install_command
 from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import (
     MADE_OFTEN,
@@ -79,6 +80,7 @@ def _head(track: Track) -> dict[str, bytes]:
         "limit": limits_in_words(track),
         "site": settings.SITE_URL.rstrip("/"),
         "page": reverse("track", args=[track.slug]),
+        "install_command": install_command(),
         "command": baseline_command(track, texts_name(track), MENTIONS),
         "files": files,
     }
