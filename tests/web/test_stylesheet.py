@@ -124,6 +124,16 @@ def test_the_style_of_any_page_and_the_first_font_leave_room_under_the_page_weig
     assert (STATIC / "fonts" / "OFL.txt").read_text().count("SIL OPEN FONT LICENSE")
 
 
+def test_every_page_with_a_figure_that_explains_loads_its_style():
+    pages = {
+        path.name: path.read_text()
+        for path in (ROOT / "templates").rglob("*.html")
+        if '"prose/figure.html"' in path.read_text()
+    }
+    assert pages.keys() == {"help.html", "methods.html"}
+    assert all("css/methods.css" in page for page in pages.values())
+
+
 def test_no_line_of_a_template_is_too_long_to_be_compared():
     rooms = (ROOT / "templates", ROOT / "annotation/interfaces")
     pages = [path for room in rooms for path in room.rglob("*.html")]
