@@ -42,6 +42,7 @@ from kbpo.sampling.models import Further
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, set_role, withdraw
 from kbpo.submissions.receive import describe as say_of_run
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import check_may_act
 from kbpo.web.csv import csv_stream
@@ -270,6 +271,7 @@ def context(
         "stages": stages(submission, sample),
         "sample": sample,
         "tables": tables(latest, looked),
+        "has_recall": recall_of(submission.track) is not None,
         "provisional": moving,
         "only_one": moving and not is_answered(submission),
         "may_see": seen,
