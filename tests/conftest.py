@@ -109,10 +109,12 @@ class Toy:
 
 
 @pytest.fixture(autouse=True)
-def quick_settings(settings: Any) -> None:
+def quick_settings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for a password to be hashed slowly, which takes a third of a second each; nor
-    for each of its clients to look through all static files, of which it may ask for one.
+    for each of its clients to look through all static files, of which it may ask for one; nor a
+    second at the desk for Celery's workers, who are not there or answer at once.
     """
+    monkeypatch.setattr("kbpo.web.desk.health.PATIENCE", 0.02)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.WHITENOISE_AUTOREFRESH = True
 

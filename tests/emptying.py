@@ -1,4 +1,5 @@
 """Empties the database after a test that committed: the tables that hold rows, in one transaction.
+And lets no table grow by what tests wrote and took back, for PostgreSQL does not tidy up here.
 
 Django's own way (`flush`) truncates every table and makes every permission anew, which costs half
 a second a test and takes locks that wait for any request still under way.
@@ -6,6 +7,7 @@ a second a test and takes locks that wait for any request still under way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from time import monotonic, sleep
 from typing import Any
@@ -13,11 +15,36 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 from django.test import TransactionTestCase
+from pytest_django.plugin import blocking_manager_key
 
 STAY = frozenset({"django_migrations", "django_content_type", "auth_permission"})
 """What migrating wrote, and every test needs."""
 PATIENCE = 20.0
 """Seconds that a transaction of another thread may take to end before its connection is cut."""
+
+GROWN = 1 << 20
+"""Bytes of a table, of rows that are nobody's any more, from which on it is made small again."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Nothing; where a test used the database, large tables are small again after it."""
+    yield
+    if {"db", "transactional_db"} & set(getattr(item, "fixturenames", ())):
+        with item.config.stash[blocking_manager_key].unblock():
+            _shrink()
+
+
+def _shrink() -> None:
+    """Nothing; each table that has grown gives back the room of rows that are nobody's."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_relation_size(oid) > %s"
+            " AND relnamespace = 'public'::regnamespace",
+            [GROWN],
+        )
+        for (table,) in cursor.fetchall():
+            cursor.execute(f'VACUUM "{table}"')
 
 
 @pytest.fixture(scope="session")

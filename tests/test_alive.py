@@ -62,6 +62,7 @@ def test_a_site_that_does_not_answer_ends_at_the_third_time(
         assert ended == [False, True, True][: number // 3], "asked first, then killed"
 
 
+@pytest.mark.soak
 def test_a_worker_that_answers_nothing_ends_and_one_that_cannot_be_asked_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -273,6 +273,7 @@ def test_everything_comes_back_after_everything_is_killed(
     assert ask("SELECT n FROM remains") == 42
 
 
+@pytest.mark.soak
 def test_a_starter_killed_on_its_way_leaves_nothing_in_the_way(
     running: dict[str, str], var: Path
 ) -> None:

@@ -293,6 +293,7 @@ def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
     ).exists()
 
 
+@pytest.mark.soak
 def test_a_track_with_a_model_is_fitted_anew_without_them(
     published: Submission, clients: list[Client]
 ) -> None:
@@ -407,6 +408,7 @@ def marked(toy: Toy) -> set[str]:
     )
 
 
+@pytest.mark.soak
 def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy) -> None:
     order(toy.track, 4)
     read_by(toy, ("Bo", "Cy"), with_a_mistake, "relations_exhaustive")

@@ -173,6 +173,7 @@ def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(world: World
     )
 
 
+@pytest.mark.soak
 def test_killed_anywhere_each_step_happens_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +308,7 @@ def test_one_that_is_stopped_asks_nothing_more(world: World) -> None:
     assert not Question.objects.filter(**row.purpose.at("payer"), target__in=both).exists()
 
 
+@pytest.mark.soak
 def test_one_that_is_open_goes_on_when_its_track_closes(world: World) -> None:
     """As an order of documents does: it is paid for, and what it finds is for everybody."""
     row = order(world)

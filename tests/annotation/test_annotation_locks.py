@@ -165,6 +165,7 @@ def test_whoever_takes_questions_and_hits_takes_questions_first(
     other.ended()
 
 
+@pytest.mark.soak
 def test_a_hit_is_retried_while_its_question_is_given_up(answered: Question) -> None:
     hit = answered.hits.get()
     Question.objects.filter(pk=answered.pk).update(status="waiting")
@@ -209,6 +210,7 @@ def test_an_answer_that_is_read_while_its_worker_is_excluded_does_not_count(
     assert last.responses.count() == 3 and not last.responses.filter(counts=True).exists()
 
 
+@pytest.mark.soak
 def test_a_worker_is_excluded_while_their_questions_are_settled(answered: Question) -> None:
     read(one_more_answer(answered).pk)
     worker = Assignment.objects.filter(hit__questions=answered).order_by("pk")[0].worker
@@ -223,6 +225,7 @@ def test_a_worker_is_excluded_while_their_questions_are_settled(answered: Questi
     assert [label.n for label in labels] == [3, 2], "settled with three, then without the one"
 
 
+@pytest.mark.soak
 def test_experts_are_queued_while_answers_are_aggregated_by_a_model(answered: Question) -> None:
     """An exclusion holds questions and comes to the track's policy; what is queued for experts
     names questions by their numbers, and so waits for nobody.

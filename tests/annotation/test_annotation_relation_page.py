@@ -28,6 +28,7 @@ def stored() -> list[dict[str, Any]]:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_three_questions_by_mouse(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)

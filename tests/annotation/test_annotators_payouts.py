@@ -315,6 +315,7 @@ def test_who_is_paid_gets_a_message_with_the_receipt(
     assert "owed to you again" in Message.objects.latest("pk").subject
 
 
+@pytest.mark.soak
 def test_the_least_payout_and_the_date_stand_on_the_home_page_and_in_the_terms(
     earned: Submission, admin: Client, ada: Client
 ) -> None:

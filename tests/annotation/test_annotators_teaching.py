@@ -181,6 +181,7 @@ def test_there_are_two_attempts_and_no_third(published: Submission, ada: Client)
     assert lease(the_worker()) is None
 
 
+@pytest.mark.soak
 def test_the_second_attempt_has_other_questions_and_what_it_taught_can_still_be_read(
     published: Submission, ada: Client
 ) -> None:
@@ -348,6 +349,7 @@ def test_it_pays_by_default_and_every_list_of_money_says_so(
     assert [one.sentence for one in check_books()] == []
 
 
+@pytest.mark.soak
 def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(
     published: Submission, ada: Client
 ) -> None:
@@ -378,6 +380,7 @@ def other_track(track: Track, name: str, interface: str = "") -> Track:
     return made
 
 
+@pytest.mark.soak
 def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) -> None:
     agree(ada)
     worker, lesson = the_worker(), teach.tutorials()["entities"]
@@ -441,6 +444,7 @@ def test_only_a_track_pays_whose_questions_are_where_the_worker_is(
     )
 
 
+@pytest.mark.soak
 def test_a_promise_that_was_not_earned_goes_back(published: Submission, ada: Client) -> None:
     Intake.objects.create(tutorial_reward=Decimal("0.75"))
     agree(ada)

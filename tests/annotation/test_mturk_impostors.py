@@ -70,6 +70,7 @@ def test_whoever_knows_an_id_reads_nothing_that_was_written_to_it(
     assert Feedback.objects.count() == 1
 
 
+@pytest.mark.soak
 def test_the_page_opens_once_the_platform_has_listed_the_assignment(
     up: Submission, turk: Turk
 ) -> None:

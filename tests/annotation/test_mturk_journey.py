@@ -61,6 +61,7 @@ def test_the_whole_way_from_question_to_a_hit_that_is_paid_and_gone(
     check_books(turk)
 
 
+@pytest.mark.soak
 def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(
     up: Submission, turk: Turk
 ) -> None:
@@ -127,6 +128,7 @@ def _path(src: str) -> str:
     return "/" + src.partition("//")[2].partition("/")[2]
 
 
+@pytest.mark.soak
 def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
     turk: Turk, track: Track, targets: list[Target]
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_preview_shows_the_question_and_stores_nothing(up: Submission, turk: T
     assert Assignment.objects.count() == Worker.objects.count() == 0
 
 
+@pytest.mark.soak
 def test_a_preview_without_any_parameter_is_a_preview_too(up: Submission, turk: Turk) -> None:
     path = _path(turk.preview("W1", turk.hits()[0])).partition("?")[0]
     assert Client().get(path).status_code == 200
@@ -255,6 +258,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
     assert HIT.objects.filter(renewed_at=None).count() == 6  # a halt is no renewal
 
 
+@pytest.mark.soak
 def test_a_withdrawn_submission_takes_its_hits_down(up: Submission, turk: Turk) -> None:
     up.move("withdrawn")
     rounds()
@@ -262,6 +266,7 @@ def test_a_withdrawn_submission_takes_its_hits_down(up: Submission, turk: Turk) 
     assert HIT.objects.counts() == {"disposed": 6}
 
 
+@pytest.mark.soak
 def test_a_rejection_tells_its_reason_and_can_be_taken_back(up: Submission, turk: Turk) -> None:
     assignment = turk.do("W1", turk.hits()[0])
     due()
@@ -338,6 +343,7 @@ def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
     compensation_reaches(turk, "W1")
 
 
+@pytest.mark.soak
 def test_whom_we_never_met_is_compensated_by_their_own_id(up: Submission, turk: Turk) -> None:
     admin = User.objects.create_user("admin", is_staff=True)
     with pytest.raises(ValueError, match="Say what it is for"):
@@ -381,6 +387,7 @@ def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
     assert not Bonus.objects.exists()
 
 
+@pytest.mark.soak
 def test_a_question_is_up_once_however_often_the_clock_comes_round(
     up: Submission, turk: Turk
 ) -> None:

@@ -176,7 +176,7 @@ def do_all(turk: Turk) -> None:
         turk.do("W1", hit, answer_of(text))
 
 
-@pytest.mark.parametrize("kind", ["error_after", "error"])
+@pytest.mark.parametrize("kind", ["error_after", pytest.param("error", marks=pytest.mark.soak)])
 def test_a_bonus_of_unknown_outcome_is_paid_once(turk: Turk, kind: str) -> None:
     _, submission = a_track("mturk", "0.2")
     do_all(turk)

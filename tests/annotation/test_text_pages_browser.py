@@ -114,6 +114,7 @@ def sent() -> dict[str, Any]:
     return Assignment.objects.get(status="submitted").raw or {}
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_a_text_is_rated_and_mended_by_mouse(browser: Browser, live_server: Any) -> None:
     page = text_page(browser, live_server)

@@ -374,6 +374,7 @@ def test_python_does_what_the_api_does(
             client.delete(row.pk)
 
 
+@pytest.mark.soak
 def test_a_judgment_is_disputed_from_python(live_server: Any, toy: Toy, judged: Submission) -> None:
     token = Token.issue(toy.users["Rosa"], "python")[1]
     note = "The text says the opposite."
@@ -454,6 +455,7 @@ def test_a_team_its_notices_and_webhooks_are_looked_after_from_a_shell(run: Run,
     assert told(run("webhooks", "--json")) == []
 
 
+@pytest.mark.soak
 def test_who_may_only_look_is_invited_from_a_shell(run: Run, toy: Toy) -> None:
     team = toy.teams["Patterns"]
     join(team, toy.users["Rosa"])

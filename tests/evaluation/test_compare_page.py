@@ -253,6 +253,7 @@ def test_the_api_tells_what_the_page_shows_relation_by_relation_and_of_the_parts
         assert bool(hidden) is (name != "Admin"), "a share of few would tell what they were"
 
 
+@pytest.mark.soak
 def test_a_comparison_is_cited_by_its_evaluation(
     world: World, pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:

@@ -178,6 +178,7 @@ def test_checking_everything_gives_the_score_that_the_expert_would_have_given(cr
         assert told.value != pytest.approx(crowd.numbers("centred")[row.pk].value, abs=0.02)
 
 
+@pytest.mark.soak
 def test_the_matrix_counts_what_was_checked_and_estimates_what_was_not(crowd: Crowd) -> None:
     crowd.draw(90)
     crowd.check()

@@ -135,6 +135,7 @@ def _body(page: str) -> str:
     return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
 
 
+@pytest.mark.soak
 def test_one_may_leave_and_go_on(crowd: Crowd, admin: Client) -> None:
     crowd.draw(25)
     address = opened(admin)

@@ -272,6 +272,7 @@ def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
     assert row.sampled_at and not row.leak_tests.exists()
 
 
+@pytest.mark.soak
 def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
     world, first = Replay.judged(toy, N, SHARE)
     before = world.number(first).value

@@ -345,6 +345,7 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(
     assert Client().get(address).status_code == 404
 
 
+@pytest.mark.soak
 def test_an_interval_that_leaves_nothing_out_is_not_shown(
     watched: Submission, rosa: Client
 ) -> None:
@@ -407,7 +408,7 @@ def test_others_see_no_thin_slice_while_the_track_is_open(
     ("reason", "sentence"),
     [
         ("target", "takes are there"),
-        ("budget", "The money for this submission ended"),
+        pytest.param("budget", "The money for this submission ended", marks=pytest.mark.soak),
         ("exhausted", "is not reached"),
     ],
 )

@@ -123,7 +123,11 @@ def test_slices_are_weighed_as_the_guaranteed_number_is_and_told_by_criterion(
     [
         ({"predicate": [WORKS, LIVES], "same_sentence": False}, across),
         ({"subject_type": ["ORG"]}, lambda one: one.predicate.name == BASED),
-        ({"object_type": ["GPE"]}, lambda one: one.predicate.name != WORKS),
+        pytest.param(
+            {"object_type": ["GPE"]},
+            lambda one: one.predicate.name != WORKS,
+            marks=pytest.mark.soak,
+        ),
         ({"confidence": [0.5, 1.0]}, lambda one: one.pk % 3 != 0),
         ({"frequency": ["high"]}, lambda one: subject(one) == "Anna"),
         ({"document": "news"}, lambda one: one.document.key.startswith("news")),

@@ -155,6 +155,7 @@ def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
     assert abs(after.value - before.value) < 0.02  # nothing but more labels to learn g from
 
 
+@pytest.mark.soak
 def test_a_withdrawn_submission_was_seen(toy: Toy) -> None:
     world, first = Replay.judged(toy, N, SHARE)
     withdraw(first)
@@ -164,6 +165,7 @@ def test_a_withdrawn_submission_was_seen(toy: Toy) -> None:
     assert honest(world.number(world.judge(row)), world.truth(kept))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_copy_that_cost_nothing_was_seen_too(toy: Toy) -> None:
     world, _ = Replay.judged(toy, N, SHARE)
@@ -220,6 +222,7 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
     assert seen_by(world, row) is None
 
 
+@pytest.mark.soak
 def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) -> None:
     """Of a target that nobody on the closed track predicts: only that its judgment is public makes
     it known.

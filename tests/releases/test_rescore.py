@@ -301,6 +301,7 @@ def test_the_same_rows_stand_in_parquet(studied: World, tmp_path: Path) -> None:
     assert studied.track.evaluations.count() == 2, "what a release prints stays"
 
 
+@pytest.mark.soak
 def test_without_pyarrow_a_release_is_json_lines_alone_and_says_so(
     studied: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

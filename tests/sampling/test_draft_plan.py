@@ -87,6 +87,7 @@ def test_what_the_team_was_shown_is_in_its_plan(toy: Toy) -> None:
     assert option["new"] < first.plan["options"]["0.030"]["new"]
 
 
+@pytest.mark.soak
 def test_of_an_iid_plan_no_more_is_drawn_than_was_told(toy: Toy) -> None:
     world, _ = Replay.judged(toy, N, 0.5, design="iid")
     row = world.upload("Neural", range(10, N))

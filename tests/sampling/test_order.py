@@ -190,6 +190,7 @@ def test_it_stays_on_the_board_while_more_is_judged(toy: Toy) -> None:
     assert [one.submission.pk for one in shown.rows] == [row.pk]
 
 
+@pytest.mark.soak
 def test_what_more_would_take_is_reckoned_anew_when_judgments_came(toy: Toy) -> None:
     world, row = scored(toy)
     refresh(row)

@@ -303,6 +303,7 @@ def test_an_expert_agrees_with_ratings_from_which_they_are_not_far(judged: World
     assert words_of(judged.track) == {"texts": "outputs that people judged"}
 
 
+@pytest.mark.soak
 def test_a_round_cannot_be_drawn_where_all_is_checked(judged: World) -> None:
     draw(judged, 4_000)
     check(judged)

@@ -203,6 +203,7 @@ def test_correlations_of_resamples_are_those_of_the_things_taken() -> None:
         assert spearman == pytest.approx(spearmanr(x[taken], y[taken])[0])
 
 
+@pytest.mark.soak
 def test_a_metric_without_a_score_for_some_outputs_says_what_it_can(studied: World) -> None:
     judge = Scorer.objects.get(name="judge")
     a, b = (studied.numbers(name) for name in "AB")
@@ -221,6 +222,7 @@ def test_a_metric_without_a_score_for_some_outputs_says_what_it_can(studied: Wor
     assert f"judge of {studied.runs['A'].full_name}, {studied.runs['B'].full_name}." in page
 
 
+@pytest.mark.soak
 def test_what_is_no_correlation_is_not_printed_as_one(studied: World) -> None:
     evaluate(studied.track)
     [judge] = studied.track.evaluations.latest("number").settings["worth"]["overall"]["scorers"]
@@ -581,6 +583,7 @@ def test_two_other_criteria_stand_beside_the_one_that_a_board_is_of(studied: Wor
     assert "beside_redundancy_value" not in told, "what the page does not show"
 
 
+@pytest.mark.soak
 def test_where_references_are_held_against_themselves_no_metric_tells_of_them(
     studied: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

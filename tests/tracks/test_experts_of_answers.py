@@ -245,6 +245,7 @@ def test_a_dispute_is_answered_blind_told_to_its_team_and_moves_no_score(played:
     assert "expert" not in {one.method for one in Estimate.objects.all()}
 
 
+@pytest.mark.soak
 def test_two_teams_dispute_one_answer_and_each_reads_of_its_own_alone(played: Played) -> None:
     ExpertCheck.objects.all().delete()  # what the clock queued by itself
     slug, token = played.track.slug, researcher("others")

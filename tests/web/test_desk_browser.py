@@ -157,6 +157,7 @@ def test_the_desk_is_one_screen_also_when_clock_workers_disk_and_backup_fail(
     page.context.close()
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_a_typed_reason_outlives_a_refresh(
     toy: Toy, as_user: Callable[[str], Client], browser: Browser, live_server: Any

@@ -101,6 +101,7 @@ def test_what_is_missed_is_told_to_whom_the_page_shows_it(
         assert [one.status_code for one in page_and_api(toy, name, *asked)] == [200, 200], name
 
 
+@pytest.mark.soak
 def test_slices_are_told_as_the_page_shows_them(
     row: Submission, world: World, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -204,6 +204,7 @@ def test_a_program_reads_that_the_allowance_is_too_small(row: Submission, toy: T
     assert orders(row) == []
 
 
+@pytest.mark.soak
 def test_what_was_reckoned_before_the_score_is_reckoned_anew(row: Submission, as_user: As) -> None:
     assert row.scored_at is not None
     early = row.scored_at - timedelta(seconds=1)

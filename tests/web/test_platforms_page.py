@@ -31,11 +31,12 @@ def admin(toy: Toy) -> Client:
     [
         (REAL, True, "Real money moves at mturk-requester.us-east-1.amazonaws.com", "notice bad"),
         (REAL, False, "but REAL_MONEY is not true", "notice warn"),
-        (
+        pytest.param(
             "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
             True,
             "is a place for trials",
             "notice warn",
+            marks=pytest.mark.soak,
         ),
         ("http://127.0.0.1:8010", False, "Play money", "notice quiet-money"),
     ],

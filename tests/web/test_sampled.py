@@ -59,6 +59,7 @@ def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) 
     assert kept["correlation"]["relation"] == pytest.approx(1.0)
 
 
+@pytest.mark.soak
 def test_what_was_given_up_is_told(toy: Toy, as_user: As) -> None:
     _, row = Replay.judged(toy, N, 0.5)
     assert extent_of(row).unanswered == 0

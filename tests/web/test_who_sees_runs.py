@@ -144,6 +144,7 @@ def test_a_private_run_takes_part_in_the_estimates_but_not_in_ranks(toy: Toy) ->
     assert SECRETS[1] not in page.content.decode()
 
 
+@pytest.mark.soak
 def test_a_team_compares_its_private_runs_and_nobody_else_does(toy: Toy, as_user: As) -> None:
     """With one another and with the board; what is printed is what the same runs would print in
     public.

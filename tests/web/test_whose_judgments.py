@@ -104,6 +104,7 @@ def test_others_judgments_are_read_once_the_own_sample_is_answered(
     assert not listed(taken_back)
 
 
+@pytest.mark.soak
 def test_what_others_are_paying_for_is_not_read_either(toy: Toy) -> None:
     """Two runs wait for the same answers: they are the first one's until both are answered."""
     world = Replay.of(toy, N, 0.5)

@@ -92,6 +92,7 @@ def _connections(server: socket.socket) -> int:
         n += 1
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_every_page_is_there(world: dict[str, list[Page]], as_user: As, settings: Any) -> None:
