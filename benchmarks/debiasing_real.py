@@ -18,7 +18,9 @@ Looks for the sets in ../shared/data/nlg. Of each criterion are printed
    The scales of the model are searched for in each tenth sample, and kept for the next nine;
    attainable: the same of the best metric and of the best linear combination of all, fitted to the
    means of **all** ratings of all outputs, which nobody has; and of a guess that is these means;
-3. covered: how often 80 % intervals hold in the same samples, as the board prints them;
+3. covered: how often 80 % intervals hold in the same samples, as the board prints them; each: the
+   same of every system, and with its own σ_a² in the place of that of all; and the variance that is
+   printed in terms of the mean square error;
 4. judges: the same of people alone where five or ten people with levels of their own rate
    everything;
 5. ranking: judgments until all pairs of systems are decided at 95 %, together, inputs in random
@@ -138,13 +140,14 @@ def weights_of(judged):
     return p / p.sum(axis=0)
 
 
-def noise_of(judged):
-    """Return σ_a² of a rating drawn from those that an output has; 0 where they are aggregated.
+def noise_of(judged, rows=...):
+    """Return σ_a² of a rating drawn from those that an output has, of all outputs or of these; 0
+    where they are aggregated.
 
     The truth is the mean of those ratings, so that their own variance is what a drawn one has, not
     that of all the people who might have been asked: with three of them half as much again.
     """
-    return float(np.nanvar(judged.ratings, axis=1).mean())
+    return float(np.nanvar(judged.ratings[rows], axis=1).mean())
 
 
 def interval_of(judged, p, rows, y, g, noise):
@@ -173,14 +176,15 @@ def with_each(judged, z, rows, y):
 
 
 def sampled(judged, repeats, rng):
-    """Return two rows, of the same samples: what is saved,
-    and how often intervals hold the truth.
+    """Return what is saved and how often intervals hold the truth, a row each, and a row a system
+    of the latter; all of the same samples.
     """
     truth, p, noise = truth_of(judged), weights_of(judged), noise_of(judged)
     m, z = truth.size, judged.standardised()
-    held, width = np.zeros((2, m)), np.zeros((2, m))
-    square, single = np.zeros((2, m)), np.zeros((m, z.shape[1]))
-    total, printed = np.zeros(m), np.zeros((2, m))
+    own = np.array([noise_of(judged, judged.of(system)) for system in range(m)])
+    held, width = np.zeros((3, m)), np.zeros((3, m))
+    square, single = np.zeros((3, m)), np.zeros((m, z.shape[1]))
+    total, printed = np.zeros(m), np.zeros((3, m))
     n, start = 0.0, None
     for repeat in range(repeats):
         rows, y = sample_of(judged, rng)
@@ -190,8 +194,13 @@ def sampled(judged, repeats, rng):
         start = model_of(judged, rating, fold, start, search=repeat % SEARCHED == 0)
         level = np.bincount(judged.system[rows], y, m)
         level /= np.maximum(np.bincount(judged.system[rows], minlength=m), 1)
-        for k, g in enumerate((level[judged.system], start.g)):
-            estimate, low, high = interval_of(judged, p, rows, y, g, noise)
+        ways = (
+            (level[judged.system], noise),
+            (start.g, noise),
+            (start.g, own[judged.system[rows]]),
+        )
+        for k, (g, sigma_a2) in enumerate(ways):
+            estimate, low, high = interval_of(judged, p, rows, y, g, sigma_a2)
             held[k] += (low <= truth) & (truth <= high)
             width[k] += high - low
             square[k] += (estimate.value - truth) ** 2
@@ -228,7 +237,19 @@ def sampled(judged, repeats, rng):
         *(float(x) for k in (0, 1) for x in (rate[k].mean(), rate[k].min(), rate[k].max())),
         float(np.abs(bias).max()),
     ]
-    return saved, covered
+    by_system = [
+        [
+            judged.name,
+            judged.criterion,
+            system,
+            float(own[s]),
+            *map(float, rate[:, s]),
+            *map(float, printed[:, s] / square[:, s]),
+            float(total[s] / repeats),
+        ]
+        for s, system in enumerate(judged.systems)
+    ]
+    return saved, covered, by_system
 
 
 def attainable(judged):
@@ -433,6 +454,19 @@ HEADERS = {
         "most",
         "largest bias in s.e.",
     ],
+    "each": [
+        "set",
+        "criterion",
+        "system",
+        "sigma_a2",
+        "people",
+        "model",
+        "model, own sigma_a2",
+        "people, printed/error",
+        "model, printed/error",
+        "own, printed/error",
+        "bias of the model",
+    ],
     "judges": ["set", "criterion", "judges", "without", "with", "least", "most", "told"],
     "ranking": ["set", "criterion", "systems", "judgments", "decided by people", "decided by ours"],
     "needed": ["set", "criterion", "share of pairs", "people", "ours", "people/ours"],
@@ -474,11 +508,11 @@ def main() -> None:
             if "judges" in wanted:
                 parts["judges"] += judges(judged, repeats, second)
             if "sampled" in wanted:
-                for part, row in zip(
-                    ("saved", "covered"), sampled(judged, repeats, third), strict=True
-                ):
-                    parts[part].append(row)
-                    print(part, *row, flush=True)
+                saved, covered, by_system = sampled(judged, repeats, third)
+                print("saved", *saved, "\ncovered", *covered, flush=True)
+                parts["saved"].append(saved)
+                parts["covered"].append(covered)
+                parts["each"] += by_system
             if "ranking" in wanted:
                 parts["ranking"] += ranking(judged, fourth)
             print(f"  {name} {criterion} done", flush=True)
