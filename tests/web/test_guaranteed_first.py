@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -153,6 +155,8 @@ def test_recall_names_its_scope(
     toy.track.save()
     board = Client().get(reverse("board", args=["toy"])).content.decode()
     assert f"2 of 4 documents read in full, {footer})" in board
+    told = re.findall(r"(\d+)\s+(?:of them|documents were) read in full", board)
+    assert told == ["2", "2"], "as the evaluation says, in all places"
     page = Client().get(reverse("submission", args=[run.pk]))
     said = f"Recall, and F1 with it, counts facts whose two mentions stand {words}"
     with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}

@@ -40,6 +40,7 @@ from kbpo.evaluation.leaderboard import (
     evaluation_on,
     sorts,
 )
+from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
@@ -481,15 +482,20 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
         "systems": len(shown.rows),
         "teams": len({row.submission.public_team for row in shown.rows}),
         "inputs": kind.n_inputs(),
-        "read_in_full": (
-            DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
-            if recall_of(track)
-            else None
-        ),
+        "read_in_full": _read_in_full(track, shown.evaluation) if recall_of(track) else None,
         "judged": labels.values("target").distinct().count(),
         "has_imported": labels.filter(source="import").exists(),
         "spent": money.spent,
     }
+
+
+def _read_in_full(track: Track, evaluation: Evaluation | None) -> int:
+    """How many documents' annotations the board rests on; before there is one, how many are read:
+    some may count only once others are read that were drawn before them.
+    """
+    told = evaluation.settings.get("documents") if evaluation is not None else None
+    settled = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
+    return settled.count() if told is None else int(told)
 
 
 def interval(figure: Figure | None) -> drawing.Interval:
