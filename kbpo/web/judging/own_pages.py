@@ -48,6 +48,8 @@ STATES = {
 }
 UNPAID = ("failed", "rejected")
 A_PAGE = 50
+COUNTED = 200
+"""Open questions that are counted; of more it is said that there are more"""
 
 
 @require_GET
@@ -58,12 +60,13 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
     leaving = Leaving.objects.filter(worker=worker).first()
-    everything = lease.open_to(worker, 200, [*teach.taught(worker), *teach.learnable(worker)])
+    everything = lease.open_to(worker, COUNTED, [*teach.taught(worker), *teach.learnable(worker)])
     context = {
         "worker": worker,
         "held": held,
         "leaving": leaving,
         "open": everything + bool(held),
+        "waiting": _waiting(everything, bool(held)),
         "teams": _teams(worker),
         "kinds": _kinds(worker),
         "consented": consent.has_consented(worker),
@@ -81,6 +84,15 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "gets_mail": WorkMail.objects.filter(worker=worker).exists(),
     }
     return render(request, "annotators/home.html", context)
+
+
+def _waiting(n: int, held: bool) -> str:
+    """A sentence on how many questions wait for somebody, besides the one in hand."""
+    more = " or more" if n >= COUNTED else ""
+    if held:
+        rest = f", and {n}{more} wait{'s' if n == 1 else ''} for you" if n else ""
+        return f"You have a question in hand{rest}."
+    return f"{n}{more} question{' waits' if n == 1 else 's wait'} for you."
 
 
 def _teams(worker: Worker) -> list[str]:

@@ -14,7 +14,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.components.figures import percent_text
+from kbpo.web.components.figures import count_text, percent_text
 from kbpo.web.public.board import interval
 from scoring.score import Key
 
@@ -76,7 +76,8 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
         )
     unjudged = _unjudged(submission) if any(table["lost"] for table in result) else (0, 0)
     for table in result:
-        table["missing"] = _missing(table["lost"], *unjudged) if table["lost"] else None
+        table["missing"] = gap = _missing(table["lost"], *unjudged) if table["lost"] else None
+        table["why_missing"] = _why_missing(gap) if gap else []
     return result
 
 
@@ -118,6 +119,24 @@ def _missing(n: int, unanswered: int, asked: int) -> dict[str, int]:
     waiting = min(n, asked)
     dropped = min(n - waiting, unanswered - waiting)
     return {"n": n, "waiting": waiting, "dropped": dropped, "unanswered": n - waiting - dropped}
+
+
+def _why_missing(gap: dict[str, int]) -> list[str]:
+    """The reasons of `_missing`, each with how many there are, in words."""
+    waiting, dropped, unanswered = (gap[name] for name in ("waiting", "dropped", "unanswered"))
+    reasons = []
+    if waiting:
+        reasons.append(f"{count_text(waiting)} {'waits' if waiting == 1 else 'wait'} for one")
+    if dropped:
+        was, is_now = ("was", "is") if dropped == 1 else ("were", "are")
+        reasons.append(
+            f"{count_text(dropped)} {was} drawn for a run that has ended and {is_now} not asked"
+            " about any more"
+        )
+    if unanswered:
+        was = "was" if unanswered == 1 else "were"
+        reasons.append(f"{count_text(unanswered)} found no answer and {was} given up")
+    return reasons
 
 
 def _guaranteed(track: Track) -> Key:
