@@ -384,8 +384,12 @@ def _elsewhere(seen: Seen) -> None:
         assert re.search(_beside(seen.printed()), page), (seen.printed(), page)
     if seen.compared:
         assert f" {value} " in seen.compared
+        assert (
+            "A judgment that decides about predictions in two parts counts in both" in seen.compared
+        )
     if seen.row.status == "scored":
         assert f"{n:,} of " in seen.explorer, seen.explorer[:400]
+        assert "a score counts one judgment of several once" in seen.explorer
     if seen.mail and seen.is_news:
         assert seen.printed() in seen.mail
 
