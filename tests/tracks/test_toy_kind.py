@@ -164,7 +164,7 @@ def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
     assert half.low95 <= half.low80 <= RIGHT <= half.high80 <= half.high95
     assert [row.submission.name for row in shown.rows] == ["All", "Half"]
     page = Browser(live_server.url).get("/tracks/questions/").text
-    assert "Is a question" in page and "texts judged by 2 people" in page
+    assert "Is a question" in page and "texts judged one by one, 2" in page
     assert "F1" not in page and "recall" not in page.lower() and "relation" not in page.lower()
     told = call(f"{live_server.url}/api/tracks/questions/board/", first)["systems"]
     assert [one["mean"]["value"] for one in told] == [1.0, half.value]
