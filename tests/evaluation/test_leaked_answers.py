@@ -275,10 +275,7 @@ def test_what_was_judged_after_the_confirmation_was_not_read(toy: Toy) -> None:
 @pytest.mark.soak
 def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: Toy) -> None:
     world, first = Replay.judged(toy, N, SHARE)
-    before = world.number(first).value
     leak = world.judge(world.upload("Neural", cleaned(world)))
-    assert honest(world.number(leak), world.truth(cleaned(world)))
-    assert abs(world.number(first).value - before) < 0.02, "whom it read from is not moved"
     again = world.upload("Neural", range(100, N))
     assert earlier(again) == [first.pk, leak.pk]
     third_team(toy)
@@ -301,9 +298,14 @@ def test_a_team_that_read_once_is_held_for_having_read_until_it_is_lifted(toy: T
 def test_it_is_told_on_the_desk_and_to_the_team_and_an_admin_decides(
     toy: Toy, client: Client
 ) -> None:
+    """It is also what holds by day that a leak is found, and printed near the truth."""
     world, first = Replay.judged(toy, N, SHARE)
-    row = world.judge(world.upload("Neural", cleaned(world)))
+    before, kept = world.number(first).value, cleaned(world)
+    row = world.judge(world.upload("Neural", kept))
     test = row.leak_tests.get()
+    assert test.seen and test.adjusted <= LEVEL
+    assert honest(world.number(row), world.truth(kept))
+    assert abs(world.number(first).value - before) < 0.02, "whom it read from is not moved"
     client.force_login(toy.users["Tim"])
     page = client.get(reverse("submission", args=[row.pk])).content.decode()
     assert "Scored as a second run on the sample of" in page

@@ -138,7 +138,8 @@ def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
     world, _ = Replay.judged(toy, N, SHARE)
     neural = world.judge(world.upload("Neural", range(100, N)))
     before = world.number(neural)
-    world.judge(world.upload("Patterns", cleaned(world)))
+    kept = cleaned(world)
+    assert honest(world.number(world.judge(world.upload("Patterns", kept))), world.truth(kept))
     data = read(toy.track)
     with_rule, without = (
         Centred(one).precision("instance", "relation")
