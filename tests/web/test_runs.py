@@ -323,7 +323,7 @@ def test_the_card_of_the_team_tells_who_owns_it_and_what_is_open(toy: Toy, as_us
 def test_whoever_has_no_run_yet_is_sent_to_where_one_begins(toy: Toy, as_user: As) -> None:
     page = page_of(as_user("Rosa"))
     assert '<code>kbpo submit TRACK FILE <span class="nobr">--name</span> NAME</code>' in page
-    assert "<code>kbpo status NUMBER --watch</code>" in page
+    assert '<code>kbpo status NUMBER <span class="nobr">--watch</span></code>' in page
     assert "No run yet." in page and f'href="{reverse("track", args=["toy"])}"' in page
 
 
