@@ -560,14 +560,17 @@ def read_pages(site: Site, real: tuple[str, int, str], which: list[str], seconds
 
 
 def idle(site: Site, seconds: float, of: str = "submissions judging") -> None:
-    """Nothing; prints what the service takes while nothing happens."""
-    time.sleep(30)
-    before, began = site.processor_seconds(), time.monotonic()
-    time.sleep(seconds)
-    took, after = time.monotonic() - began, site.processor_seconds()
-    shares = {name: (after[name] - before[name]) / took for name in after}
-    parts = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-    told(f"idle, {of}", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
+    """Nothing; prints what the service takes while nothing happens: half a minute after the last
+    change, when looks at what is due still come often, and two minutes later, when they do not.
+    """
+    for wait, when in ((30, "half a minute after a change"), (120, "minutes after it")):
+        time.sleep(wait)
+        before, began = site.processor_seconds(), time.monotonic()
+        time.sleep(seconds)
+        took, after = time.monotonic() - began, site.processor_seconds()
+        shares = {name: (after[name] - before[name]) / took for name in after}
+        parts = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+        told(f"idle, {of}, {when}", f"{sum(shares.values()):.1%} of a core: {parts}", "≤ 1 %")
 
 
 def make_database() -> None:
