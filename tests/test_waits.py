@@ -25,6 +25,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from processes import TESTS, Service, wait_for
+from psycopg2.errors import LockNotAvailable
 
 from kbpo import clock, queue
 from kbpo.accounts.models import Team, Token, User
@@ -32,6 +33,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Ledger, Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.errors import busy
 from kbpo.web.patience import PatienceMiddleware, waits
 from kbpo.web.sessions import KEPT
 
@@ -248,7 +250,11 @@ def test_two_that_send_wait_long_others_and_readers_soon_give_up_and_sooner_once
         with transaction.atomic():
             found.append(limit())
             transaction.set_rollback(True)  # what was set for this page alone
-        return HttpResponse(status=503 if request.path == "/busy/" else 200)
+        if request.path == "/busy/":
+            late = OperationalError("lock timeout")
+            late.__cause__ = LockNotAvailable()
+            return busy(request, late)
+        return HttpResponse(status=503 if request.path == "/full/" else 200)
 
     def ask(method: str, path: str = "/") -> str:
         patience(RequestFactory().generic(method, path))
@@ -260,6 +266,7 @@ def test_two_that_send_wait_long_others_and_readers_soon_give_up_and_sooner_once
         assert ask("POST") == "5s"
         with patience.places:
             assert ask("POST") == session
+    assert (ask("POST", "/full/"), ask("GET")) == ("5s", session), "nobody waited for a lock there"
     assert (ask("GET", "/busy/"), ask("GET"), ask("POST")) == (session, "50ms", "5s")
     now += 4
     assert ask("GET", "/busy/") == "50ms"

@@ -59,7 +59,7 @@ class PatienceMiddleware:
         return self._noted(self.get_response(request))
 
     def _noted(self, answer: HttpResponse) -> HttpResponse:
-        if answer.status_code == 503:
+        if getattr(answer, "waited_for_lock", False):
             self.hurried_until = time.monotonic() + float(settings.LOCK_SECONDS)
         return answer
 
