@@ -258,6 +258,28 @@ def test_words_are_confirmed_or_changed_before_anything_is_sent(
     assert page.faults == []
 
 
+@pytest.mark.walk
+def test_words_without_blanks_between_them_are_marked_one_by_one(
+    browser: Browser, live_server: Any
+) -> None:
+    asked("answers", ["塔は1884年に建てられました。高いです。"], input="q", text="1884年")
+    page = open_page(browser, live_server)
+    page.locator("[data-step=plausible] .choice").nth(0).click()
+    at_hand = page.locator(".passage:visible")
+    at_hand.locator(".choice").nth(0).click()
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowRight")
+    expect(at_hand.locator("mark")).to_contain_text("塔は1884")
+    expect(at_hand.locator("mark")).not_to_contain_text("高い")
+    page.keyboard.press("Enter")
+    confirm_button(page).click()
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    (begin, end), *others = json.loads(sent()["marks-0"][0])
+    assert (begin, others) == (0, []) and 6 <= end < 10
+    assert page.faults == []
+
+
 TEN = [f"Ida Marsk built tower {number}, and nobody lives there." for number in range(10)]
 SAID = ["correct", "incorrect", "neither", "correct", "neither"] * 2
 

@@ -6,15 +6,26 @@ const length = (text) => Array.from(text).length;
 const READ_BACK = 150;
 const WHICH = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 
+/** Letters of writings that set no blanks between words. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
+
+/** The words of a text in which are no blanks, each with the place of its first unit. */
+function unspaced(text, index) {
+  return [...segmenter.segment(text)].map((word) => [word.segment, index + word.index]);
+}
+
 /** Where each word begins and ends; counted on from the word before, for a paragraph may be long. */
 function wordsOf(text) {
   let [place, index] = [0, 0];
-  return [...text.matchAll(/\S+/g)].map((word) => {
-    const begin = place + length(text.slice(index, word.index));
-    place = begin + length(word[0]);
-    index = word.index + word[0].length;
-    return [begin, place];
-  });
+  return [...text.matchAll(/\S+/g)]
+    .flatMap((run) => UNSPACED.test(run[0]) ? unspaced(run[0], run.index) : [[run[0], run.index]])
+    .map(([word, at]) => {
+      const begin = place + length(text.slice(index, at));
+      place = begin + length(word);
+      index = at + word.length;
+      return [begin, place];
+    });
 }
 
 /** Words as they are read back: of very many the beginning and the end. */
