@@ -10,6 +10,7 @@ nothing but its file.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
@@ -150,11 +151,13 @@ def learnable(worker: Worker) -> list[str]:
     """The interfaces that a worker can still learn: with a tutorial that is not passed, and an
     attempt left at it.
     """
-    taught_interfaces = taught(worker)
+    runs: dict[tuple[str, int], list[TutorialRun]] = defaultdict(list)
+    for run in TutorialRun.objects.filter(counts(""), worker=worker):
+        runs[run.interface, run.version].append(run)
     return [
         name
         for name, tutorial in tutorials().items()
-        if name not in taught_interfaces and attempts_left(runs_of(worker, tutorial))
+        if attempts_left(runs[name, tutorial.version])
     ]
 
 

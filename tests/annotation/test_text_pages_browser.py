@@ -271,7 +271,6 @@ def test_words_without_blanks_between_them_are_marked_one_by_one(
         page.keyboard.press("Shift+ArrowRight")
     expect(at_hand.locator("mark")).to_contain_text("塔は1884")
     expect(at_hand.locator("mark")).not_to_contain_text("高い")
-    page.keyboard.press("Enter")
     confirm_button(page).click()
     with page.expect_navigation():
         page.keyboard.press("Control+Enter")
@@ -302,6 +301,7 @@ def test_ten_paragraphs_are_checked_by_keyboard_to_the_end_that_is_paid(
     assert_all_ten_are_paid(page)
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_ten_paragraphs_are_checked_by_finger_to_the_end_that_is_paid(
     browser: Browser, live_server: Any
@@ -348,6 +348,7 @@ def mark_by_keys(page: Page) -> None:
     expect(page.locator(".passage:visible mark")).to_be_visible()
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
     browser: Browser, live_server: Any
@@ -374,6 +375,7 @@ def test_an_answer_and_a_passage_of_200_000_characters_are_checked(
     assert page.faults == []
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_a_text_of_200_000_characters_is_rated_and_mended(
     browser: Browser, live_server: Any

@@ -60,7 +60,8 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         worker=worker, status="leased", leased_until__gt=clock.now()
     ).first()
     leaving = Leaving.objects.filter(worker=worker).first()
-    everything = lease.open_to(worker, COUNTED, [*teach.taught(worker), *teach.learnable(worker)])
+    learned, learnable = teach.taught(worker), teach.learnable(worker)
+    everything = lease.open_to(worker, COUNTED, [*learned, *learnable])
     context = {
         "worker": worker,
         "held": held,
@@ -68,7 +69,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "open": everything + bool(held),
         "waiting": _waiting(everything, bool(held)),
         "teams": _teams(worker),
-        "kinds": _kinds(worker),
+        "kinds": _kinds(worker, learned, learnable),
         "consented": consent.has_consented(worker),
         "standing": todays_set(worker, bool(held)),
         "earned": payout.earnings(worker),
@@ -103,11 +104,11 @@ def _teams(worker: Worker) -> list[str]:
     return list(teams.order_by("name").distinct().values_list("name", flat=True))
 
 
-def _kinds(worker: Worker) -> list[dict[str, Any]]:
+def _kinds(worker: Worker, learned: list[str], learnable: list[str]) -> list[dict[str, Any]]:
     """What is open, interface by interface, and whether its tutorial is passed; also what can be
     learned for pay, or was not passed.
     """
-    learned, learnable, kinds = set(teach.taught(worker)), teach.learnable(worker), []
+    kinds = []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
     tutorials = teach.tutorials()
     for name in names():
