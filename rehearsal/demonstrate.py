@@ -592,7 +592,7 @@ class Demo:
         log.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {
             "TICK_SECONDS": "1",
-            "DEBOUNCE_SECONDS": "0.5",
+            "DEBOUNCE_SECONDS": "3",  # as often as a page that is watched looks again
             "SITE_URL": self.url,
         }
         if self.study.platform == "mturk":
