@@ -489,6 +489,9 @@ class Client:
                                     tell(len(block))
                         break
                     answer.read()
+            except OSError:  # a full disk, say
+                part.unlink(missing_ok=True)
+                raise
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_how(error, self._http.base_url)) from error
@@ -563,9 +566,14 @@ def _ours(answer: httpx.Response) -> httpx.Response:
 
 def _refusal(answer: httpx.Response) -> Exception:
     """What the service said against a request; that it is elsewhere, if it leads there."""
-    if answer.is_redirect:
-        there = answer.headers["Location"].partition("/api/")[0]
-        return Unreachable(f"The service is at {there} now: say that address.")
+    if answer.has_redirect_location:
+        there = answer.url.join(answer.headers["Location"])
+        if answer.url.path.rstrip("/") != there.path.rstrip("/"):  # a page to log in at, say
+            return Unreachable(
+                f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}"
+            )
+        site = str(there).partition("/api/")[0]
+        return Unreachable(f"The service is at {site} now: say that address.")
     try:
         refusal = answer.json()
         detail, code = str(refusal["detail"]), str(refusal["error"])

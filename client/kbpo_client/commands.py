@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json as json_module
 import shutil
 import sys
@@ -145,9 +146,10 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except OSError as error:
-            if error.filename is None:
-                raise  # a pipe that nobody reads any more, which click knows
-            end(f"{error.filename}: {error.strerror}.", REFUSED)
+            if error.errno == errno.EPIPE:
+                raise  # nobody reads what is printed any more, which click knows
+            what = f"{error.filename}: " if error.filename else ""
+            end(f"{what}{error.strerror or error}.", REFUSED)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

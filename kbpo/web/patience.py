@@ -22,7 +22,8 @@ PATIENT = 2
 may: half of its threads
 """
 SHARE = 10
-"""Where a request of this process gave up just now, others wait for a lock a tenth as long"""
+"""Where a request of this process gave up just now, others wait for a lock a tenth as long as a
+session does: a hundredth of what the patient do"""
 OF_PARTS = ("SAVEPOINT ", "RELEASE SAVEPOINT ", "ROLLBACK TO SAVEPOINT ")
 """Where a statement failed nothing but the last of these is heard. None of them waits."""
 

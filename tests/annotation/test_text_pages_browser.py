@@ -151,6 +151,8 @@ def test_the_page_counts_characters_as_the_server_does(browser: Browser, live_se
     texts = ["".join(chance.choices("ab 🚢", k=chance.randrange(60))) for _ in range(400)]
     nearly = [text[:9] + "a" + text[10:30] + "b" + text[32:] for text in texts]
     pairs = [*zip(texts, nearly, strict=True), *itertools.pairwise(texts)]
+    long = "".join(chance.choices("abcdefgh", k=4000))
+    pairs += [(long, ""), (long, long[:500])]  # taken out in one piece
     counted = page.evaluate(
         """async (pairs) => {
           const { charactersChanged } = await import("/static/interfaces/shared/changes.js");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import httpx
 import kbpo_client
@@ -516,7 +518,11 @@ class Elsewhere(BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize(
     ("moved", "says"),
-    [("", "not as KBP Online does"), ("https://new.example.org", "is at https://new.example.org")],
+    [
+        ("", "not as KBP Online does"),
+        ("https://new.example.org", "is at https://new.example.org"),
+        ("https://portal.example.org/login?next=", "not as KBP Online does"),
+    ],
 )
 def test_what_answers_and_is_not_the_service_is_told_so(moved: str, says: str) -> None:
     answers = type("Answers", (Elsewhere,), {"moved": moved})
@@ -543,6 +549,21 @@ def test_a_folder_that_cannot_be_made_is_told_so(run: Run, toy: Toy) -> None:
     Path("taken").write_text("a file")
     result = run("download", "toy", "--to", "taken/under", who="")
     assert result.exit_code == 1 and "taken/under: Not a directory." in result.output
+
+
+def test_a_full_disk_is_told_and_leaves_no_half_of_a_file(
+    run: Run, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("whole").mkdir()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    digests = Mock(sha256=lambda *_: Mock(update=full))
+    monkeypatch.setattr("kbpo_client.client.hashlib", digests)
+    result = run("download", "toy", "--to", "whole", who="")
+    assert result.exit_code == 1 and "No space left on device." in result.output
+    assert "Traceback" not in result.output and not list(Path("whole").rglob("*.part"))
 
 
 def test_the_runs_of_ones_teams_are_listed_with_their_numbers(

@@ -96,7 +96,6 @@ GROWS = {
     "a row of its own is read of each declared form": {
         "annotate", "annotate_feedback", "desk-money", "desk-gold",
     },
-    "each tutorial is asked whether the worker passed it": {"task_learn"},
     "the money of each track is added up by itself": {"runs", "team", "api-teams"},
     "the money of each payer is added up by itself, and each batch's state": {
         "desk", "desk-live",

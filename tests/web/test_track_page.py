@@ -195,6 +195,13 @@ def test_a_closed_track_says_so_and_asks_for_no_upload(client: Client, toy: Toy)
     assert f"until {timezone.now():%-d %B %Y}" in text
 
 
+def test_a_frozen_track_asks_for_no_upload(client: Client, toy: Toy) -> None:
+    Track.objects.update(status="frozen")
+    text = page(client)
+    assert "No runs at the moment" in text and "takes no runs at the moment" in text
+    assert not any(words in text for words in ("see the price", "Take part", "A team may confirm"))
+
+
 def test_a_draft_has_no_page(client: Client, toy: Toy) -> None:
     toy.track.status = "draft"
     toy.track.save()

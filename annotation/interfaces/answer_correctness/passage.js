@@ -8,7 +8,7 @@ const WHICH = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"
 
 /** Letters of writings that set no blanks between words. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
-const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
+const segmenter = Intl.Segmenter ? new Intl.Segmenter(undefined, { granularity: "word" }) : null; // older browsers: whole runs
 
 /** The words of a text in which are no blanks, each with the place of its first unit. */
 function unspaced(text, index) {
@@ -19,7 +19,7 @@ function unspaced(text, index) {
 function wordsOf(text) {
   let [place, index] = [0, 0];
   return [...text.matchAll(/\S+/g)]
-    .flatMap((run) => UNSPACED.test(run[0]) ? unspaced(run[0], run.index) : [[run[0], run.index]])
+    .flatMap((run) => segmenter && UNSPACED.test(run[0]) ? unspaced(run[0], run.index) : [[run[0], run.index]])
     .map(([word, at]) => {
       const begin = place + length(text.slice(index, at));
       place = begin + length(word);

@@ -23,7 +23,7 @@ export function charactersChanged(before, after) {
   const all = Math.max(a.length, b.length);
   for (let most = Math.max(FEW, Math.abs(a.length - b.length)); ; most *= 2) {
     const wanted = Math.min(most, all);
-    if (a.length * (2 * wanted + 1) > MOST_CELLS) return { changed: all, exact: false };
+    if (a.length * Math.min(2 * wanted + 1, b.length) > MOST_CELLS) return { changed: all, exact: false };
     const changed = distanceWithin(a, b, wanted);
     if (changed <= wanted) return { changed, exact: true };
   }

@@ -320,7 +320,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _past_last_day(track: Track) -> str:
     """What a last day in the past means, as a sentence: it may be meant, before a track is closed;
-    empty where the day is to come, or the track takes no runs any more.
+    empty where the day is to come, or the track is closed.
     """
     day = track.closes_on
     if day is None or day >= clock.now().date() or track.status == Track.Status.CLOSED:

@@ -75,9 +75,12 @@ class Command(BaseCommand):
                 " read, with nothing to find."
             )
         if done.lacking:
+            mentions, they = f"{done.lacking:,} mentions", "they refer"
+            if done.lacking == 1:
+                mentions, they = "1 mention", "it refers"
             self.stdout.write(
-                f"{options['mentions']} lacks {done.lacking:,} mentions that relations name, the"
-                f" first in line {done.first_lacking:,} of {options['gold']}: what they refer to is"
+                f"{options['mentions']} lacks {mentions} that relations name, the first in line"
+                f" {done.first_lacking:,} of {options['gold']}: what {they} to is"
                 " unknown."
             )
 
