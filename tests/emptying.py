@@ -1,5 +1,5 @@
 """Empties the database after a test that committed: the tables that hold rows, in one transaction.
-And lets no table grow by what tests wrote and took back, for PostgreSQL does not tidy up here.
+And vacuums those that have grown by what tests rolled back, for autovacuum is off (migrated.py).
 
 Django's own way (`flush`) truncates every table and makes every permission anew, which costs half
 a second a test and takes locks that wait for any request still under way.
@@ -22,26 +22,26 @@ STAY = frozenset({"django_migrations", "django_content_type", "auth_permission"}
 PATIENCE = 20.0
 """Seconds that a transaction of another thread may take to end before its connection is cut."""
 
-GROWN = 1 << 20
-"""Bytes of a table, of rows that are nobody's any more, from which on it is made small again."""
+MOST_BYTES = 1 << 20
+"""Of a table's dead rows, from which on it is vacuumed"""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Nothing; where a test used the database, large tables are small again after it."""
+    """Nothing; where a test used the database, tables that have grown are vacuumed after it."""
     yield
     if {"db", "transactional_db"} & set(getattr(item, "fixturenames", ())):
         with item.config.stash[blocking_manager_key].unblock():
-            _shrink()
+            _vacuum()
 
 
-def _shrink() -> None:
-    """Nothing; each table that has grown gives back the room of rows that are nobody's."""
+def _vacuum() -> None:
+    """Nothing; each table with so many dead rows is small again."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_relation_size(oid) > %s"
             " AND relnamespace = 'public'::regnamespace",
-            [GROWN],
+            [MOST_BYTES],
         )
         for (table,) in cursor.fetchall():
             cursor.execute(f'VACUUM "{table}"')

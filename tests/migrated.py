@@ -22,10 +22,9 @@ from django.db import connection
 
 KEPT = "kbpo_migrated_"
 """What the names of databases that are copied begin with"""
-LEFT = "autovacuum_enabled = off, toast.autovacuum_enabled = off"
-"""How PostgreSQL is told to leave a table alone: it would tidy up at any time, and what it learnt
-between two tests, that a table is empty, had the joins of the next one planned for one row. Some
-then took half a minute.
+NO_AUTOVACUUM = "autovacuum_enabled = off, toast.autovacuum_enabled = off"
+"""Set for every table: autovacuum between two tests finds a table empty, and PostgreSQL then plans
+the joins of the next test for one row. Some took half a minute.
 """
 
 
@@ -73,7 +72,7 @@ def copy_to(name: str) -> None:
             cursor.execute(f"CREATE DATABASE {KEPT}")
             with speaking_to(KEPT):
                 call_command("migrate", verbosity=0)
-                _leave_tables_alone()
+                _switch_autovacuum_off()
             cursor.execute(f"ALTER DATABASE {KEPT} RENAME TO {kept}")
         cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         cursor.execute(f"CREATE DATABASE {name} TEMPLATE {kept}")
@@ -85,17 +84,17 @@ def drop(name: str) -> None:
         cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
-def _leave_tables_alone() -> None:
-    """Nothing; no table is tidied up but by the tests (emptying.py)."""
+def _switch_autovacuum_off() -> None:
+    """Nothing; tables are vacuumed by the tests alone (emptying.py)."""
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
-            cursor.execute(f'ALTER TABLE "{table}" SET ({LEFT})')
+            cursor.execute(f'ALTER TABLE "{table}" SET ({NO_AUTOVACUUM})')
 
 
 @cache
 def _state() -> str:
     """A digest of all migrations, and of what is done besides."""
-    found = hashlib.sha256((django.get_version() + LEFT).encode())
+    found = hashlib.sha256((django.get_version() + NO_AUTOVACUUM).encode())
     for app in apps.get_app_configs():
         for file in sorted(Path(app.path, "migrations").glob("*.py")):
             found.update(file.read_bytes())

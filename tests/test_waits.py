@@ -127,7 +127,7 @@ def test_pages_are_answered_while_ten_confirmations_wait_behind_a_paused_process
         for address in ("/", "/tracks/waits/", "/annotate/"):
             with browser.open(f"{site.url}{address}", timeout=120) as page:
                 assert (page.status, page.url) == (200, f"{site.url}{address}")
-        assert first & set(service.fetch(WAITING)), "the pages came when the wait was over"
+        assert len(first & set(service.fetch(WAITING))) >= 2, "the pages came after the wait"
         paused.rollback()
         told = [answer.result() for answer in answers]
     assert {status for status, _, _ in told} == {200, 503}

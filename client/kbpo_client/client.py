@@ -560,8 +560,12 @@ def _came_later(answer: httpx.Response, attempt: int) -> bool:
 def _ours(answer: httpx.Response) -> httpx.Response:
     """The answer. Raises Unreachable where what answers well is another service than this."""
     if answer.headers.get("Content-Type", "").startswith("text/"):  # ours is JSON
-        raise Unreachable(f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}")
+        raise _another_service(answer)
     return answer
+
+
+def _another_service(answer: httpx.Response) -> Unreachable:
+    return Unreachable(f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}")
 
 
 def _refusal(answer: httpx.Response) -> Exception:
@@ -569,9 +573,7 @@ def _refusal(answer: httpx.Response) -> Exception:
     if answer.has_redirect_location:
         there = answer.url.join(answer.headers["Location"])
         if answer.url.path.rstrip("/") != there.path.rstrip("/"):  # a page to log in at, say
-            return Unreachable(
-                f"{answer.url.host} answers, but not as KBP Online does. {ASK_ADDRESS}"
-            )
+            return _another_service(answer)
         site = str(there).partition("/api/")[0]
         return Unreachable(f"The service is at {site} now: say that address.")
     try:

@@ -119,16 +119,16 @@ export class Passage {
     this.warn();
   }
 
-  /** Says which mark holds the answer that it is to show wrong. */
+  /** Says which marks hold the answer that they are to show wrong. */
   warn() {
     const warns = this.readback.querySelector(".warn-words");
     const answer = this.response.toLowerCase();
-    const at = this.says === "incorrect" ? this.marks.findIndex(([begin, end]) => this.text(begin, end).toLowerCase().includes(answer)) : -1;
-    const mark = this.marks.length === 1 ? "Your mark" : WHICH[at] ? `Your ${WHICH[at]} mark` : `Mark ${at + 1}`;
+    const holding = this.says !== "incorrect" ? [] : [...this.marks.keys()].filter((at) => this.text(...this.marks[at]).toLowerCase().includes(answer));
+    const which = this.marks.length === 1 ? "" : `${holding.map((at) => WHICH[at] || `${at + 1}th`).join(" and ")} `;
     const words = document.createElement("b");
-    words.textContent = `${mark} contains the answer itself.`;
-    warns.hidden = at < 0;
-    warns.replaceChildren(...(at < 0 ? [] : [words, " Keep it only if those words show that the answer is wrong."]));
+    words.textContent = `Your ${which}${holding.length > 1 ? "marks contain" : "mark contains"} the answer itself.`;
+    warns.hidden = !holding.length;
+    warns.replaceChildren(...(holding.length ? [words, " Keep it only if those words show that the answer is wrong."] : []));
   }
 
   // -- Marks
