@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pytest
 from browsing import IN_CHROMIUM
 from django.test import Client
+from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from annotation.hits import publish
@@ -20,6 +21,7 @@ from annotation.questions import read_documents
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import answer_to, order
 from tests.conftest import Toy
+from tests.web.scored import make_board
 
 pytestmark = [
     *IN_CHROMIUM,
@@ -74,10 +76,25 @@ def context_of(browser: Browser, address: str, user: Any) -> BrowserContext:
     return context
 
 
+SHIFTED = """() => [...document.querySelectorAll("table")].flatMap((table) => {
+  const isSeen = (axis) => (axis.closest("thead") ?? table).getBoundingClientRect().width > 2;
+  const boxes = (drawn) => drawn.map((one) => one.getBoundingClientRect())
+    .filter((box) => box.width);
+  const axes = boxes([...table.querySelectorAll("svg.axis")].filter(isSeen));
+  const bars = boxes([...table.querySelectorAll("svg[class^='iv iv-']")]);
+  const isNear = (a, b) => Math.abs(a.left - b.left) < 2 && Math.abs(a.right - b.right) < 2;
+  const isUnder = (bar) => axes.some((axis) => isNear(axis, bar));
+  return axes.length && !bars.every(isUnder) ? [table.className || "a table"] : [];
+})"""
+"""The tables in which some bar does not lie under an axis, from its first to its last tick"""
+
+
 def looked_at(
     page: Page, address: str, picture: Callable[[Page, int], None] | None = None
 ) -> Iterator[str]:
-    """What is wrong with a page on each screen: what axe finds, and sideways scrolling."""
+    """What is wrong with a page on each screen: what axe finds, sideways scrolling, and bars that
+    do not lie under their axis.
+    """
     page.evaluate(AXE + "; 0")
     for width, scheme, other in SCREENS:
         page.set_viewport_size({"width": width, "height": 900})
@@ -87,6 +104,8 @@ def looked_at(
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if wide > 0:
             yield f"{address} is {wide} px too wide at {width}"
+        for table in page.evaluate(SHIFTED):
+            yield f"{address} at {width}: bars of {table} do not lie under their axis"
         yield from (f"{address} at {width}, {scheme}: {one}" for one in page.evaluate(RUN, []))
         page.emulate_media(color_scheme=other, reduced_motion="reduce")
         yield from (
@@ -111,6 +130,20 @@ def test_colours_are_looked_at_in_both_schemes_at_both_widths(browser: Browser) 
             f"a page at {width}, {scheme}: color-contrast"
         ), found
     page.close()
+
+
+@pytest.mark.walk
+def test_bars_lie_under_their_axis_on_a_tracks_page_on_a_phone(
+    browser: Browser, live_server: Any, toy: Toy
+) -> None:
+    make_board(toy, 3)
+    page = context_of(browser, live_server.url, None).new_page()
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto(live_server.url + reverse("track", args=["toy"]))
+    assert page.locator(".best svg.axis").count() == 1 and page.evaluate(SHIFTED) == []
+    page.add_style_tag(content=".best tr { grid-template-columns: 3em minmax(0, 1fr) auto }")
+    assert page.evaluate(SHIFTED) == ["best"], "what is shifted would be found"
+    page.context.close()
 
 
 def test_documents_in_hand(browser: Browser, live_server: Any, peopled: Toy) -> None:
