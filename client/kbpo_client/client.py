@@ -286,6 +286,23 @@ class Client:
         """A submission's intervals while it was judged, each safe to watch, the first one first."""
         return self._table(self._get(f"submissions/{number}/intervals/")["intervals"])
 
+    def metrics(self, slug: str, figure: str = "worth", criterion: str = "") -> Table:
+        """What the metrics and judges of a track are worth, all together first. `figure` chooses
+        another table of the page: `prompts` (what each question is worth), `bias`, `systems`,
+        `points`, `width`, `judgments`, `quadrants`; `criterion` what is judged.
+        """
+        chosen = {"criterion": criterion} if criterion else {}
+        return self._table(self._pages(f"tracks/{slug}/metrics/", figure=figure, **chosen))
+
+    def prmse(
+        self, system: list[float], human: list[list[float | None]], *, random_subset: bool = True
+    ) -> Json:
+        """PRMSE of a machine's scores against people's ratings of the same responses, with its 80 %
+        interval: `human` has a list a response, a place a rater, None where one did not rate.
+        """
+        told = {"system": system, "human": human, "random_subset": random_subset}
+        return cast(Json, self._send("POST", "prmse/", json=told).json())
+
     def evaluations(self, slug: str) -> Table:
         """The evaluations of a track, the latest first; `board` shows one by `evaluation`."""
         return self._table(self._pages(f"tracks/{slug}/evaluations/"))

@@ -858,6 +858,51 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
     table(["rank", "system", "number", *heads], lines)
 
 
+FIGURES = ("worth", "prompts", "bias", "systems", "points", "width", "judgments", "quadrants")
+OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")
+"""Columns of what a metric is worth that are printed; --json has all of them"""
+
+
+@main.command()
+@click.argument("track")
+@click.option("--figure", type=click.Choice(FIGURES), default="worth", help="Which table.")
+@click.option("--criterion", default="", help="Else that by which TRACK is ranked.")
+@json_option
+@service_of
+def metrics(service: Service, track: str, figure: str, criterion: str, as_json: bool) -> None:
+    """Show what the metrics and judges of TRACK are worth, or each question (`--figure prompts`):
+    worth 1.26 means that 100 judgments with it tell as much as 126 without.
+    """
+    with service.client() as client:
+        rows = cast(list[dict[str, Any]], client.metrics(track, figure, criterion))
+    if as_json:
+        show_json(rows)
+    elif not rows:
+        click.echo("Nothing is known of that yet.")
+    elif figure == "worth":
+        lines = [
+            [row["metric"], row["version"], worth(row), *(number(row[key]) for key in OF_WORTH)]
+            for row in rows
+        ]
+        table(["metric", "version", "worth, 80 %", *OF_WORTH], lines)
+    else:
+        table(list(rows[0]), [[number(value) for value in row.values()] for row in rows])
+
+
+def worth(row: dict[str, Any]) -> str:
+    """What a metric is worth with its 80 % interval, as “1.26 (1.12–1.41)”."""
+    if row["worth"] is None or row["low80"] is None:
+        return number(row["worth"], 2)
+    return f"{row['worth']:.2f} ({row['low80']:.2f}–{row['high80']:.2f})"
+
+
+def number(value: Any, decimals: int = 3) -> str:
+    """A value of a table: a dash where there is none, texts and whole numbers as they are."""
+    if value is None:
+        return "–"
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+
+
 BY_RELATION = "for all of them at once; {left_out} left out, of fewer than {least} judgments"
 
 

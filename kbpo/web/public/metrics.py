@@ -15,7 +15,7 @@ from django.urls import path, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
+from kbpo.evaluation.study import CURVE, Study, study_of
 from kbpo.evaluation.worth import FEWEST
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import Criterion
@@ -27,6 +27,16 @@ from kbpo.web.components import drawing, plots
 from kbpo.web.components.drawing import Axis, Interval
 from kbpo.web.components.figures import coefficient_text, count_text, number_text
 from kbpo.web.csv import csv_response
+from kbpo.web.public.metric_tables import (
+    FIGURES,
+    curve_rows,
+    names_of,
+    scorers_of,
+    single_of,
+    tabulate,
+    told_under,
+    widths_of,
+)
 from kbpo.web.public.points import draw_points, points_of
 
 WORTHS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0)
@@ -43,10 +53,10 @@ HALF, WELL = 0.3, 0.5
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The page; `?criterion=` chooses what is judged."""
     track, kind, criterion, evaluation = _asked(request, slug)
-    stored = _told(evaluation, criterion)
+    stored = told_under(evaluation, criterion)
     study = study_of(kind, criterion, stored)
-    names, scorers = _names(evaluation), _scorers(stored)
-    single, label = _single(stored), kind.criterion_label(criterion)
+    names, scorers = names_of(evaluation), scorers_of(stored)
+    single, label = single_of(stored), kind.criterion_label(criterion)
     prompts = _prompts(kind, evaluation)
     context: dict[str, Any] = {
         "track": track,
@@ -65,7 +75,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "untold": [
             other.label
             for other in kind.criteria
-            if (parts := _told(evaluation, other.name).get("components")) and parts["gamma"] is None
+            if (parts := told_under(evaluation, other.name).get("components"))
+            and parts["gamma"] is None
         ],
         "prompt_axis": _axis(0.0, [prompt["gamma"] for prompt in prompts]),
         "contours": _contours(stored),
@@ -80,13 +91,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         else "",
         "single": single,
         "quadrants": _quadrants(kind, kind.criterion(criterion), stored),
-        "widths": _widths(study),
-        "curve": _curve(study, stored),
+        "widths": widths_of(study),
+        "curve": _curve(study),
         "study": study,
         "csv": {
             name: reverse("metrics-csv", args=[slug, name])
             + f"?{urlencode({'criterion': criterion})}"
-            for name in FILES
+            for name in FIGURES
         },
     }
     return render(request, "metrics.html", context)
@@ -101,14 +112,6 @@ def _asked(request: HttpRequest, slug: str) -> tuple[Track, Kind, str, Evaluatio
     return track, kind, criterion, track.evaluations.order_by("-number").first()
 
 
-def _told(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
-    """What an evaluation stored of the worth of metrics under a criterion."""
-    if evaluation is None:
-        return {}
-    stored: dict[str, Any] = evaluation.settings.get("worth", {}).get(criterion, {})
-    return stored
-
-
 def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
     address = reverse("metrics", args=[track.slug])
     return [
@@ -119,25 +122,6 @@ def _criteria(track: Track, kind: Kind, chosen: str) -> list[dict[str, Any]]:
         }
         for criterion in kind.criteria
     ]
-
-
-def _scorers(stored: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metrics and judges, all together first, then by their worth; those of which too little is
-    known last.
-    """
-    scorers = (
-        [stored["together"] | {"label": stored["together"]["name"]}] if "together" in stored else []
-    )
-    scorers += sorted(stored.get("scorers", ()), key=lambda scorer: -(scorer.get("worth") or 0.0))
-    return [_drawn(row) for row in scorers]
-
-
-def _drawn(row: dict[str, Any]) -> dict[str, Any]:
-    """A metric or judge with its worth as an interval, in colour where a gain is shown."""
-    ends = [end for level in (80, 95) for end in row.get(f"worth_{level}", (None, None))]
-    interval = Interval(row.get("worth"), *ends)
-    tone = "a" if (interval.low80 or 0.0) > 1 else "quiet"
-    return row | {"interval": interval, "tone": tone, "saves": _saves(row.get("worth"))}
 
 
 def _axis(start: float, intervals: Sequence[Interval]) -> Axis:
@@ -155,30 +139,15 @@ def _best(scorers: list[dict[str, Any]]) -> dict[str, Any] | None:
     return {"together": scorers[0], "single": ranked[0]}
 
 
-def _saves(worth: float | None) -> float | None:
-    """The share of judgments that it makes unnecessary: 1 − 1/DE."""
-    return None if not worth else 1 - 1 / worth
-
-
 def _prompts(kind: Kind, evaluation: Evaluation | None) -> list[dict[str, Any]]:
     """What each question is worth: how much people differ, against how much things do."""
     prompts = []
     for criterion in kind.criteria:
-        components = _told(evaluation, criterion.name).get("components")
+        components = told_under(evaluation, criterion.name).get("components")
         if components and components["gamma"] is not None:
             gamma = Interval(components["gamma"], *components["gamma_80"])
             prompts.append({**components, "label": criterion.label, "gamma": gamma})
     return sorted(prompts, key=lambda prompt: prompt["gamma"].estimate)
-
-
-def _names(evaluation: Evaluation | None) -> dict[str, str]:
-    """The systems on the board: number -> name."""
-    if evaluation is None:
-        return {}
-    submissions = (
-        Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
-    )
-    return {str(row.pk): row.full_name for row in submissions.order_by("pk")}
 
 
 def _bias(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
@@ -188,7 +157,7 @@ def _bias(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]
             "label": scorer["label"],
             "bias": [_shade(name, scorer["bias"].get(number)) for number, name in names.items()],
         }
-        for scorer in _scorers(stored)
+        for scorer in scorers_of(stored)
         if scorer.get("bias")
     ]
 
@@ -196,7 +165,7 @@ def _bias(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any]]
 def _left_out(stored: dict[str, Any], names: dict[str, str]) -> list[str]:
     """Of which systems which metrics say nothing, in words."""
     phrases = []
-    for scorer in _scorers(stored):
+    for scorer in scorers_of(stored):
         systems = [names[number] for number in scorer.get("left_out", ()) if number in names]
         if systems:
             phrases.append(f"{scorer['label']} of {', '.join(systems)}")
@@ -205,7 +174,7 @@ def _left_out(stored: dict[str, Any], names: dict[str, str]) -> list[str]:
 
 def _prmse_warnings(stored: dict[str, Any]) -> list[str]:
     """What must be known of the column PRMSE, each sentence once."""
-    scorers = _scorers(stored)
+    scorers = scorers_of(stored)
     return list(
         dict.fromkeys(warning for row in scorers for warning in row.get("prmse_warnings", ()))
     )
@@ -221,16 +190,9 @@ def _within(stored: dict[str, Any], names: dict[str, str]) -> list[dict[str, Any
                 for number, name in names.items()
             ],
         }
-        for scorer in _scorers(stored)
+        for scorer in scorers_of(stored)
         if scorer.get("within")
     ]
-
-
-def _single(stored: dict[str, Any]) -> dict[str, Any] | None:
-    """The metric or judge that is worth most by itself."""
-    return next(
-        (scorer for scorer in _scorers(stored)[1:] if scorer.get("worth") is not None), None
-    )
 
 
 def _shade(
@@ -246,7 +208,7 @@ def _quadrants(kind: Kind, criterion: Criterion, stored: dict[str, Any]) -> dict
     """Where the best single metric and people part, with a text of each kind that everybody may
     see.
     """
-    single = [scorer for scorer in _scorers(stored)[1:] if scorer.get("quadrants")]
+    single = [scorer for scorer in scorers_of(stored)[1:] if scorer.get("quadrants")]
     if not single:
         return None
     words = ("Both like it", "The metric alone", "People alone", "Neither")
@@ -290,42 +252,11 @@ def _example(kind: Kind, instances: Sequence[int]) -> str:
     return "" if chosen is None else str(kind.shown([chosen])[chosen].get("text", ""))
 
 
-def _widths(study: Study | None) -> list[dict[str, Any]]:
-    """How many judgments a system needs for each half-width."""
-    if study is None:
-        return []
-    return [
-        {
-            "half_width": width,
-            "alone": study.judgments(width, aided=False).judgments,
-            "aided": study.judgments(width).judgments if study.rho else None,
-            "two_people": study.judgments(width, people=2).judgments,
-        }
-        for width in WIDTHS
-    ]
-
-
-def _curve_rows(study: Study, stored: dict[str, Any]) -> list[list[float]]:
-    """Judgments, and the half-width with people alone, aided, with people who never differ, with a
-    metric that knows their mean.
-    """
-    return [
-        [
-            n,
-            study.half_width(n, rho=0.0),
-            study.half_width(n),
-            study.half_width(n, rho=0.0, noise=False),
-            study.half_width(n, rho=1.0),
-        ]
-        for n in CURVE
-    ]
-
-
-def _curve(study: Study | None, stored: dict[str, Any]) -> SafeString | str:
+def _curve(study: Study | None) -> SafeString | str:
     """Width against number of judgments."""
     if study is None:
         return ""
-    points = _curve_rows(study, stored)
+    points = curve_rows(study)
     names = ["people alone", "with all metrics", "noiseless people", "perfect metric"]
     kinds, places = ("ground", "path", "equal", "equal"), (0.2, 0.5, 0.75, 1.0)
     shown = [0, 1, 2, 3] if study.rho else [0, 2, 3]
@@ -370,7 +301,7 @@ def _contours(stored: dict[str, Any]) -> SafeString | str:
         curves.append(plots.Curve(f"{worth:g} ×", points, "equal"))
     dots = [
         plots.Dot(scorer["label"], gamma, abs(scorer["rho"]), place < 3)
-        for place, scorer in enumerate(_scorers(stored))
+        for place, scorer in enumerate(scorers_of(stored))
         if scorer.get("rho") is not None
     ]
     dots.sort(key=lambda dot: (not dot.is_named, -dot.y))  # so names stand as their dots do
@@ -392,114 +323,10 @@ def _contours(stored: dict[str, Any]) -> SafeString | str:
 def as_csv(request: HttpRequest, slug: str, figure: str) -> HttpResponse:
     """The numbers behind one figure."""
     track, kind, criterion, evaluation = _asked(request, slug)
-    if figure not in FILES:
-        raise Http404(f"The figures are {', '.join(FILES)}.")
-    stored = _told(evaluation, criterion)
-    header, rows = FILES[figure](kind, evaluation, criterion, stored)
+    if figure not in FIGURES:
+        raise Http404(f"The figures are {', '.join(FIGURES)}.")
+    header, rows = tabulate(kind, evaluation, criterion, figure)
     return csv_response(f"{track.slug}-{criterion}-{figure}.csv", header, rows)
-
-
-Rows = tuple[list[str], Sequence[Sequence[Any]]]
-
-
-def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
-    ends_of = ["low80", "high80", "low95", "high95", "saves"]
-    between = ("rho", "pearson", "spearman", "between", "prmse")
-    ends_of += [f"{name}_{end}80" for name in between for end in ("low", "high")]
-    header = ["metric", "version", "prompt", *keys, *ends_of, "rated_twice"]
-    rows = []
-    for scorer in _scorers(stored):
-        ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
-        told_of = [scorer.get(key) for key in keys]
-        named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
-        bounds = [end for name in between for end in scorer.get(f"{name}_80", (None, None))]
-        twice = scorer.get("n_multiple")
-        rows.append([*named, *told_of, *ends, scorer["saves"], *bounds, twice])
-    return header, rows
-
-
-def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    names = _names(evaluation)
-    rows = [
-        [
-            scorer["name"],
-            names[number],
-            scorer["alone"][number],
-            scorer["alone"][number] - bias,
-            bias,
-        ]
-        for scorer in _scorers(stored)
-        for number, bias in scorer.get("bias", {}).items()
-        if number in names
-    ]
-    return ["metric", "system", "alone", "people", "bias"], rows
-
-
-def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    names = _names(evaluation)
-    rows = [
-        [scorer["name"], names[number], r]
-        for scorer in _scorers(stored)
-        for number, r in scorer.get("within", {}).items()
-        if number in names
-    ]
-    return ["metric", "system", "pearson"], rows
-
-
-def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    single = _single(stored)
-    points = points_of(kind, criterion, single)
-    rows = [[single["name"], point.system, point.score, point.people] for point in points if single]
-    return ["metric", "system", "score", "people"], rows
-
-
-def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
-    study = study_of(kind, criterion, stored)
-    return header, list(_curve_rows(study, stored)) if study else []
-
-
-def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    header = ["criterion"]
-    for name in ("sigma_f2", "sigma_a2", "gamma"):
-        header += [name, f"{name}_low80", f"{name}_high80"]
-    rows = []
-    for prompt in kind.criteria:
-        components = _told(evaluation, prompt.name).get("components")
-        if components:
-            numbers = (
-                [components[name], *components[f"{name}_80"]]
-                for name in ("sigma_f2", "sigma_a2", "gamma")
-            )
-            rows.append(
-                [
-                    prompt.name,
-                    *(number for triple in numbers for number in triple),
-                    components["most"],
-                ]
-            )
-    return [*header, "most_a_metric_can_be_worth"], rows
-
-
-def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    rows = [
-        [scorer["name"], *scorer["quadrants"]]
-        for scorer in _scorers(stored)
-        if scorer.get("quadrants")
-    ]
-    return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows
-
-
-FILES = {
-    "worth": _worth_file,
-    "bias": _bias_file,
-    "systems": _systems_file,
-    "points": _points_file,
-    "width": _width_file,
-    "prompts": _prompt_file,
-    "quadrants": _quadrant_file,
-}
 
 
 urlpatterns = [

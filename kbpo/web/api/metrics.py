@@ -1,0 +1,62 @@
+"""What metrics, judges and questions are worth, over the API: the tables of the page."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo.tracks.registry import kind_of
+from kbpo.web.api.answers import page_of_list
+from kbpo.web.api.downloads import public_track
+from kbpo.web.api.parameters import one_of
+from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.public.metric_tables import FIGURES, tabulate, told_under
+
+
+class Metrics(APIView):
+    """What the metrics and judges of a track are worth, and what limits it: a table of the page,
+    as in its CSV file, with the same columns. `worth` is that of each metric (with its correlations
+    and PRMSE) and of all together; `prompts` what each question is worth; `bias` and `systems` tell
+    of each system, `points` of each output that everybody may see; `width` and `judgments` of how
+    many judgments a system needs; `quadrants` of where metric and people part. Before the first
+    evaluation the number of it is null.
+    """
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(
+        operation_id="list_metrics",
+        parameters=[
+            OpenApiParameter(
+                "figure", str, enum=list(FIGURES), description="`worth` where nothing is said"
+            ),
+            OpenApiParameter(
+                "criterion", str, description="Else that by which the track is ranked"
+            ),
+            *PAGING,
+        ],
+        responses={200: page_of_list()},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        kind = kind_of(track)
+        figure = one_of(request, "figure", FIGURES, "worth")
+        criterion = one_of(request, "criterion", kind.criterion_names(), track.criterion)
+        evaluation = track.evaluations.order_by("-number").first()
+        header, rows = tabulate(kind, evaluation, criterion, figure)
+        pages, page = page_of(rows, request, self)
+        answer = pages.get_paginated_response([dict(zip(header, row, strict=True)) for row in page])
+        stored = told_under(evaluation, criterion)
+        answer.data |= {
+            "figure": figure,
+            "criterion": criterion,
+            "evaluation": evaluation.number if evaluation else None,
+            "rated": stored.get("rated", 0),
+            "judgments": stored.get("judgments", 0),
+            "page": reverse("metrics", args=[slug]),
+        }
+        return answer

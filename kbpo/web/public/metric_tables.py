@@ -1,0 +1,213 @@
+"""The numbers behind the page of what metrics, judges and questions are worth, as tables: the page
+draws from here, and its CSV files and the API are these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.study import CURVE, WIDTHS, Study, study_of
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
+from kbpo.web.components.drawing import Interval
+from kbpo.web.public.points import points_of
+
+Rows = tuple[list[str], Sequence[Sequence[Any]]]
+"""The head of a table, and its rows"""
+
+
+def tabulate(kind: Kind, evaluation: Evaluation | None, criterion: str, figure: str) -> Rows:
+    """One of FIGURES under a criterion, as an evaluation left it."""
+    return FIGURES[figure](kind, evaluation, criterion, told_under(evaluation, criterion))
+
+
+def told_under(evaluation: Evaluation | None, criterion: str) -> dict[str, Any]:
+    """What an evaluation stored of the worth of metrics under a criterion."""
+    if evaluation is None:
+        return {}
+    stored: dict[str, Any] = evaluation.settings.get("worth", {}).get(criterion, {})
+    return stored
+
+
+def scorers_of(stored: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics and judges, all together first, then by their worth; those of which too little is
+    known last.
+    """
+    scorers = (
+        [stored["together"] | {"label": stored["together"]["name"]}] if "together" in stored else []
+    )
+    scorers += sorted(stored.get("scorers", ()), key=lambda scorer: -(scorer.get("worth") or 0.0))
+    return [_drawn(row) for row in scorers]
+
+
+def _drawn(row: dict[str, Any]) -> dict[str, Any]:
+    """A metric or judge with its worth as an interval, in colour where a gain is shown."""
+    ends = [end for level in (80, 95) for end in row.get(f"worth_{level}", (None, None))]
+    interval = Interval(row.get("worth"), *ends)
+    tone = "a" if (interval.low80 or 0.0) > 1 else "quiet"
+    return row | {"interval": interval, "tone": tone, "saves": _saves(row.get("worth"))}
+
+
+def _saves(worth: float | None) -> float | None:
+    """The share of judgments that it makes unnecessary: 1 − 1/DE."""
+    return None if not worth else 1 - 1 / worth
+
+
+def names_of(evaluation: Evaluation | None) -> dict[str, str]:
+    """The systems on the board: number -> name."""
+    if evaluation is None:
+        return {}
+    submissions = (
+        Submission.objects.filter(track=evaluation.track_id).on_board().select_related("team")
+    )
+    return {str(row.pk): row.full_name for row in submissions.order_by("pk")}
+
+
+def single_of(stored: dict[str, Any]) -> dict[str, Any] | None:
+    """The metric or judge that is worth most by itself."""
+    return next(
+        (scorer for scorer in scorers_of(stored)[1:] if scorer.get("worth") is not None), None
+    )
+
+
+def curve_rows(study: Study) -> list[list[float]]:
+    """Judgments, and the half-width with people alone, aided, with people who never differ, with a
+    metric that knows their mean.
+    """
+    return [
+        [
+            n,
+            study.half_width(n, rho=0.0),
+            study.half_width(n),
+            study.half_width(n, rho=0.0, noise=False),
+            study.half_width(n, rho=1.0),
+        ]
+        for n in CURVE
+    ]
+
+
+def widths_of(study: Study | None) -> list[dict[str, Any]]:
+    """How many judgments a system needs for each half-width."""
+    if study is None:
+        return []
+    return [
+        {
+            "half_width": width,
+            "alone": study.judgments(width, aided=False).judgments,
+            "aided": study.judgments(width).judgments if study.rho else None,
+            "two_people": study.judgments(width, people=2).judgments,
+        }
+        for width in WIDTHS
+    ]
+
+
+def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
+    ends_of = ["low80", "high80", "low95", "high95", "saves"]
+    between = ("rho", "pearson", "spearman", "between", "prmse")
+    ends_of += [f"{name}_{end}80" for name in between for end in ("low", "high")]
+    header = ["metric", "version", "prompt", *keys, *ends_of, "rated_twice", "source", "used"]
+    rows = []
+    for scorer in scorers_of(stored):
+        ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
+        told_of = [scorer.get(key) for key in keys]
+        named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
+        bounds = [end for name in between for end in scorer.get(f"{name}_80", (None, None))]
+        twice = scorer.get("n_multiple")
+        from_where = [scorer.get("source", ""), scorer.get("used")]
+        rows.append([*named, *told_of, *ends, scorer["saves"], *bounds, twice, *from_where])
+    return header, rows
+
+
+def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    names = names_of(evaluation)
+    rows = [
+        [
+            scorer["name"],
+            names[number],
+            scorer["alone"][number],
+            scorer["alone"][number] - bias,
+            bias,
+        ]
+        for scorer in scorers_of(stored)
+        for number, bias in scorer.get("bias", {}).items()
+        if number in names
+    ]
+    return ["metric", "system", "alone", "people", "bias"], rows
+
+
+def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    names = names_of(evaluation)
+    rows = [
+        [scorer["name"], names[number], r]
+        for scorer in scorers_of(stored)
+        for number, r in scorer.get("within", {}).items()
+        if number in names
+    ]
+    return ["metric", "system", "pearson"], rows
+
+
+def _points_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    single = single_of(stored)
+    points = points_of(kind, criterion, single)
+    rows = [[single["name"], point.system, point.score, point.people] for point in points if single]
+    return ["metric", "system", "score", "people"], rows
+
+
+def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    header = ["judgments", "people_alone", "with_metrics", "noiseless_people", "perfect_metric"]
+    study = study_of(kind, criterion, stored)
+    return header, list(curve_rows(study)) if study else []
+
+
+def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    header = ["criterion"]
+    for name in ("sigma_f2", "sigma_a2", "gamma"):
+        header += [name, f"{name}_low80", f"{name}_high80"]
+    rows = []
+    for prompt in kind.criteria:
+        components = told_under(evaluation, prompt.name).get("components")
+        if components:
+            numbers = (
+                [components[name], *components[f"{name}_80"]]
+                for name in ("sigma_f2", "sigma_a2", "gamma")
+            )
+            rows.append(
+                [
+                    prompt.name,
+                    *(number for triple in numbers for number in triple),
+                    components["most"],
+                ]
+            )
+    return [*header, "most_a_metric_can_be_worth"], rows
+
+
+def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    rows = [
+        [scorer["name"], *scorer["quadrants"]]
+        for scorer in scorers_of(stored)
+        if scorer.get("quadrants")
+    ]
+    return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows
+
+
+def _judgments_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    header = ["half_width", "people_alone", "with_metrics", "two_people"]
+    keys = ("half_width", "alone", "aided", "two_people")
+    rows = widths_of(study_of(kind, criterion, stored))
+    return header, [[row[key] for key in keys] for row in rows]
+
+
+FIGURES = {
+    "worth": _worth_file,
+    "bias": _bias_file,
+    "systems": _systems_file,
+    "points": _points_file,
+    "width": _width_file,
+    "judgments": _judgments_file,
+    "prompts": _prompt_file,
+    "quadrants": _quadrant_file,
+}
+"""What can be had as a table, by the name of its file"""

@@ -1,0 +1,70 @@
+"""What metrics are worth over the API: the page's tables, in pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from scores.conftest import World
+
+from kbpo import clock
+from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+from kbpo.web.public.metric_tables import FIGURES
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/api/tracks/answers/metrics/"
+
+
+def score(studied: World) -> None:
+    with transaction.atomic():
+        evaluate(studied.track)
+    Submission.objects.update(status="scored")
+    Label.objects.update(public_at=clock.now())
+
+
+def test_every_table_of_the_page_is_had_over_the_api(studied: World) -> None:
+    score(studied)
+    for criterion in ("overall", "edit"):
+        for figure in FIGURES:
+            file = Client().get(f"/tracks/answers/metrics/{figure}.csv?criterion={criterion}")
+            lines = list(csv.DictReader(io.StringIO(file.content.decode())))
+            asked = f"{ADDRESS}?figure={figure}&criterion={criterion}&limit=1000"
+            told = Client().get(asked).json()
+            assert told["count"] == len(lines) > 0, figure
+            assert (told["figure"], told["criterion"]) == (figure, criterion)
+            as_text = [
+                {name: "" if value is None else str(value) for name, value in row.items()}
+                for row in told["results"]
+            ]
+            assert as_text == lines, figure
+
+
+def test_a_table_comes_in_pages_and_not_again_while_it_is_the_same(studied: World) -> None:
+    score(studied)
+    asked = f"{ADDRESS}?figure=points&limit=2"
+    first = Client().get(asked)
+    told = first.json()
+    assert len(told["results"]) == 2 < told["count"] == told["rated"]
+    assert told["evaluation"] == studied.track.evaluations.latest("number").number
+    following = Client().get(told["next"]).json()
+    assert following["results"][0] not in told["results"]
+    again = Client().get(asked, headers={"If-None-Match": first["ETag"]})
+    assert again.status_code == 304
+    [together] = [row for row in Client().get(ADDRESS).json()["results"] if not row["source"]]
+    assert together["metric"] == "All together" and together["worth"] > 1
+
+
+def test_what_is_not_there_is_said(studied: World) -> None:
+    assert Client().get(ADDRESS).json()["results"] == [], "nothing is scored"
+    assert Client().get(ADDRESS).json()["evaluation"] is None
+    for name, offered in (("figure", "quadrants"), ("criterion", "overall")):
+        refused = Client().get(ADDRESS, {name: "z"})
+        assert refused.status_code == 400 and offered in refused.json()["fields"][name][0]
+    studied.track.status = "draft"
+    studied.track.save()
+    assert Client().get(ADDRESS).status_code == 404
