@@ -20,7 +20,7 @@ from django.db import transaction
 
 from annotation.budget.halts import halted_hits
 from annotation.hits.held import ASSIGNMENT
-from annotation.hits.stake import STAKE, has_stake
+from annotation.hits.stake import has_stake, stake
 from annotation.interfaces.registry import interface_of, names
 from annotation.models import COUNTED, HIT, Assignment, Halt, Question, Worker
 from annotation.platforms.registry import local_names
@@ -89,7 +89,7 @@ NOT_STOPPED = """
                     AND p.payer_number = s.payer_number)))
 """
 OF_TRACKS = "AND h.track_id = ANY(%(tracks)s)"
-NOT_OF_TEAMS = f"AND NOT EXISTS ({STAKE} OFFSET 0)"
+NOT_OF_TEAMS = "AND NOT EXISTS ({stake} OFFSET 0)"
 """Asked only of whom it concerns: to plan these conditions takes longer than all the
 others take.
 """
@@ -257,7 +257,7 @@ def _conditions(standing: WorkerStanding) -> str:
     return (
         (NOT_STOPPED if standing.stopped else "")
         + (OF_TRACKS if standing.tracks is not None else "")
-        + (NOT_OF_TEAMS if standing.teams is not None else "")
+        + (NOT_OF_TEAMS.format(stake=stake()) if standing.teams is not None else "")
     )
 
 

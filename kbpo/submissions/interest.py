@@ -1,63 +1,61 @@
-"""Who has a stake in a judgment: nobody judges what his own team predicts, or wrote."""
+"""Who has a stake in a judgment: nobody judges what a team of theirs predicts, or says something
+about. The kinds of track say what that is besides the target itself (`Track.at_stake`).
+"""
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
+from functools import cache
+from typing import Any
 
-from django.db.models import BooleanField, Exists, Func, OuterRef, Q
-from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BigIntegerField, BooleanField, F, Func, Q, Value
 
 from kbpo.accounts.models import Team, User
-from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.registry import KINDS, class_of
 
-OTHER_CANDIDATE = "$.candidates[*] ? (@.span[0] != $.span[0] || @.span[1] != $.span[1])"
-"""The JSON path of what a mention, a side of a question's payload, may refer to besides itself:
-where there is something, people are asked"""
-SAID_OF = ("instance__subject", "instance__object", "subject_canonical", "object_canonical")
-"""The mentions of a prediction"""
+PREDICTED = """EXISTS (
+    SELECT 1 FROM instances_instance i
+    JOIN submissions_prediction p ON p.instance_id = i.id
+    JOIN submissions_submission s ON s.id = p.submission_id
+    WHERE i.target_id = t.id AND s.team_id = ANY(asked.teams))"""
+
+
+def at_stake() -> str:
+    """Return the SQL condition under which teams say something that a question touches: over `t`,
+    the row of its target, and `asked`, which has its `payload` and the `teams` (an array).
+
+    A submission counts as soon as it is read, confirmed or not, and once it is withdrawn too: it
+    may come back.
+    """
+    return _any_of(tuple(KINDS.items()))
+
+
+@cache
+def _any_of(kinds: tuple[tuple[str, str], ...]) -> str:
+    """Return the condition by the rules of these kinds, each once."""
+    rules = (rule for kind, _ in kinds for rule in class_of(kind).at_stake)
+    return " OR ".join(dict.fromkeys([PREDICTED, *rules]))
 
 
 def has_stake(user: User, *, target: str = "target", payload: str = "payload") -> Q:
-    """Return the condition under which a team of this person, be it one that they left, predicts
-    something about a row's target, or about a mention that the row asks about.
-
-    What people say of a mention beside one relation settles it for all: a team has a stake in who
-    it is wherever a prediction of theirs has it, or claims that something refers to it. About a
-    whole document: where the team predicts anything in it. About two texts that are compared: where
-    it wrote one of them, be it in a pair of another team's private run. Rows refer to their target
-    by `target`, and have what is asked in `payload`. A submission counts as soon as it is read,
-    confirmed or not, and once it is withdrawn too: it may come back.
+    """Return the condition under which a team of this person, be it one that they left, has a stake
+    in a row. Rows refer to their target by `target`, and have what is asked in `payload`.
     """
     theirs = Team.objects.filter(Q(members=user) | Q(former=user))
     teams = list(theirs.values_list("pk", flat=True).distinct())
     if not teams:  # most experts: the rest would be asked of every row for nothing
         return Q(pk__in=())
-    predicted = Prediction.objects.filter(submission__team__in=teams)
-    alone = predicted.filter(instance__target=OuterRef(target))
-    inside = predicted.filter(instance__document=OuterRef(f"{target}__document"))
-    compared = KeyTransform("texts", OuterRef(f"{target}__content"))
-    wrote = Submission.objects.filter(
-        team__in=teams,
-        written__key=KeyTextTransform("input", OuterRef(f"{target}__content")),
-        written__text__in=[KeyTextTransform(place, compared) for place in (0, 1)],
-    )
-    linked = Q()
-    for side in ("a", "b"):
-        begin, end = (OuterRef(f"{target}__{side}_{edge}") for edge in ("begin", "end"))
-        mentions = [
-            Q(**{f"{place_of}_begin": begin, f"{place_of}_end": end}) for place_of in SAID_OF
-        ]
-        names_it = Exists(inside.filter(reduce(or_, mentions)))
-        linked |= Q(names_it) & Q(_is_asked_to_link(KeyTransform(side, payload)))
-    in_document = Q(**{f"{target}__kind": "document"}) & Exists(inside)
-    return Q(Exists(alone)) | linked | in_document | Q(Exists(wrote))
+    return Q(_AtStake(F(target), F(payload), Value(teams, ArrayField(BigIntegerField()))))
 
 
-def _is_asked_to_link(side: KeyTransform) -> Func:
-    """Return the condition that people are asked what a side of a payload refers to."""
-    return Func(
-        side,
-        template=f"jsonb_path_exists(%(expressions)s, '{OTHER_CANDIDATE}')",
-        output_field=BooleanField(),
-    )
+class _AtStake(Func):
+    """The condition of a target, a payload and teams that are columns and values of a query."""
+
+    output_field = BooleanField()
+
+    def __init__(self, *expressions: Any) -> None:
+        super().__init__(*expressions)
+        self.template = f"""EXISTS (
+            SELECT 1 FROM (SELECT %(expressions)s) AS asked (target, payload, teams)
+            JOIN instances_target t ON t.id = asked.target
+            WHERE {at_stake()})"""

@@ -439,6 +439,11 @@ class Track(ABC):
     empty where they can"""
     is_taste: ClassVar[bool] = False
     """Whether two people who differ may both be right: then the clock asks no expert by itself"""
+    at_stake: ClassVar[tuple[str, ...]] = ()
+    """SQL of when a team says something that a question touches besides its target: nobody judges
+    what a team of theirs says. Over `t`, the row of the target, and `asked`, which has the
+    question's `payload` and the `teams`, an array. It is asked of questions of every kind
+    (`kbpo.submissions.interest`)"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
     rates: ClassVar[bool] = False

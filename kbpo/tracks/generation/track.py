@@ -40,6 +40,7 @@ from kbpo.tracks.base import (
 from kbpo.tracks.content.store import Claim, contents, store
 from kbpo.tracks.content.track import ContentTrack
 from kbpo.tracks.generation import baseline
+from kbpo.tracks.generation.at_stake import COMPARED
 from kbpo.tracks.generation.metrics import METRICS, Scored, compute, references_without
 from kbpo.tracks.generation.models import Input
 from kbpo.tracks.generation.priors import PRIORS
@@ -93,6 +94,8 @@ class GenerationTrack(ContentTrack):
     presents: ClassVar[bool] = True
     metrics: ClassVar = tuple(METRICS.values())
     priors: ClassVar = PRIORS
+    at_stake: ClassVar = (COMPARED,)
+    """Here, since declared forms, by which texts are compared, stand in no registry"""
     pool: ClassVar = PoolColumns(input="hashtext(t.content->>'input')::bigint")
     second_share: ClassVar = Decimal("0.20")
     groups: ClassVar = {"prompt": Group("Prompt", "prompt"), "split": Group("Split", "split")}

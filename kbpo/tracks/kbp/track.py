@@ -21,6 +21,7 @@ from kbpo.corpus.models import Document
 from kbpo.instances.merge import Said, Value
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import baseline, explore, judgments, pairs, questions, whole
+from kbpo.tracks.kbp.at_stake import LINKED, READ_WHOLE
 from kbpo.tracks.kbp.columns import (
     ASKING,
     COLUMNS,
@@ -71,6 +72,7 @@ class KbpTrack(TrackWithRecall):
     published: ClassVar[tuple[str, ...]] = ("simple", "joint")
     plotted: ClassVar = ("recall", "precision")
     unchecked: ClassVar[str] = ""
+    at_stake: ClassVar = (LINKED, READ_WHOLE)
 
     def new_report(self) -> Report:
         return Report()
