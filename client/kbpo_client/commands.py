@@ -22,13 +22,12 @@ from kbpo_client import settings
 from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.judging import Judge, JudgeFailed, judge_all
 from kbpo_client.reading import DOCUMENTS, INPUTS, MENTIONS, SCHEMA, Reading, read_run
+from kbpo_client.telling import how_far, in_full, on_one_screen, percent, rank_of
 from scoring import rescore as rescoring
 from scoring.release import BadRelease, Release
 
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
-FEW = 50
-"""Judgments below which a figure has no decimals, as on the pages"""
 SHOWN_MESSAGES = 50
 SHOWN_CHARACTERS = 160
 """Of a text in a line"""
@@ -79,23 +78,6 @@ def end(sentence: str, code: int) -> NoReturn:
 def show_json(told: Any) -> None:
     """Prints what the service said."""
     click.echo(json_module.dumps(told, indent=2, ensure_ascii=False, default=str))
-
-
-def percent(figure: dict[str, Any] | None) -> str:
-    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few
-    judgments stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash
-    where there is none.
-    """
-    if figure is None or figure.get("value") is None:
-        return "–"
-    low, high = figure.get("low80"), figure.get("high80")
-    decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
-    value, *ends = (
-        f"{100 * end:.{decimals}f}" for end in (figure["value"], low, high) if end is not None
-    )
-    if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
-        return f"{value} (all judged)"
-    return f"{value} ({'–'.join(ends)})" if len(ends) == 2 else value
 
 
 def table(head: list[str], lines: list[list[str]]) -> None:
@@ -327,8 +309,7 @@ def show_reading(reading: Reading, as_json: bool) -> None:
         show_json(summary)
         return
     for message in reading.messages[:SHOWN_MESSAGES]:
-        where = f"line {message.line}: " if message.line else ""
-        click.echo(f"{message.severity:7}  {where}{message.text} [{message.code}]")
+        show_message(message.severity, message.line, message.text, message.code)
     if len(reading.messages) > SHOWN_MESSAGES:
         click.echo(f"… and {len(reading.messages) - SHOWN_MESSAGES:,} more; --json has them.")
     counts = (
@@ -339,6 +320,12 @@ def show_reading(reading: Reading, as_json: bool) -> None:
     words = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
     verdict = "The service would take it as it is." if reading.usable else "It needs mending first."
     click.echo(f"{', '.join(words)}. {verdict}")
+
+
+def show_message(severity: str, line: int | None, text: str, code: str) -> None:
+    """Prints one message of a reader."""
+    where = f"line {line}: " if line else ""
+    click.echo(f"{severity:7}  {where}{text} [{code}]")
 
 
 @main.command()
@@ -393,10 +380,11 @@ def runs(service: Service, /, as_json: bool, **switches: str) -> None:
 @main.command()
 @click.argument("number", type=int)
 @click.option("--watch", is_flag=True, help="Wait until it waits for you, or ends.")
+@click.option("--long", "in_long", is_flag=True, help="With every figure that it has.")
 @json_option
 @service_of
-def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
-    """Tell where submission NUMBER is.
+def status(service: Service, number: int, watch: bool, in_long: bool, as_json: bool) -> None:
+    """Tell where submission NUMBER is: its state, its scores and rank, what to do next.
 
     With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
     was refused, expired or was given up or withdrawn.
@@ -416,43 +404,34 @@ def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
             if watch
             else client.submission(number)
         )
+        board = {} if as_json or not submission["scores"] else client.board(submission["track"])
     if as_json:
         show_json(submission)
     else:
-        show_submission(submission)
+        click.echo("\n".join(on_one_screen(submission, board)))
+    if in_long and not as_json:
+        click.echo("\n".join(in_full(submission)))
     if watch and submission["status"] in ENDED:
         sys.exit(REFUSED)
 
 
-def how_far(submission: dict[str, Any]) -> str:
-    """Where a submission is, as “Being judged, 131 of 160”."""
-    status, judging = str(submission["status_text"]), submission["judging"]
-    if submission["status"] == "received" and submission["reason"]:
-        return f"{status}: {submission['reason']}"
-    if submission["status"] == "received":
-        return f"{status}, {100 * submission['progress']:.0f} % read"
-    if submission["status"] == "judging":
-        return f"{status}, {judging['judged']:,} of {judging['sample']:,}"
-    return status
-
-
-def show_submission(submission: dict[str, Any]) -> None:
-    """Prints where a submission is, what its plan costs and what it has scored so far."""
-    click.echo(f"{submission['name']} ({submission['track']}): {submission['status_text']}")
-    if submission["reason"]:
-        click.echo(submission["reason"])
-    if submission["status"] == "planned":
-        for width, option in submission["plan"].get("options", {}).items():
-            click.echo(
-                f"  ±{100 * float(width):.1f} %: {option['new']:,} new questions, "
-                f"at most ${option['at_most']}"
-            )
-        click.echo(f"`kbpo confirm {submission['id']}` begins the judging.")
-    scores = [score for score in submission["scores"] if score["method"] == "centred"]
-    widest = max((len(score["quantity"]) for score in scores), default=0)
-    for score in scores:
-        view = f"{score['criterion']}, {score['distribution']}"
-        click.echo(f"  {score['quantity']:{widest}} {percent(score):24} {view}")
+@main.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def problems(service: Service, number: int, as_json: bool) -> None:
+    """List what the reader noticed in the file of submission NUMBER, line by line."""
+    with service.client() as client:
+        noticed = cast(list[dict[str, Any]], client.problems(number))
+    if as_json:
+        show_json(noticed)
+        return
+    for problem in noticed[:SHOWN_MESSAGES]:
+        show_message(**{key: problem[key] for key in ("severity", "line", "text", "code")})
+    if len(noticed) > SHOWN_MESSAGES:
+        click.echo(f"… and {len(noticed) - SHOWN_MESSAGES:,} more; --json has them.")
+    elif not noticed:
+        click.echo("Nothing was noticed.")
 
 
 @main.command()
@@ -700,7 +679,7 @@ def confirm(
     with service.client() as client:
         if not yes:
             submission = client.submission(number)
-            show_submission(submission)
+            click.echo("\n".join(on_one_screen(submission, {})))
             option = _chosen(submission["plan"], half_width)
             price = f", at most ${option['at_most']}" if option else ""
             click.confirm(f"Begin the judging{price}?", abort=True, err=True)
@@ -849,11 +828,9 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
         return
     lines = []
     for system in board["systems"]:
-        best, worst = system["rank"] or ("", "")
-        rank = f"{best}" if best == worst else f"{best}–{worst}"
         name = f"{system['team']} {system['name']}"
         figures = [percent(system[column["name"]]) for column in board["columns"]]
-        lines.append([rank, name, str(system["submission"]), *figures])
+        lines.append([rank_of(system), name, str(system["submission"]), *figures])
     heads = [column["label"] for column in board["columns"]]
     table(["rank", "system", "number", *heads], lines)
 

@@ -122,7 +122,7 @@ def test_texts_are_scored_compared_and_told_one_by_one(
     assert board[1].split()[:3] == ["1", "Patterns", "Good"] and "100 (" in board[1], board
     compared = run("compare", texts.slug, numbers["Good"], numbers["Half"], who="").output
     assert compared.splitlines()[1].startswith("Mean  Patterns Good is higher"), compared
-    assert "mean" in run("status", numbers["Half"]).output
+    assert "Mean" in run("status", numbers["Half"]).output
     every = run("errors", numbers["Half"], "--verdict", "all")
     assert every.exit_code == 0, every.output
     assert "article 3  article 3 does not\n    Overall 1.00  Fluency 1.00  Edit " in every.output

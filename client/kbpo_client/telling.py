@@ -1,0 +1,163 @@
+"""Says where a run is, on one screen: its state, its scores, its rank, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+FEW = 50
+"""Judgments below which a figure has no decimals, as on the pages"""
+UNDER_WAY = {"received", "read", "confirmed", "judging"}
+"""Statuses in which a submission waits for the service, or for people"""
+
+
+def percent(figure: Json | None) -> str:
+    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”, in whole per cents where few
+    judgments stand behind it; “41.2 (all judged)” where sampling leaves nothing open, a dash
+    where there is none.
+    """
+    if figure is None or figure.get("value") is None:
+        return "–"
+    low, high = figure.get("low80"), figure.get("high80")
+    decimals = 0 if figure.get("n_labels", FEW) < FEW else 1
+    value, *ends = (
+        f"{100 * end:.{decimals}f}" for end in (figure["value"], low, high) if end is not None
+    )
+    if figure.get("low95") is not None and figure["low95"] == figure.get("high95"):
+        return f"{value} (all judged)"
+    return f"{value} ({'–'.join(ends)})" if len(ends) == 2 else value
+
+
+def how_far(submission: Json) -> str:
+    """Where a submission is, as “Being judged, 131 of 160”."""
+    status, judging = str(submission["status_text"]), submission["judging"]
+    if submission["status"] == "received" and submission["reason"]:
+        return f"{status}: {submission['reason']}"
+    if submission["status"] == "received":
+        return f"{status}, {100 * submission['progress']:.0f} % read"
+    if submission["status"] == "judging":
+        return f"{status}, {judging['judged']:,} of {judging['sample']:,}"
+    return status
+
+
+def rank_of(system: Json) -> str:
+    """A system's rank on a board, as “2–3”; empty where it has none."""
+    best, worst = system["rank"] or ("", "")
+    return f"{best}" if best == worst else f"{best}–{worst}"
+
+
+def on_one_screen(submission: Json, board: Json) -> Iterator[str]:
+    """Yields what matters of a submission, the first things first: state, scores, rank, what to do
+    next. `board` is that of its track, empty where nobody asked for it.
+    """
+    far = how_far(submission)
+    yield f"{submission['name']} ({submission['track']}): {far}"
+    if submission["reason"] and submission["reason"] not in far:
+        yield submission["reason"]
+    if submission["status"] == "planned":
+        yield from _plan(submission)
+    systems = {system["submission"]: system for system in board.get("systems", ())}
+    system = systems.get(submission["id"])
+    figures = _figures(submission, system, board.get("columns", ()))
+    if any(figure and figure.get("value") is not None for _, figure in figures):
+        n_labels = f"{submission['judging']['labels']:,} judgments"
+        yield f"By {n_labels}, each figure with its 80 % interval:"
+    widest = max((len(label) for label, _ in figures), default=0)
+    for label, figure in figures:
+        note = (figure or {}).get("note", "") if percent(figure) == "–" else ""
+        yield f"  {label:{widest}}  {percent(figure)}{f'  {note}' if note else ''}"
+    if submission["status"] in ("judging", "scored"):
+        yield _rank(submission, system, len(systems))
+    yield from _next(submission)
+
+
+def _plan(submission: Json) -> Iterator[str]:
+    for width, option in submission["plan"].get("options", {}).items():
+        yield (
+            f"  ±{100 * float(width):.1f} %: {option['new']:,} new questions, "
+            f"at most ${option['at_most']}"
+        )
+
+
+def _figures(submission: Json, system: Json | None, columns: Any) -> list[tuple[str, Json | None]]:
+    """What the board draws of a run, by its labels: from the board, or, where it does not stand
+    there, from what the run itself says, by what the track is ranked by.
+    """
+    if system is not None:
+        return [(column["label"], system[column["name"]]) for column in columns]
+    labels = {column["name"]: column["label"] for column in columns}
+    scores = [score for score in submission["scores"] if score["method"] == "centred"]
+    first: dict[str, Json] = {}
+    for score in scores:
+        if score["criterion"] == scores[0]["criterion"]:
+            first.setdefault(score["quantity"], score)
+    return [
+        (label, first[quantity])
+        for quantity, label in (labels or {name: name for name in first}).items()
+        if quantity in first
+    ]
+
+
+def _rank(submission: Json, system: Json | None, n_systems: int) -> str:
+    if system is not None and rank_of(system):
+        ranked = rank_of(system)
+        return f"Rank {ranked} of {n_systems} on the board of {submission['track']}."
+    if submission["status"] == "judging":
+        return "It has a rank once its sample is judged."
+    if submission["private"]:
+        return "It is private: it stands on no board and has no rank."
+    return f"It has no rank on the board of {submission['track']}."
+
+
+def _next(submission: Json) -> Iterator[str]:
+    """What its owner can do now, a command each."""
+    number, track, status = submission["id"], submission["track"], submission["status"]
+    if status in UNDER_WAY:
+        yield f"Next: `kbpo status {number} --watch` waits until it needs you or is scored."
+    elif status == "planned" and submission["counts"].get("errors"):
+        errors = submission["counts"]["errors"]
+        lines = "1 line has an error" if errors == 1 else f"{errors:,} lines have errors"
+        yield f"{lines}: `kbpo problems {number}` lists them."
+        yield (
+            f"Next: mend the file and submit it again, or `kbpo confirm {number} --good-lines-only`"
+            " begins the judging without them."
+        )
+    elif status == "planned":
+        yield f"Next: `kbpo confirm {number}` begins the judging."
+    elif status == "refused":
+        yield (
+            f"Next: `kbpo problems {number}` lists what is wrong; mend the file, try it with"
+            f" `kbpo validate FILE --track {track}`, and submit it again."
+        )
+    elif status == "expired":
+        yield "Next: submit the file again; the plan that nobody confirmed is gone."
+    elif status == "failed":
+        yield f"Next: `kbpo retry {number}` tries it again."
+    elif status == "scored":
+        yield from _when_scored(submission)
+
+
+def _when_scored(submission: Json) -> Iterator[str]:
+    number, track = submission["id"], submission["track"]
+    yield f"Next: `kbpo errors {number}` tells what is wrong, `kbpo scores {track}` is the board."
+    if submission["private"]:
+        yield f"`kbpo publish {number}` shows it to everybody."
+    options = (submission["further"] or {}).get("options", {})
+    if options:
+        width, option = max(options.items(), key=lambda pair: float(pair[0]))
+        yield (
+            f"`kbpo order {number} --half-width {float(width):g}` brings its interval to"
+            f" ±{100 * float(width):g} points, for at most ${option['at_most']}."
+        )
+    yield f"`kbpo status {number} --long` has every figure of it."
+
+
+def in_full(submission: Json) -> Iterator[str]:
+    """Yields every figure of a submission, by criterion and distribution."""
+    scores = [score for score in submission["scores"] if score["method"] == "centred"]
+    widest = max((len(score["quantity"]) for score in scores), default=0)
+    for score in scores:
+        view = f"{score['criterion']}, {score['distribution']}"
+        yield f"  {score['quantity']:{widest}} {percent(score):24} {view}"
