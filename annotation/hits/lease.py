@@ -302,14 +302,17 @@ def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None
     return _count_open(standing_of(worker.pk), most, interfaces)
 
 
-def offer_to(worker: Worker, interface: str, most: int = 200) -> Offer:
-    """What is open to a worker through an interface, counted up to `most`."""
+def offers_to(worker: Worker, interfaces: Iterable[str], most: int = 200) -> dict[str, Offer]:
+    """What is open to a worker through each of these interfaces, counted up to `most`."""
     standing = standing_of(worker.pk)
+    nothing = Offer(0, Decimal("0.00"), 0)
     if standing.excluded:
-        return Offer(0, Decimal("0.00"), 0)
+        return dict.fromkeys(interfaces, nothing)
     statement = _asked(EARNS, _conditions(standing))
-    [(n, earns, seconds)] = statement.rows(**_where(standing, [interface]), most=most)
-    return Offer(n, earns, seconds)
+    return {
+        interface: Offer(*statement.rows(**_where(standing, [interface]), most=most)[0])
+        for interface in interfaces
+    }
 
 
 def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:

@@ -59,7 +59,7 @@ def _grant(run: TutorialRun) -> int:
         run.promised,
         passed_reason(run),
         assignment=answer,
-        key=payment_key(run),
+        key=payment_key(run.worker_id, run.interface),
     )
     run.promise = None
     run.save(update_fields=["promise"])

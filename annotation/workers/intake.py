@@ -4,16 +4,17 @@ track's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
-from annotation.models import Question, Worker
+from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Intake
-from kbpo.money.models import Price
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import allowance
+from kbpo.prepared import Prepared
 from kbpo.tracks.models import Track
 
 
@@ -49,26 +50,46 @@ def tutorial_reward_on(track: Track) -> Decimal:
     return reward if left is None or left >= reward else Decimal(0)
 
 
-def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:
-    """The open tracks that pay this worker for an interface's tutorial, and how much: those that
-    ask through it, and whose questions may come to this worker. First where some wait for an answer
-    now, then the oldest.
+_PAID_FOR = Prepared("""
+    SELECT asked.interface, t.id
+    FROM unnest(%(interfaces)s::text[]) AS asked (interface)
+    CROSS JOIN unnest(%(tracks)s::bigint[]) AS t (id)
+    CROSS JOIN LATERAL (SELECT EXISTS (
+        SELECT 1 FROM annotation_question q
+        WHERE q.track_id = t.id AND q.interface = asked.interface
+          AND q.status IN ('waiting', 'published')) AS waits) AS now
+    WHERE now.waits OR EXISTS ( -- it may ask soon
+            SELECT 1 FROM money_price p
+            WHERE p.track_id = t.id AND p.interface = asked.interface)
+        OR EXISTS (
+            SELECT 1 FROM annotation_question q
+            WHERE q.track_id = t.id AND q.interface = asked.interface
+              AND q.status NOT IN ('cancelled', 'gold'))
+    ORDER BY now.waits DESC, t.id
+""")
+
+
+def tutorial_rewards(
+    worker: Worker, interfaces: Sequence[str]
+) -> dict[str, list[tuple[Track, Decimal]]]:
+    """For each of these interfaces, the open tracks that pay this worker for its tutorial, and how
+    much: those that ask through it, and whose questions may come to this worker. First where some
+    wait for an answer now, then the oldest.
     """
-    if worker.excluded_at is not None:
-        return []
+    rewards: dict[str, list[tuple[Track, Decimal]]] = {interface: [] for interface in interfaces}
+    if worker.excluded_at is not None or not interfaces:
+        return rewards
     own = {row.track_id: row.tutorial_reward for row in Intake.objects.exclude(track=None)}
     service = intake_of().tutorial_reward
-    asked = Question.objects.filter(track=OuterRef("pk"), interface=interface)
-    waits = Exists(asked.filter(status__in=["waiting", "published"]))
-    tracks = _open_to(worker).filter(
-        Exists(Price.objects.filter(track=OuterRef("pk"), interface=interface))  # it may ask soon
-        | Exists(asked.exclude(status__in=["cancelled", "gold"]))
-    )
-    rewards = [
-        (track, own.get(track.pk, service))
-        for track in tracks.annotate(waits=waits).order_by("-waits", "pk")
-    ]
-    return [(track, reward) for track, reward in rewards if reward > 0]
+    paying = {
+        track.pk: (track, reward)
+        for track in (_open_to(worker) if service > 0 or any(own.values()) else ())
+        if (reward := own.get(track.pk, service)) > 0
+    }
+    if paying:
+        for interface, track in _PAID_FOR.rows(interfaces=list(interfaces), tracks=list(paying)):
+            rewards[interface].append(paying[track])
+    return rewards
 
 
 def _open_to(worker: Worker) -> QuerySet[Track]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
 from functools import cache
@@ -205,9 +205,9 @@ def _take_over(before: TutorialRun, run: TutorialRun) -> None:
     TutorialRun.objects.filter(pk=before.pk).update(promised=ZERO)
 
 
-def payment_key(run: TutorialRun) -> str:
+def payment_key(worker: int, interface: str) -> str:
     """The key of what a worker is paid for an interface's tutorial: once, whatever its version."""
-    return f"tutorial:{run.interface}:{run.worker_id}"
+    return f"tutorial:{interface}:{worker}"
 
 
 def passed_reason(run: TutorialRun) -> str:
@@ -215,19 +215,18 @@ def passed_reason(run: TutorialRun) -> str:
     return f"Tutorial passed: {interface_of(run.interface).offered_as}"
 
 
-def was_paid(worker: Worker, interface: str) -> bool:
-    """Whether a worker was paid for an interface's tutorial, in whatever version: from our list, by
-    a bonus, or by one that waits for their first HIT.
+def paid_for(worker: Worker, interfaces: Iterable[str]) -> set[str]:
+    """The interfaces among these for whose tutorial a worker was paid, in whatever version: from
+    our list, by a bonus, or by one that waits for their first HIT.
     """
-    key = f"tutorial:{interface}:{worker.pk}"
-    waits = TutorialRun.objects.filter(
-        worker=worker, interface=interface, passed=True, promised__gt=0
-    )
-    return (
-        Payment.objects.filter(token=key).exists()
-        or Bonus.objects.filter(token=bonus_token(key)).exists()
-        or waits.exists()
-    )
+    keys = {payment_key(worker.pk, interface): interface for interface in interfaces}
+    granted = {bonus_token(key): interface for key, interface in keys.items()}
+    listed = Payment.objects.filter(token__in=list(keys)).values_list("token", flat=True)
+    given = Bonus.objects.filter(token__in=list(granted)).values_list("token", flat=True)
+    waiting = TutorialRun.objects.filter(
+        worker=worker, interface__in=list(keys.values()), passed=True, promised__gt=0
+    ).values_list("interface", flat=True)
+    return {keys[key] for key in listed} | {granted[token] for token in given} | set(waiting)
 
 
 def bonus_token(key: str) -> str:
@@ -239,13 +238,26 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     """What passing would be paid if somebody began now; nothing if they were paid before, or no
     track can pay.
     """
-    if was_paid(worker, tutorial.interface) or _are_too_many_unclaimed(worker):
-        return ZERO
-    for track, reward in tutorial_rewards(worker, tutorial.interface):
-        left = allowance(track, None, Purpose("tutorial")).left
-        if left is None or _cost(worker, reward) <= left:
-            return reward
-    return ZERO
+    return offered_rewards(worker, [tutorial.interface])[tutorial.interface]
+
+
+def offered_rewards(worker: Worker, interfaces: Sequence[str]) -> dict[str, Decimal]:
+    """The same of the tutorials of several interfaces."""
+    offered = dict.fromkeys(interfaces, ZERO)
+    tracks_of = tutorial_rewards(worker, interfaces)
+    if not any(tracks_of.values()) or _are_too_many_unclaimed(worker):
+        return offered
+    paid = paid_for(worker, interfaces)
+    left: dict[int, Decimal | None] = {}
+    for interface, tracks in tracks_of.items():
+        for track, reward in tracks if interface not in paid else ():
+            if track.pk not in left:
+                left[track.pk] = allowance(track, None, Purpose("tutorial")).left
+            rest = left[track.pk]
+            if rest is None or _cost(worker, reward) <= rest:
+                offered[interface] = reward
+                break
+    return offered
 
 
 def told_before(interface: str, reward: Decimal) -> str:
@@ -281,10 +293,10 @@ def _promise(run: TutorialRun) -> None:
     """Reserves the reward on the first track that pays this worker for this tutorial and can; else
     nothing is promised.
     """
-    if was_paid(run.worker, run.interface) or _are_too_many_unclaimed(run.worker):
+    if paid_for(run.worker, [run.interface]) or _are_too_many_unclaimed(run.worker):
         return
     purpose = Purpose("tutorial", run.pk)
-    for track, reward in tutorial_rewards(run.worker, run.interface):
+    for track, reward in tutorial_rewards(run.worker, [run.interface])[run.interface]:
         cost = _cost(run.worker, reward)
         try:
             reserve(
@@ -391,7 +403,7 @@ def _pay(run: TutorialRun) -> None:
         return
     if run.promised <= 0 or run.track is None:
         return
-    key = payment_key(run)
+    key = payment_key(run.worker_id, run.interface)
     spend(run.track, run.purpose, run.promised, key=key, why=f"Tutorial, {run.interface}")
     Payment.objects.get_or_create(
         token=key,

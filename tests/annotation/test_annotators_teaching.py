@@ -380,6 +380,11 @@ def other_track(track: Track, name: str, interface: str = "") -> Track:
     return made
 
 
+def rewards_for(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:
+    """The tracks that pay a worker for one tutorial."""
+    return tutorial_rewards(worker, [interface])[interface]
+
+
 @pytest.mark.soak
 def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) -> None:
     agree(ada)
@@ -388,28 +393,30 @@ def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) 
     home = ada.get("/annotate/").content.decode()
     assert (home.count("paid $0.75"), home.count("pays nothing now")) == (1, 0)
     names = other_track(published.track, "Names", "entities")
-    assert tutorial_rewards(worker, "entities") == [(names, Decimal("0.75"))]
-    assert tutorial_rewards(worker, "relation") == [(published.track, Decimal("0.75"))]
+    assert rewards_for(worker, "entities") == [(names, Decimal("0.75"))]
+    assert rewards_for(worker, "relation") == [(published.track, Decimal("0.75"))]
     first = Question.objects.earliest("pk")
     Question.objects.filter(pk=first.pk).update(interface="entities")
-    assert tutorial_rewards(worker, "entities") == [
+    assert rewards_for(worker, "entities") == [
         (published.track, Decimal("0.75")),
         (names, Decimal("0.75")),
     ]
     Question.objects.filter(pk=first.pk).update(track=names)
-    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names]
+    assert [track for track, _ in rewards_for(worker, "entities")] == [names]
     older = published.track
     Price.objects.create(track=older, interface="entities", reward=Decimal("0.50"))
-    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names, older], (
-        "where questions wait"
-    )
+    assert [track for track, _ in rewards_for(worker, "entities")] == [
+        names,
+        older,
+    ], "where questions wait"
     Question.objects.filter(pk=first.pk).update(status="settled")
-    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older, names], (
-        "else the oldest"
-    )
+    assert [track for track, _ in rewards_for(worker, "entities")] == [
+        older,
+        names,
+    ], "else the oldest"
     Question.objects.filter(pk=first.pk).update(status="cancelled")
     Price.objects.filter(track=names).delete()
-    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older]
+    assert [track for track, _ in rewards_for(worker, "entities")] == [older]
 
 
 def test_volunteers_are_paid_by_tracks_that_take_them(published: Submission, ada: Client) -> None:
@@ -435,13 +442,11 @@ def test_only_a_track_pays_whose_questions_are_where_the_worker_is(
     agree(ada)
     worker = the_worker()
     Track.objects.update(platform="mturk")
-    assert tutorial_rewards(worker, "relation") == []
+    assert rewards_for(worker, "relation") == []
     stranger = Worker.objects.create(platform="mturk", handle="m" * 32)
-    assert [track for track, _ in tutorial_rewards(stranger, "relation")] == [published.track]
+    assert [track for track, _ in rewards_for(stranger, "relation")] == [published.track]
     stranger.excluded_at = timezone.now()
-    assert tutorial_rewards(stranger, "relation") == [], (
-        "whom we offer no questions needs no lesson"
-    )
+    assert rewards_for(stranger, "relation") == [], "whom we offer no questions needs no lesson"
 
 
 @pytest.mark.soak

@@ -69,7 +69,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "open": everything + bool(held),
         "waiting": _waiting(everything, bool(held)),
         "teams": _teams(worker),
-        "kinds": _kinds(worker, learned, learnable),
+        "kinds": _kinds(worker, learned, learnable, anything=everything > 0),
         "consented": consent.has_consented(worker),
         "standing": todays_set(worker, bool(held)),
         "earned": payout.earnings(worker),
@@ -104,17 +104,19 @@ def _teams(worker: Worker) -> list[str]:
     return list(teams.order_by("name").distinct().values_list("name", flat=True))
 
 
-def _kinds(worker: Worker, learned: list[str], learnable: list[str]) -> list[dict[str, Any]]:
+def _kinds(
+    worker: Worker, learned: list[str], learnable: list[str], *, anything: bool
+) -> list[dict[str, Any]]:
     """What is open, interface by interface, and whether its tutorial is passed; also what can be
-    learned for pay, or was not passed.
+    learned for pay, or was not passed. `anything` is whether any question is open.
     """
     kinds = []
     rates, own = hourly_rates(), hourly_rates(worker=worker)
     tutorials = teach.tutorials()
+    offers = lease.offers_to(worker, [*learned, *learnable]) if anything else {}
+    rewards = teach.offered_rewards(worker, [name for name in tutorials if name not in learned])
     for name in names():
-        lesson = tutorials.get(name)
-        offer = lease.offer_to(worker, name) if name in learned or name in learnable else None
-        reward = teach.offered_reward(worker, lesson) if lesson and name not in learned else ZERO
+        offer, reward = offers.get(name), rewards.get(name, ZERO)
         failed = name not in learned and name not in learnable
         if (offer and offer.n) or reward > 0 or failed:
             kind = {
@@ -122,7 +124,7 @@ def _kinds(worker: Worker, learned: list[str], learnable: list[str]) -> list[dic
                 "title": interface_of(name).title,
                 "n": offer.n if offer else 0,
                 "offer": offer,
-                "lesson": lesson,
+                "lesson": tutorials.get(name),
                 "reward": reward,
                 "hourly": rates[name],
                 "own_hourly": own[name].measured,
