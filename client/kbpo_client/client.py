@@ -27,8 +27,9 @@ Table: TypeAlias = Any
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
 BLOCK = 1 << 16
-AWAY = 500
-"""From this status of HTTP on it is the service, or a proxy before it, that is in trouble"""
+TOO_LARGE, AWAY = 413, 500
+"""Statuses of HTTP: a body is too large; from here on the service, or a proxy before it, is in
+trouble"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
 """Seconds for which a watch outlasts a service that is away, and from look to look at most"""
 ASK_ADDRESS = "Is the address right?"
@@ -69,13 +70,21 @@ class Client:
     """A connection to one service, with a token where one is needed.
 
     Methods raise Refused with the service's own sentence, and Unreachable where there is none.
-    `frames=False`: lists of dictionaries although pandas is installed.
+    `frames=False`: lists of dictionaries although pandas is installed. A request that the service
+    asks to come later with is sent again then, a few times; `tell_wait` hears of each such wait.
     """
 
     def __init__(
-        self, url: str, token: str = "", *, timeout: float = 60.0, frames: bool = True
+        self,
+        url: str,
+        token: str = "",
+        *,
+        timeout: float = 60.0,
+        frames: bool = True,
+        tell_wait: Callable[[str], None] | None = None,
     ) -> None:
         self._frames = frames and pandas is not None
+        self._tell_wait = tell_wait
         headers = {"Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
@@ -498,6 +507,7 @@ class Client:
             try:
                 with self._http.stream("GET", url) as answer:
                     if answer.status_code == 200:
+                        _ours(answer)
                         with part.open("wb") as file:
                             for block in answer.iter_raw(BLOCK):
                                 file.write(block)
@@ -512,7 +522,7 @@ class Client:
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_how(error, self._http.base_url)) from error
-            if not _came_later(answer, attempt):
+            if not self._came_later(answer, attempt):
                 raise _refusal(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
@@ -560,18 +570,20 @@ class Client:
                 raise Unreachable(_how(error, self._http.base_url)) from error
             if answer.is_success:
                 return _ours(answer)
-            if "files" in options or not _came_later(answer, attempt):
+            if "files" in options or not self._came_later(answer, attempt):
                 break
         raise _refusal(answer)
 
-
-def _came_later(answer: httpx.Response, attempt: int) -> bool:
-    """Whether the service asked to be asked again later, and that is now."""
-    later = answer.headers.get("Retry-After", "")
-    if answer.status_code not in (429, 503) or not later.isdecimal() or attempt == MOST_WAITS:
-        return False
-    time.sleep(min(float(later), LONGEST_WAIT))
-    return True
+    def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
+        """Whether the service asked to be asked again later, and that is now."""
+        later = answer.headers.get("Retry-After", "")
+        if answer.status_code not in (429, 503) or not later.isdecimal() or attempt == MOST_WAITS:
+            return False
+        seconds = min(float(later), LONGEST_WAIT)
+        if self._tell_wait is not None:
+            self._tell_wait(f"{_refusal(answer)} It is asked again in {seconds:.0f} seconds.")
+        time.sleep(seconds)
+        return True
 
 
 def _ours(answer: httpx.Response) -> httpx.Response:
@@ -595,16 +607,44 @@ def _refusal(answer: httpx.Response) -> Exception:
         return Unreachable(f"The service is at {site} now: say that address.")
     try:
         refusal = answer.json()
-        detail, code = str(refusal["detail"]), str(refusal["error"])
+        return Refused(str(refusal["detail"]), str(refusal["error"]), answer.status_code)
     except (ValueError, KeyError, TypeError):
-        detail, code = f"The service answered {answer.status_code} without a reason.", "error"
-        if answer.status_code == 404:
-            detail += f" {ASK_ADDRESS}"
-    return Refused(detail, code, answer.status_code)
+        return _not_ours(answer)
+
+
+def _not_ours(answer: httpx.Response) -> Exception:
+    """What to make of a refusal that is not in the words of the service: of something before it."""
+    status, host = answer.status_code, answer.url.host
+    if status >= AWAY:
+        return Unreachable(
+            f"{host} answers {status} {answer.reason_phrase}: the service is down, or what stands"
+            " before it. Try again in a few minutes."
+        )
+    if status == TOO_LARGE:
+        return Refused(f"What stands before {host} lets no file as large through.", "large", status)
+    if status in (401, 403, 407):
+        return Unreachable(
+            f"{host} answers {status} with a page of its own, not as KBP Online does: a proxy,"
+            f" perhaps. {ASK_ADDRESS}"
+        )
+    asked = f" {ASK_ADDRESS}" if status == 404 else ""
+    return Refused(f"The service answered {status} without a reason.{asked}", "error", status)
 
 
 def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
-    return f"{url} does not answer ({type(error).__name__}). {ASK_ADDRESS}"
+    """In a sentence why nothing answered, and what to do."""
+    site, said = str(url).removesuffix("api/").rstrip("/"), str(error)
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return f"{site} is no address of a service: it begins with https:// or http://."
+    if isinstance(error, httpx.ConnectError) and "[Errno -" in said:  # of the resolver
+        return f"{site} does not answer: its name is not known. {ASK_ADDRESS} Is there a network?"
+    if isinstance(error, httpx.ConnectError) and "SSL" in said:
+        return f"{site} cannot be spoken to safely ({said.strip('[]')}). {ASK_ADDRESS}"
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return f"{site} does not answer: it is down, or elsewhere. {ASK_ADDRESS} Else try later."
+    if isinstance(error, httpx.TimeoutException):
+        return f"{site} does not answer: it took too long. Try again in a few minutes."
+    return f"{site} does not answer any more: the connection broke off. Try again."
 
 
 def _digest(file: BinaryIO, *words: object) -> str:

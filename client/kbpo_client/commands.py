@@ -26,6 +26,8 @@ from kbpo_client.telling import how_far, in_full, on_one_screen, percent, rank_o
 from scoring import rescore as rescoring
 from scoring.release import BadRelease, Release
 
+ACCOUNT_PAGE = "your account page"
+"""As the service's sentences call it"""
 REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
 """Exit codes besides 0 and click's own 2 for a command that was not understood"""
 SHOWN_MESSAGES = 50
@@ -56,14 +58,25 @@ class Service:
         if not self.url:
             raise click.UsageError("Which service? Say --url, or set KBPO_URL.")
         token = self.token or settings.tokens().get(self.url, "")
+        tell = partial(click.echo, err=True)
         try:
-            with Client(self.url, token, frames=False) as client:
+            with Client(self.url, token, frames=False, tell_wait=tell) as client:
                 yield client
         except Refused as refusal:
-            hint = " `kbpo login` keeps a token." if refusal.status == 401 and not token else ""
-            end(f"{refusal}{hint}", REFUSED)
+            end(self.in_words(refusal), REFUSED)
         except Unreachable as error:
             end(str(error), UNREACHABLE)
+
+    def in_words(self, refusal: Refused) -> str:
+        """A refusal, with the address of the page that it speaks of, and how a token is given."""
+        sentence = str(refusal).replace(ACCOUNT_PAGE, f"{ACCOUNT_PAGE}, {self.url}/account/")
+        if refusal.status != 401:
+            return sentence
+        return (
+            f"{sentence} Then say it with --token or KBPO_TOKEN."
+            if self.token
+            else f"{sentence} `kbpo login` keeps it."
+        )
 
 
 service_of = click.make_pass_decorator(Service)

@@ -609,7 +609,7 @@ def test_without_an_address_the_command_says_what_to_do() -> None:
 def test_a_refusal_carries_the_words_of_the_service(live_server: Any, toy: Toy) -> None:
     with Client(live_server.url) as client, pytest.raises(Refused) as refusal:
         client.submissions()
-    assert refusal.value.status == 401 and "credentials" in str(refusal.value)
+    assert refusal.value.status == 401 and "a token of yours" in str(refusal.value)
 
 
 def test_the_tab_key_is_taught() -> None:

@@ -52,7 +52,7 @@ def form(toy: Toy, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("header", "says"),
     [
-        ({}, "credentials"),
+        ({}, "a token of yours"),
         ({"Authorization": "Token kbpo_nonsense"}, "no such token"),
         ({"Authorization": "Basic abc"}, "must read"),
         ({"Authorization": "Token "}, "must read"),

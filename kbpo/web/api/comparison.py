@@ -22,8 +22,8 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import whole
-from kbpo.web.api.downloads import public_track
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
+from kbpo.web.api.tracks import public_track
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.public.compare import overlap, permalink
 

@@ -19,20 +19,9 @@ from kbpo.corpus.models import Corpus
 from kbpo.releases.models import Release
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.tracks import as_track
+from kbpo.web.api.tracks import as_track, public_track
 
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
-
-
-def public_track(slug: str) -> Track:
-    """The track with its corpus. Raises Http404 for drafts and for what does not exist."""
-    tracks = (
-        Track.objects.exclude(status="draft").select_related("corpus").defer("corpus__hash_key")
-    )
-    track = tracks.filter(slug=slug).first()
-    if track is None:
-        raise Http404(f"There is no track “{slug[:60]}”.")
-    return track
 
 
 class TrackDetail(APIView):

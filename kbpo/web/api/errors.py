@@ -10,7 +10,13 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import reverse
-from rest_framework.exceptions import APIException, ParseError, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    NotAuthenticated,
+    ParseError,
+    Throttled,
+    ValidationError,
+)
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -58,10 +64,22 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         )
         response.data = {
             "error": told_code,
-            "detail": str(response.data.get("detail", "")),
+            "detail": _in_words(exception, response),
             **getattr(exception, "more", {}),
         }
     return response
+
+
+def _in_words(exception: Exception, response: Response) -> str:
+    """The sentence of a refusal, where the framework has one that nobody would understand."""
+    if isinstance(exception, NotAuthenticated):
+        return "This takes a token of yours. Make one on your account page."
+    detail = str(response.data.get("detail", ""))
+    if not isinstance(exception, Throttled):
+        return detail
+    own = detail.partition(" Expected available in")[0]
+    sentence = "These were too many requests." if own == Throttled.default_detail else own
+    return f"{sentence} Come again in {response['Retry-After']} seconds."
 
 
 def _told(fields: dict[str, Any]) -> Iterator[str]:

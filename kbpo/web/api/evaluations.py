@@ -15,8 +15,8 @@ from rest_framework.views import APIView
 
 from kbpo.evaluation.latest import Latest
 from kbpo.web.api.answers import page_of_list
-from kbpo.web.api.downloads import public_track
 from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.tracks import public_track
 from kbpo.web.public.board import withdrawn_from
 from kbpo.web.research.history import history_of, interim_of
 from kbpo.web.research.submissions import find

@@ -35,10 +35,10 @@ from kbpo.scores.bring import (
 from kbpo.scores.models import Scorer
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined, page_of_list, whole
-from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
 from kbpo.web.api.parameters import whole_number
 from kbpo.web.api.said import Said
+from kbpo.web.api.tracks import public_track
 
 AT_ONCE, MOST, LAST = 100, 1000, 1 << 62
 """Things to be judged in one answer"""

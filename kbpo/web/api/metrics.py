@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.answers import page_of_list
-from kbpo.web.api.downloads import public_track
 from kbpo.web.api.parameters import one_of
 from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.tracks import public_track
 from kbpo.web.public.metric_tables import FIGURES, tabulate, told_under
 
 

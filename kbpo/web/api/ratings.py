@@ -20,8 +20,8 @@ from kbpo.accounts.models import User
 from kbpo.tracks.content.judgments import CannotImport
 from kbpo.tracks.models import Track
 from kbpo.web.api.answers import declined
-from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused
+from kbpo.web.api.tracks import public_track
 from kbpo.web.judgments import bring, judgment_file
 
 TOLD = 100

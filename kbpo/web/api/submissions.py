@@ -36,10 +36,10 @@ from kbpo.submissions.receive import CannotChange, CannotReceive, describe, rece
 from kbpo.tracks.models import Track
 from kbpo.web.access import check_may_act
 from kbpo.web.api.answers import declined, page_of_list, whole
-from kbpo.web.api.downloads import public_track
 from kbpo.web.api.errors import Refused, no_team
 from kbpo.web.api.parameters import BIGGEST, one_of, whole_number
 from kbpo.web.api.said import Said, ShareField
+from kbpo.web.api.tracks import public_track
 from kbpo.web.public.judges import as_json as told_of
 from kbpo.web.research.slices import told
 from kbpo.web.research.submissions import find as find_shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
+from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -65,6 +65,17 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != name}
 
 
+def public_track(slug: str) -> Track:
+    """The track with its corpus. Raises Http404 for drafts and for what does not exist."""
+    tracks = (
+        Track.objects.exclude(status="draft").select_related("corpus").defer("corpus__hash_key")
+    )
+    track = tracks.filter(slug=slug).first()
+    if track is None:
+        raise Http404(f"There is no track “{slug[:60]}”.")
+    return track
+
+
 class TrackList(APIView):
     """The tracks there are."""
 
@@ -100,7 +111,7 @@ class BoardDetail(APIView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str) -> Response:
-        track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+        track = public_track(slug)
         distribution = one_of(request, "distribution", track.distributions, track.distribution)
         criteria = kind_of(track).criterion_names()
         criterion = one_of(request, "criterion", criteria, track.criterion)

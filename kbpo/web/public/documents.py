@@ -22,7 +22,8 @@ from kbpo.tracks.base import Judged
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.downloads import ASK, public_track
+from kbpo.web.api.downloads import ASK
+from kbpo.web.api.tracks import public_track
 from kbpo.web.components.viewer import NAME, Span
 from kbpo.web.research.judged import describe, may_see, only_public
 

@@ -19,7 +19,7 @@ from annotation.interfaces.registry import interface_of, reading
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.downloads import public_track
+from kbpo.web.api.tracks import public_track
 from kbpo.web.judging.attempt import example_at
 from kbpo.web.public.relations import relations_of
 

@@ -24,7 +24,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.address import address_of
-from kbpo.web.api.downloads import public_track
+from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval, kind_of_bars
