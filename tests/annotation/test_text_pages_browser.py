@@ -231,7 +231,8 @@ def test_words_are_confirmed_or_changed_before_anything_is_sent(
     page = open_page(browser, live_server, **screen)
     at_hand = page.locator(".passage:visible")
     page.locator("[data-step=plausible] .choice").nth(0).click()
-    to_send, to_confirm = ["Submit", "Flag a problem"], ["Yes, that is what I mean", "Change"]
+    to_send = ["Submit", "Flag a problem"]
+    to_confirm = ["Yes, that is what I mean", "Change", "Flag" if screen else "Flag a problem"]
     assert buttons_of_the_bar(page) == to_send
     at_hand.locator(".choice").nth(1).click()
     mark_by_keys(page)
@@ -257,6 +258,38 @@ def test_words_are_confirmed_or_changed_before_anything_is_sent(
     page.keyboard.press("p")
     expect(at_hand.locator(".readback .n")).to_have_class("n done")
     assert buttons_of_the_bar(page) == to_send
+    assert page.faults == []
+
+
+@pytest.mark.walk
+@pytest.mark.parametrize("screen", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_question_is_flagged_or_given_back_while_words_wait_to_be_confirmed(
+    browser: Browser, live_server: Any, screen: dict[str, Any]
+) -> None:
+    asked("answers", input="q", text="Ida Marsk")
+    page = open_page(browser, live_server, **screen)
+    page.locator("[data-step=plausible] .choice").nth(0).click()
+    page.locator(".passage:visible .choice").nth(1).click()
+    mark_by_keys(page)
+    bar, flag = page.locator(".submit-bar"), page.locator(".flag summary")
+    assert "confirming" in str(bar.get_attribute("class"))
+    boxes = [page.locator(name).bounding_box() for name in (".confirm", ".change-it", ".flag")]
+    middles = [box["y"] + box["height"] / 2 for box in boxes if box]
+    assert len(middles) == 3 and max(middles) - min(middles) < 8, "one line, as it is drawn"
+    if screen:
+        assert boxes[2] and min(boxes[2]["height"], boxes[2]["width"]) >= 44, "for a finger"
+        flag.tap()
+    else:
+        page.keyboard.press("f")
+    assert_is_in_view(page, ".flag .link-button")
+    page.get_by_label("Something else").check()
+    assert buttons_of_the_bar(page)[0] == "Submit", "the answer is then the flag alone"
+    page.get_by_label("Nothing").check()
+    assert buttons_of_the_bar(page)[0] == "Yes, that is what I mean"
+    with page.expect_navigation():
+        page.get_by_role("button", name="give this question back").click()
+    given_back = Assignment.objects.get()
+    assert (given_back.status, given_back.returned_by) == ("returned", "worker")
     assert page.faults == []
 
 
@@ -454,6 +487,9 @@ def checked(page: Page, look: Look) -> None:
     drag(page, 4, 20)
     expect(at_hand.locator(".readback .means")).to_be_visible()
     look("read back")
+    page.keyboard.press("f")
+    look("flag before words are confirmed")
+    page.keyboard.press("f")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#missing")).to_contain_text("read your own words back")
     look("not confirmed")

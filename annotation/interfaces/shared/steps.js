@@ -109,6 +109,8 @@ export function begin({
     if (/^[1-9]$/.test(event.key) && pick(Number(event.key))) event.preventDefault();
   }
 
+  const flag = form.querySelector(".flag");
+  flag?.addEventListener("toggle", () => { if (flag.open) flag.scrollIntoView({ block: "nearest" }); });
   form.addEventListener("change", update);
   form.addEventListener("input", (event) => { if (event.target.matches("textarea, input:not([type=radio])")) update(); });
   form.addEventListener("focusin", (event) => {
