@@ -56,6 +56,7 @@ def kept_picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
+@pytest.mark.soak
 @pytest.mark.walk
 def test_an_expert_marks_names_anew_and_loses_nothing_by_a_reload(
     browser: Browser, live_server: Any, toy: Toy, asked: ExpertCheck

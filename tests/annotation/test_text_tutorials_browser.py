@@ -94,7 +94,9 @@ def passages(right: Right) -> list[tuple[int, str]]:
         pytest.param(
             "generation", "language_quality", {}, rate_by_keyboard, marks=pytest.mark.soak
         ),
-        ("generation", "language_quality", PHONE, rate_by_finger),
+        pytest.param(
+            "generation", "language_quality", PHONE, rate_by_finger, marks=pytest.mark.soak
+        ),
         ("answers", "answer_correctness", {}, check_by_keyboard),
         pytest.param(
             "answers", "answer_correctness", PHONE, check_by_finger, marks=pytest.mark.soak

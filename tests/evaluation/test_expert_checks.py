@@ -168,6 +168,7 @@ def test_what_the_expert_says_stands_beside_the_crowds_and_changes_no_label(crow
     )
 
 
+@pytest.mark.soak
 def test_checking_everything_gives_the_score_that_the_expert_would_have_given(crowd: Crowd) -> None:
     crowd.draw(5 * N)
     assert crowd.check() == N

@@ -261,6 +261,7 @@ def test_rated_texts_and_their_metrics_are_recomputed_too(studied: World, tmp_pa
     assert {"centred", "unaided"} <= methods and found.numbers >= 8
 
 
+@pytest.mark.soak
 def test_means_that_experts_corrected_are_recomputed_too(studied: World, tmp_path: Path) -> None:
     experts.draw(studied, 60)
     n = experts.check(studied)

@@ -185,6 +185,7 @@ def brought(world: World) -> list[int]:
     return elsewhere
 
 
+@pytest.mark.soak
 def test_imported_ratings_are_checked_or_the_run_has_no_corrected_number(judged: World) -> None:
     elsewhere = brought(judged)
     partly = Label.objects.get(target=elsewhere[0])

@@ -110,6 +110,7 @@ def compare(url: str, name: str) -> int:
     return answers
 
 
+@pytest.mark.soak
 def test_a_preference_travels_from_yaml_on_the_desk_to_win_rates_and_strengths(
     transactional_db: None, live_server: Any, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def answered(browser: Browser, page: Page) -> Page:
     return browser.submit(form, form.values() | fields)
 
 
+@pytest.mark.soak
 def test_a_round_goes_from_the_desk_over_the_experts_page_to_the_board(played: Played) -> None:
     root, slug = played.as_user("root"), played.track.slug
     desk = root.get(f"/desk/tracks/{slug}/checks/")

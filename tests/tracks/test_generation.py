@@ -470,6 +470,7 @@ def test_outputs_travel_to_the_board_and_equal_ones_share_their_ratings(
         assert Browser(url).get(address).status == 200
 
 
+@pytest.mark.soak
 def test_answers_travel_to_the_board(
     transactional_db: None, live_server: Any, tmp_path: Path
 ) -> None:
