@@ -29,13 +29,13 @@ import numpy as np
 from django.db.models import Q
 
 from kbpo import clock
-from kbpo.accounts.models import Team, User
 from kbpo.corpus.fetch import fetch
 from kbpo.inclusion.documents import Documents, annotated_by, inside
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of, with_label
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
+from kbpo.prepared import Prepared
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -92,13 +92,23 @@ def earlier_of_its_people(submission: Submission) -> list[int]:
     return _sampled(submission, decided(submission), _of_its_people(submission))
 
 
+_OF_ITS_PEOPLE = Prepared("""
+    WITH person AS (
+        SELECT user_id FROM accounts_team_members WHERE team_id = %(team)s
+        UNION SELECT user_id FROM accounts_team_former WHERE team_id = %(team)s
+        UNION SELECT %(user)s::bigint
+    )
+    SELECT user_id, NULL::bigint FROM person
+    UNION ALL SELECT NULL, team_id FROM accounts_team_members JOIN person USING (user_id)
+    UNION ALL SELECT NULL, team_id FROM accounts_team_former JOIN person USING (user_id)
+""")
+
+
 def _of_its_people(submission: Submission) -> Q:
     """The runs of everybody who belongs to the team now or did before, and of all their teams."""
-    team = submission.team
-    here = User.objects.filter(Q(teams=team) | Q(former_teams=team)).values_list("pk", flat=True)
-    people = {*here, submission.user_id} - {None}
-    theirs = Team.objects.filter(Q(members__in=people) | Q(former__in=people))
-    teams = {submission.team_id, *theirs.values_list("pk", flat=True)}
+    found = _OF_ITS_PEOPLE.rows(team=submission.team_id, user=submission.user_id)
+    people = {user for user, _ in found} - {None}
+    teams = {submission.team_id, *(team for _, team in found)} - {None}
     return Q(team__in=teams) | Q(user__in=people)
 
 
