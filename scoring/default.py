@@ -187,7 +187,7 @@ class Centred:
         """Which rows were asked about, and which of these got an answer: a mark is none."""
         answered = ~np.isnan(self.data.f[self.criterion][self.at, 0])
         return Answers(
-            stratum=self.data.pool.stratum,
+            stratum=self.data.pool.stratum_of_target,
             target=self._row_target,
             known=answered & (self._row_mark < 0),
             not_asked=(self._row_mark >= 0) & (self._row_mark < NEVER),

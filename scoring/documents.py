@@ -135,8 +135,8 @@ class Facts:
     """(u, m) the submission predicts the fact"""
     document: NDArray[np.int64]
     """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
-    predicate: NDArray[np.int64]
-    """(t,) id of its predicate"""
+    stratum: NDArray[np.int64]
+    """(t,) number of its stratum"""
     found: NDArray[np.bool_]
     """(t,) some submission predicts that fact"""
     n_annotated: int
@@ -148,7 +148,7 @@ class Facts:
     code: NDArray[np.int64]
     """(t,) its code in `fact`; -1 if no instance here predicts it"""
     links: NDArray[np.str_]
-    """(t, 2) what people linked its subject and its object to; empty where they did not"""
+    """(t, 2) what people linked its ends to; empty where they did not"""
     missed: NDArray[np.int64]
     """(n_annotated,) true instances of each annotated document that annotation found and no
     submission predicts: a fact that is marked at three pairs of mentions is three instances"""

@@ -32,8 +32,8 @@ class Pool:
     """(t,) the targets' random numbers"""
     document: Ids
     """(u,) document ids; 0 where a kind has none"""
-    predicate: Ids
-    """(u,) the stratum of each: of relations the predicate's id"""
+    stratum: Ids
+    """(u,) number of the stratum of each"""
     types: NDArray[Any]
     """(u,) code of the types of subject and object, as the first submission says that predicts
     it"""
@@ -144,7 +144,7 @@ class Pool:
         return Support.of(rows[p > 0], self.target), p[p > 0]
 
     @cached_property
-    def stratum(self) -> Ids:
+    def stratum_of_target(self) -> Ids:
         """(t,) a code of what is said of each target: the first of several."""
         first_row = np.full(self.target_id.size, -1)
         first_row[self.target[::-1]] = np.arange(self.target.size)[::-1]
@@ -152,7 +152,7 @@ class Pool:
             first_row.size, dtype=np.int64
         )  # of a slice not every target has a row
         has_row = np.flatnonzero(first_row >= 0)
-        of_them = self.predicate[first_row[has_row]]
+        of_them = self.stratum[first_row[has_row]]
         code_of_target[has_row] = present(of_them, int(of_them.max(initial=-1)) + 1)[1]
         return code_of_target
 
@@ -201,7 +201,7 @@ class Pool:
             target_id=self.target_id[targets],
             u=self.u[targets],
             document=self.document[rows],
-            predicate=self.predicate[rows],
+            stratum=self.stratum[rows],
             types=self.types[rows],
             subject=self.subject[rows],
             object=self.object[rows],

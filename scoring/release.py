@@ -183,7 +183,7 @@ def _at(columns: Mapping[str, NDArray[Any]], place: int) -> Row:
 
 def _instances(data: Data) -> Iterator[Row]:
     pool, facts = data.pool, data.facts
-    columns: dict[str, NDArray[Any]] = {"stratum": pool.predicate}
+    columns: dict[str, NDArray[Any]] = {"stratum": pool.stratum}
     columns |= {f"g_{name}": g for name, g in data.g.items()}
     columns |= {f"error_{name}": error for name, error in data.error.items()}
     for name, guesses in data.unaided.items():
@@ -317,7 +317,7 @@ def _facts(facts: Facts | None) -> Iterator[Row]:
         yield {
             "document": int(facts.document[place]),
             "fact": int(facts.code[place]),
-            "predicate": int(facts.predicate[place]),
+            "predicate": int(facts.stratum[place]),
             "found": bool(facts.found[place]),
             "subject_link": str(facts.links[place, 0]),
             "object_link": str(facts.links[place, 1]),
@@ -567,7 +567,7 @@ class _Reader:
             target_id=self.target_id,
             u=_floats(self.targets["u"]),
             document=nothing,
-            predicate=_ids(self.instances["stratum"]),
+            stratum=_ids(self.instances["stratum"]),
             types=np.full(self.instance.size, ""),
             subject=nothing,
             object=nothing,
@@ -750,7 +750,7 @@ class _Reader:
             pool_weight=_floats(instances["pool_weight"]),
             predicted=predicted,
             document=_ids(stored.get("document", [])),
-            predicate=_ids(stored.get("predicate", [])),
+            stratum=_ids(stored.get("predicate", [])),
             found=_bools(stored.get("found", [])),
             n_annotated=once["n_annotated"],
             n_documents=once["n_documents"],

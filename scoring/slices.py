@@ -132,14 +132,14 @@ def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> 
     return kept
 
 
-def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
-    """The facts of some instances; of the true ones those of the predicate (none where the slice is
+def _facts(facts: Facts, inside: Ids, stratum: int | None) -> Facts:
+    """The facts of some instances; of the true ones those of the stratum (none where the slice is
     not one).
     """
     true = (
-        facts.predicate == predicate
-        if predicate is not None
-        else np.zeros(facts.predicate.size, dtype=np.bool_)
+        facts.stratum == stratum
+        if stratum is not None
+        else np.zeros(facts.stratum.size, dtype=np.bool_)
     )
     return replace(
         facts,
@@ -148,7 +148,7 @@ def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
         pool_weight=facts.pool_weight[inside],
         predicted=facts.predicted[inside],
         document=facts.document[true],
-        predicate=facts.predicate[true],
+        stratum=facts.stratum[true],
         found=facts.found[true],
         code=facts.code[true],
         links=facts.links[true],

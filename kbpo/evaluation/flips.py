@@ -16,23 +16,20 @@ from kbpo.evaluation.models import Flip
 from kbpo.instances.models import Target
 from kbpo.pool.visibility import is_answered
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-
-PLACED = (Target.Kind.MENTION, Target.Kind.DOCUMENT)
-"""What refers to other things of its document: the first label of one mention may turn what is said
-of another that was settled to be the same"""
 
 
 def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -> int:
     """How many verdicts on predictions of these submissions turned between the labels of these two
     numbers. Each is kept for its team, and the log says how many there were.
     """
-    affected = _affected(track.corpus_id, before, now) if submissions else []
+    kind = kind_of(track)
+    affected = _affected(kind, before, now) if submissions else []
     if not affected:
         return 0
     instances = np.array(sorted(affected), dtype=np.int64)
-    kind = kind_of(track)
     was = kind.judge(instances, submissions, until=before)
     is_now = kind.judge(instances, submissions, until=now)
     predicted = fetch(
@@ -62,27 +59,29 @@ def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -
     return len(flips)
 
 
-def _affected(corpus: int, before: int, now: int) -> list[int]:
-    """The instances of a corpus whose verdict the labels after one number and up to another may
-    have turned: those of a target that had a label before; of a document, all of them, where a
-    mention of it or the whole got a label and any of these had one before.
+def _affected(kind: Kind, before: int, now: int) -> list[int]:
+    """The instances of a track's corpus whose verdict the labels after one number and up to another
+    may have turned: those of a target that had a label before; of a document, all of them, where
+    the whole, or something of it that is settled besides, got a label and any of these had one
+    before: what is said of one may turn what is said of another that was settled to be the same.
 
     One narrow question after the other, each with the answers of the last, so that no plan depends
     on what is known of how labels are spread.
     """
+    placed_kinds = [*kind.settles_besides, Target.Kind.DOCUMENT.value]
     fresh = fetch(
         "SELECT DISTINCT t.id, t.kind, t.document_id FROM instances_label l"
         " JOIN instances_target t ON t.id = l.target_id"
         " WHERE l.id > %s AND l.id <= %s AND t.corpus_id = %s",
-        [before, now, corpus],
+        [before, now, kind.corpus.pk],
     )
-    targets = [target for target, kind, _ in fresh if kind not in PLACED]
-    documents = {document for _, kind, document in fresh if kind in PLACED}
+    targets = [target for target, of_kind, _ in fresh if of_kind not in placed_kinds]
+    documents = {document for _, of_kind, document in fresh if of_kind in placed_kinds}
     if documents:
         placed = fetch(
             "SELECT id, document_id FROM instances_target WHERE document_id = ANY(%s)"
             " AND kind = ANY(%s)",
-            [list(documents), list(PLACED)],
+            [list(documents), placed_kinds],
         )
         its_document = dict(placed)
         documents = {its_document[instance] for instance in _labelled(list(its_document), before)}

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
 from kbpo.instances.hashing import KEY_SQL, U_SQL
 
@@ -51,6 +52,11 @@ _FIND = """
          AS n (kind, document, a_begin, a_end, b_begin, b_end)
     JOIN instances_target t ON t.key = {key}
 """
+_LOCATED = """
+    SELECT t.id, t.key::text, t.kind, d.key, ARRAY[t.a_begin, t.a_end, t.b_begin, t.b_end]
+    FROM instances_target t LEFT JOIN corpus_document d ON d.id = t.document_id
+    WHERE t.id = ANY(%s)
+"""
 _KEY = KEY_SQL.format(
     corpus="%(corpus)s",
     kind="n.kind",
@@ -89,3 +95,11 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
             Place(kind, document, (a, b), (c, d)): pk
             for pk, kind, document, a, b, c, d in cursor.fetchall()
         }
+
+
+def located(targets: Sequence[int]) -> dict[int, tuple[str, str, str | None, list[int]]]:
+    """Target -> its key, its kind, the key of the document that it lies in, if it lies in one, and
+    the ends of its spans there.
+    """
+    rows = fetch(_LOCATED, [list(targets)])
+    return {pk: (key, kind, document, spans) for pk, key, kind, document, spans in rows}

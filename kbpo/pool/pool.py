@@ -58,7 +58,7 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         target_id=predicted["target_id"],
         u=predicted["u"],
         document=predicted["document"],
-        predicate=predicted["stratum"],
+        stratum=predicted["stratum"],
         types=predicted["types"],
         subject=predicted["subject"],
         object=predicted["object"],

@@ -32,11 +32,13 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.slices.estimate import cuts, has_recall, ordered
 from kbpo.inclusion.moment import with_label
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Label
+from kbpo.instances.targets import located
 from kbpo.releases.datasheet import LICENCE, citation, datasheet
 from kbpo.releases.parquet import write_parquet, writer
 from kbpo.sampling.guess import VERSION as MODEL
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
@@ -98,7 +100,7 @@ def _write(track: Track, place: Path) -> Row:
     track.evaluations.filter(pk=evaluation.pk).update(stage_end=True)  # what is printed stays
     data = read(track)
     checks = checks_of(track, data)
-    _check_public(data)
+    _check_public(kind_of(track), data)
     codes, slices = _Codes(track), list(cuts(track, data))
     written = {
         "systems": _systems(data),
@@ -109,7 +111,7 @@ def _write(track: Track, place: Path) -> Row:
         "answers": _answers(track, codes),
     }
     written["targets"] = _placed(written["targets"])
-    written["instances"] = in_slices(_said(written["instances"]), slices)
+    written["instances"] = in_slices(_said(kind_of(track), written["instances"]), slices)
     linked = _Linked(data, codes.unlinked)
     written["ratings"] = linked.recoded(written["ratings"])
     rows = {name: _table(place / f"{name}.jsonl", table) for name, table in written.items()}
@@ -147,7 +149,7 @@ def check(track: Track) -> None:
         )
 
 
-def _check_public(data: Data) -> None:
+def _check_public(kind: Kind, data: Data) -> None:
     """Nothing. Raises CannotRelease if the numbers rest on judgments that are not public: on a
     target of which none is, or on one besides those that are.
     """
@@ -160,16 +162,17 @@ def _check_public(data: Data) -> None:
         now,
     )
     documents = set(data.pool.document[data.judged].tolist()) - {0}
-    of_mentions = Label.objects.filter(
-        Q(public_at__isnull=True) | Q(public_at__gt=now),
-        target__kind=Target.Kind.MENTION,
-        target__document__in=documents,
-    ).exclude(value={})
-    if n := of_mentions.values("target").distinct().count():
-        raise CannotRelease(
-            f"Judgments of {n} mentions are still embargoed, since another track on the same texts"
-            " asked about them. Close that one first."
-        )
+    for of_kind in kind.settles_besides:
+        embargoed = Label.objects.filter(
+            Q(public_at__isnull=True) | Q(public_at__gt=now),
+            target__kind=of_kind,
+            target__document__in=documents,
+        ).exclude(value={})
+        if n := embargoed.values("target").distinct().count():
+            raise CannotRelease(
+                f"Judgments of {n} {of_kind}s are still embargoed, since another track on the same"
+                " texts asked about them. Close that one first."
+            )
     judged = numpy.any([~numpy.isnan(verdicts) for verdicts in data.f.values()], axis=(0, 2))
     targets = numpy.unique(data.pool.target[data.judged[judged]])
     withheld = targets[((labelled & ~public) | besides)[targets]]
@@ -268,37 +271,18 @@ def _systems(data: Data) -> Iterator[Row]:
 def _placed(rows: Iterable[Row]) -> Iterator[Row]:
     """Yields targets with where they lie: a document by its key, and spans of characters."""
     for part in _parts(rows):
-        places = {
-            row[0]: row[1:]
-            for row in fetch(
-                "SELECT t.id, t.key::text, t.kind, d.key, t.a_begin, t.a_end, t.b_begin, t.b_end"
-                " FROM instances_target t LEFT JOIN corpus_document d ON d.id = t.document_id"
-                " WHERE t.id = ANY(%s)",
-                [[row["target"] for row in part]],
-            )
-        }
+        places = located([row["target"] for row in part])
         for row in part:
-            key, kind, document, *spans = places[row["target"]]
+            key, kind, document, spans = places[row["target"]]
             yield row | {"key": key, "kind": kind, "document_key": document, "spans": spans}
 
 
-def _said(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yields instances with what they say: a predicate between two spans, where they have one."""
+def _said(kind: Kind, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yields instances with what they say, in columns of their kind."""
     for part in _parts(rows):
-        statement_of = {
-            row[0]: row[1:]
-            for row in fetch(
-                "SELECT i.id, p.name, i.subject_begin, i.subject_end, i.object_begin, i.object_end"
-                " FROM instances_instance i LEFT JOIN corpus_predicate p ON p.id = i.predicate_id"
-                " WHERE i.id = ANY(%s)",
-                [[row["instance"] for row in part]],
-            )
-        }
+        said_of = kind.said([row["instance"] for row in part])
         for row in part:
-            predicate, *ends = statement_of[row["instance"]]
-            if predicate is not None:
-                row |= {"predicate": predicate, "subject": ends[:2], "object": ends[2:]}
-            yield row
+            yield row | said_of.get(row["instance"], {})
 
 
 def _parts(rows: Iterable[Row], size: int = 5000) -> Iterator[list[Row]]:

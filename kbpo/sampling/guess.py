@@ -195,7 +195,7 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
         target=_codes(pool.target[at]),
         team=_codes(np.array(pool.teams)),
         confidence=confidence[at],
-        predicate=_codes(pool.predicate[at]),
+        predicate=_codes(pool.stratum[at]),
         types=_codes(pool.types[at]),
         subject=_codes(pool.subject[at]),
         object=_codes(pool.object[at]),

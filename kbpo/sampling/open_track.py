@@ -126,28 +126,24 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 
 def targets_of(track: Track) -> list[int]:
-    """The targets that the track's samples are about: pairs drawn, their mentions, and its
-    annotated documents.
+    """The targets that the track's samples are about: those drawn, what was settled with them, and
+    its annotated documents.
     """
-    target_rows = fetch(
-        """
-        WITH drawn AS (
-            SELECT DISTINCT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end
-            FROM sampling_sample s JOIN sampling_samplebatch b ON b.id = s.batch_id
-            JOIN submissions_submission u ON u.id = b.submission_id JOIN instances_target t
-                ON t.id = s.target_id
-            WHERE u.track_id = %(track)s)
-        SELECT id FROM drawn
-        UNION SELECT m.id FROM drawn d JOIN instances_target m ON m.document_id = d.document_id
-            AND m.kind = 'mention'
-            AND (m.a_begin, m.a_end) IN ((d.a_begin, d.a_end), (d.b_begin, d.b_end))
-        UNION SELECT t.id FROM sampling_documentsample s JOIN instances_target t
-            ON t.document_id = s.document_id
-            WHERE s.track_id = %(track)s
-        """,
-        {"track": track.pk},
+    drawn = fetch(
+        "SELECT DISTINCT s.target_id FROM sampling_sample s"
+        " JOIN sampling_samplebatch b ON b.id = s.batch_id"
+        " JOIN submissions_submission u ON u.id = b.submission_id WHERE u.track_id = %s",
+        [track.pk],
     )
-    return [pk for (pk,) in target_rows]
+    in_documents = fetch(
+        "SELECT t.id FROM sampling_documentsample s"
+        " JOIN instances_target t ON t.document_id = s.document_id WHERE s.track_id = %s",
+        [track.pk],
+    )
+    targets = {pk for (pk,) in drawn}
+    return sorted(
+        targets.union(kind_of(track).settled_with(targets), (pk for (pk,) in in_documents))
+    )
 
 
 @transaction.atomic

@@ -439,6 +439,9 @@ class Track(ABC):
     empty where they can"""
     is_taste: ClassVar[bool] = False
     """Whether two people who differ may both be right: then the clock asks no expert by itself"""
+    settles_besides: ClassVar[tuple[str, ...]] = ()
+    """Kinds of targets that a question about another one settles besides, and on whose labels
+    verdicts on all that is predicted in their document may rest"""
     at_stake: ClassVar[tuple[str, ...]] = ()
     """SQL of when a team says something that a question touches besides its target: nobody judges
     what a team of theirs says. Over `t`, the row of the target, and `asked`, which has the
@@ -645,6 +648,16 @@ class Track(ABC):
             criterion: np.full((instances.size, len(submissions)), np.nan)
             for criterion in self.criterion_names()
         }
+
+    def settled_with(self, targets: Collection[int]) -> list[int]:
+        """The targets that questions about these settle besides (`settles_besides`)."""
+        return []
+
+    def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        """What a release tells of instances besides their numbers, by columns; nothing where what
+        their target is tells it all.
+        """
+        return {}
 
     def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
         """(n, k) numbers from what is free to know of each instance, for the model g; the same for

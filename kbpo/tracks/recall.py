@@ -16,6 +16,7 @@ import numpy as np
 from kbpo.tracks.base import QuestionDraft, Track
 from kbpo.tracks.registry import kind_of
 from scoring.documents import Facts
+from scoring.pool import Pool
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,6 +52,27 @@ class Found:
     def is_about(self, name: str) -> bool:
         """Whether one of its mentions is called that."""
         return folded(name) in {folded(text) for role, text in self.claim if role}
+
+
+@dataclass(frozen=True)
+class Named:
+    """Which documents of a corpus name which entities of the world."""
+
+    source: str
+    """corpus: mentions that came with it; people: names that annotation found, wherever a text
+    says them"""
+    rows: list[tuple[int, Any, int, bool]]
+    """(document, entity, how often, whether that is a person or an organisation)"""
+
+
+@dataclass(frozen=True, eq=False)
+class AboutEntities:
+    """What the n predictions of a system are about, in the order of their instances."""
+
+    entity: NDArray[np.int64]
+    """(n,) code of the entity, as the system has it"""
+    fact: NDArray[np.int64]
+    """(n,) code of what is said of it: several predictions may say the same"""
 
 
 def folded(name: str) -> str:
@@ -90,6 +112,38 @@ class TrackWithRecall(Track):
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
         """Name -> code of its entity, of all entities of the world that people had found in these
         documents by then.
+        """
+
+    @abstractmethod
+    def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
+        """The entities of the corpus: of what came with it, else those that people had found in
+        these documents by then.
+        """
+
+    @abstractmethod
+    def entities_known(self, documents: Sequence[int]) -> list[object]:
+        """What `entities_named` follows from: the same as long as that is."""
+
+    @abstractmethod
+    def about_entities(self, submission_id: int) -> AboutEntities:
+        """What a submission's predictions are about."""
+
+    @abstractmethod
+    def stratum_names(self) -> Mapping[int, str]:
+        """Number of a stratum (`PoolColumns.stratum`) -> its name, of all that there are."""
+
+    @abstractmethod
+    def across_documents(
+        self,
+        pool: Pool,
+        facts: Facts,
+        row: NDArray[np.int64],
+        marked: NDArray[np.int64],
+        predicted: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Codes of what rows of the pool say, and of true facts that people marked, the same where
+        two say the same of the world in whatever document; `predicted` is a row that predicts each
+        of these facts, -1 if none does.
         """
 
     @abstractmethod

@@ -404,7 +404,7 @@ def marked(toy: Toy) -> set[str]:
     documents = [toy.documents["d2"].pk]
     facts = read_facts(toy.track, np.array([], dtype=np.int64), [], documents)
     return set(
-        Predicate.objects.filter(pk__in=facts.predicate.tolist()).values_list("name", flat=True)
+        Predicate.objects.filter(pk__in=facts.stratum.tolist()).values_list("name", flat=True)
     )
 
 

@@ -42,7 +42,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
     errors = []
     for name, one in found.items():
         number = world.predicates[name].pk
-        cut = Cut("relation", name, data.pool.predicate == number, "instance", stratum=number)
+        cut = Cut("relation", name, data.pool.stratum == number, "instance", stratum=number)
         arranged = Centred(restricted(data, cut))
         estimate = arranged.settled("instance", "relation")
         realised = np.asarray(arranged.design.variance(estimate.influence))

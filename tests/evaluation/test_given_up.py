@@ -48,7 +48,7 @@ def without(data: Data, lost: np.ndarray, *, single: bool = False) -> Data:
         name: np.where(lost[data.pool.target[data.judged]][:, None], np.nan, one)
         for name, one in data.f.items()
     }
-    pool = replace(data.pool, predicate=np.zeros_like(data.pool.predicate)) if single else data.pool
+    pool = replace(data.pool, stratum=np.zeros_like(data.pool.stratum)) if single else data.pool
     return replace(
         data, f=f, pool=pool, g={name: np.full(g.size, 0.5) for name, g in data.g.items()}
     )

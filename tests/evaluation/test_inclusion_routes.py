@@ -117,7 +117,7 @@ def _pool(document: Array, u: Array, p: Array) -> Pool:
         target_id=number,
         u=u,
         document=document,
-        predicate=np.zeros(N, dtype=np.int64),
+        stratum=np.zeros(N, dtype=np.int64),
         types=np.full(N, "PER|GPE"),
         subject=number,
         object=number,

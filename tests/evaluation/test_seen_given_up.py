@@ -51,7 +51,7 @@ def happen(
         target_id=np.arange(t),
         u=u,
         document=target,
-        predicate=np.zeros(N, dtype=np.int64),
+        stratum=np.zeros(N, dtype=np.int64),
         types=np.full(N, "PER|GPE"),
         subject=number,
         object=number,

@@ -127,7 +127,7 @@ def test_rivals_for_a_subject_are_counted(pool: Pool) -> None:
         .ravel()
     )
     votes = np.asarray(sparse.csr_array(pool.member).sum(axis=1)).ravel()
-    same = (pool.subject[:, None] == pool.subject) & (pool.predicate[:, None] == pool.predicate)
+    same = (pool.subject[:, None] == pool.subject) & (pool.stratum[:, None] == pool.stratum)
     expected = np.log(same @ votes)
     assert np.allclose(column, (expected - expected.mean()) / expected.std())
     assert np.unique(expected).size > 2

@@ -30,7 +30,7 @@ def pool(**p: Matrix) -> Pool:
         target_id=np.arange(2),
         u=np.array([0.2, 0.7]),
         document=ids,
-        predicate=ids,
+        stratum=ids,
         types=np.array(["PER|ORG"] * 3),
         subject=ids,
         object=ids,

@@ -137,7 +137,7 @@ def test_diagnostics_show_what_documents_share_and_what_draws_reach(
     assert uniform.shared == {"low": 0, "medium": 6, "high": 0} or sum(uniform.shared.values()) == 6
     assert uniform.documents == 6
     for seen in reach(row):
-        assert seen.predicates == 3 and sum(seen.by_predicate.values()) == pytest.approx(1000)
+        assert seen.strata == 3 and sum(seen.by_stratum.values()) == pytest.approx(1000)
         assert (
             sum(seen.entities.values()) == 1 and seen.several == 1
         )  # the world gives all one subject
@@ -187,12 +187,12 @@ def test_all_four_distributions_are_told_though_the_track_shows_one(
     found = {one.kind: one for one in reach(row)}
     assert list(found) == ["instance", "relation", "entity", "entity_relation"]
     lives = predicates[world.predicates[LIVES].pk] / len(own)
-    assert found["instance"].by_predicate[LIVES] == pytest.approx(1000 * lives, abs=10)
-    assert found["relation"].by_predicate[LIVES] == pytest.approx(1000 / 3, abs=10), (
+    assert found["instance"].by_stratum[LIVES] == pytest.approx(1000 * lives, abs=10)
+    assert found["relation"].by_stratum[LIVES] == pytest.approx(1000 / 3, abs=10), (
         "each predicate weighs the same"
     )
     anna = subjects["Anna"] / len(own)
-    assert anna > 0.05 and found["entity"].by_predicate != found["instance"].by_predicate
+    assert anna > 0.05 and found["entity"].by_stratum != found["instance"].by_stratum
     text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
     assert all(escape(one.label) in text for one in DISTRIBUTIONS.values())
 
@@ -217,8 +217,8 @@ def test_predicates_that_no_draw_reaches_are_told(
 ) -> None:
     row = world.system("lives", lambda one: one.predicate.name == LIVES)
     [seen, *_] = reach(row)
-    assert seen.by_predicate[LIVES] == pytest.approx(1000)
-    others = [number for name, number in seen.by_predicate.items() if name != LIVES]
+    assert seen.by_stratum[LIVES] == pytest.approx(1000)
+    others = [number for name, number in seen.by_stratum.items() if name != LIVES]
     assert others and set(others) == {0.0}
     text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
     assert f"{len(others)} without any" in text and "no draw" in text

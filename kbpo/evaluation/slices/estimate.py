@@ -66,17 +66,17 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
         weight = weights_of(table, traits) if table else None
         weighed = rule.weight if isinstance(rule.weight, str) else TABLE
         alone = rule.only_predicate if weighed in pool.p else None
-        predicate = None
+        stratum = None
         if alone:
             of_it = traits["predicate"].where(traits["predicate"].names == alone)
-            predicate = next(iter(pool.predicate[of_it].tolist()), None)
+            stratum = next(iter(pool.stratum[of_it].tolist()), None)
         yield Cut(
             OWN,
             row.name,
             inside,
             weighed,
             confidence=rule.confidence,
-            stratum=predicate,
+            stratum=stratum,
             weight=weight,
         )
 
@@ -84,11 +84,11 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
 def _of_group(name: str, group: Group, pool: Pool, trait: Trait, weighed: str) -> Iterator[Cut]:
     """One slice for each value of a group's trait; what has none is in no slice."""
     if group.strata:
-        codes, first_rows = np.unique(pool.predicate, return_index=True)
+        codes, first_rows = np.unique(pool.stratum, return_index=True)
         for code, value in zip(
             codes.tolist(), trait.names[trait.code[first_rows]].tolist(), strict=True
         ):
-            yield Cut(name, value, pool.predicate == code, weighed, stratum=code)
+            yield Cut(name, value, pool.stratum == code, weighed, stratum=code)
         return
     for value in group.values or filter(None, np.unique(trait.names).tolist()):
         yield Cut(name, value, trait.where(trait.names == value), weighed)

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from estimators.pooling import METRICS, PoolingBias, Scores, largest_gap, pooling_bias
-from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.data import read
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import TrackWithRecall, recall_of
 from scoring.arrays import Bools, Floats, Ids
 from scoring.data import Data
 
@@ -101,8 +99,8 @@ HEAD = ["metric", "quantity", "rank", "team", "run", "true", "unpooled", "bias"]
 
 def study(track: Track) -> Study | None:
     """The study of a track as it is now; None before two teams have judged predictions on it."""
-    data = read(track)
-    if not data.judged.size or data.facts is None:
+    data, kind = read(track), recall_of(track)
+    if not data.judged.size or data.facts is None or kind is None:
         return None
     columns = np.flatnonzero(data.shown)
     label = data.f[data.base][:, 0]
@@ -115,7 +113,7 @@ def study(track: Track) -> Study | None:
     human = data.facts.marked[data.judged[labelled]] & (
         label[labelled] == 1
     )  # at these mentions or at others of the same fact
-    pool = _with_marked(data, labelled, columns, label[labelled], human)
+    pool = _with_marked(kind, data, labelled, columns, label[labelled], human)
     systems = Submission.objects.select_related("team").in_bulk(
         [data.systems[column] for column in columns]
     )
@@ -139,7 +137,8 @@ class _Pool:
     drawn: Bools
     """It was judged whatever it said; the rest is known only because it is true"""
     label: Floats
-    relation: Ids
+    alike: Ids
+    """Code of what it says, the same in whatever document"""
     human: Bools
 
     def bias(self, teams: Ids, metric: str) -> PoolingBias:
@@ -149,7 +148,7 @@ class _Pool:
 
         def of(member: Bools) -> PoolingBias:
             return pooling_bias(
-                member, self.label, self.relation, teams, human=self.human, metric=metric
+                member, self.label, self.alike, teams, human=self.human, metric=metric
             )
 
         precision, recall = of(self.member & self.drawn[:, None]), of(self.member)
@@ -170,86 +169,9 @@ def _joined(precise: Scores, complete: Scores) -> Scores:
     return Scores(precise.precision, complete.recall, f1)
 
 
-Key: TypeAlias = tuple[object, ...]
-"""A relation by name, in whatever document: its predicate, and the names of its ends in lower
-case"""
-
-
-def _relations(data: Data, row: Ids, marked: Ids, predicted: Ids) -> tuple[Ids, Ids]:
-    """Codes of the relations, in whatever document, that rows of the pool predict, and of facts
-    that people marked; `predicted` is a row that predicts each of these, -1 if none does.
-
-    They are one relation if they are of one fact, or of one predicate and the same names. A name of
-    what is predicted is the link that the first submission that predicts it claims, else the text
-    of its canonical mention; of what people found it is what they linked it to, if they linked both
-    ends: without that, and if nobody predicts it, it is a relation of its own.
-    """
-    facts = data.facts
-    assert facts is not None
-    everything = np.concatenate([row, predicted])
-    n, n_facts = everything.size, int(facts.fact.max(initial=-1)) + 1
-    codes: dict[Key, int] = {}
-    linkable = np.flatnonzero(everything >= 0)
-    names = _names(data, everything[linkable])
-    by_name = [
-        codes.setdefault(names[instance], len(codes))
-        for instance in data.pool.instance[everything[linkable]].tolist()
-    ]
-    linked = {
-        fact: codes.setdefault(key, len(codes))
-        for fact, key in enumerate(_linked(data))
-        if key is not None
-    }
-    pairs = list(
-        zip(linkable.tolist(), (n + np.array(by_name, dtype=np.int64)).tolist(), strict=True)
-    )
-    first_code = n + len(codes)
-    pairs += zip(
-        linkable.tolist(), (first_code + facts.fact[everything[linkable]]).tolist(), strict=True
-    )
-    place = {int(fact): row.size + number for number, fact in enumerate(marked)}
-    for fact, code in linked.items():
-        if fact in place:
-            pairs.append((place[fact], n + code))
-        elif facts.code[fact] >= 0:
-            pairs.append((first_code + int(facts.code[fact]), n + code))
-    size = first_code + n_facts
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    graph = sparse.coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(size, size))
-    component = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
-    return component[: row.size], component[row.size : n]
-
-
-def _names(data: Data, row: Ids) -> dict[int, Key]:
-    """Instance -> predicate and names of what rows of the pool predict."""
-    names = ", ".join(
-        f"lower(CASE WHEN p.{side}_link <> '' THEN p.{side}_link ELSE substring(d.text FROM"
-        f" p.{side}_canonical_begin + 1 FOR p.{side}_canonical_end - p.{side}_canonical_begin) END)"
-        for side in ("subject", "object")
-    )
-    named = fetch(
-        f"SELECT DISTINCT ON (p.instance_id) p.instance_id, i.predicate_id, {names} FROM"
-        " submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id JOIN"
-        " corpus_document d ON d.id = i.document_id WHERE p.submission_id = ANY(%s) AND"
-        " p.instance_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
-        [data.pool.systems, data.pool.instance[row].tolist()],
-    )
-    return {instance: tuple(names_of_row) for instance, *names_of_row in named}
-
-
-def _linked(data: Data) -> list[Key | None]:
-    """Of each true fact that people found its predicate and what they linked its ends to; None
-    where not both are.
-    """
-    assert data.facts is not None
-    facts = zip(data.facts.predicate.tolist(), data.facts.links.tolist(), strict=True)
-    return [
-        (predicate, *(end.lower() for end in ends)) if all(ends) else None
-        for predicate, ends in facts
-    ]
-
-
-def _with_marked(data: Data, places: Ids, columns: Ids, label: Floats, human: Bools) -> _Pool:
+def _with_marked(
+    kind: TrackWithRecall, data: Data, places: Ids, columns: Ids, label: Floats, human: Bools
+) -> _Pool:
     """Judged rows, then every true fact that people marked and that none of these rows is: nobody
     was asked about it, because no system predicts it, or only a withdrawn one, or it was not drawn.
     """
@@ -262,7 +184,7 @@ def _with_marked(data: Data, places: Ids, columns: Ids, label: Floats, human: Bo
     predicted = np.array(
         [predicting.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64
     )
-    by_row, by_fact = _relations(data, row, marked, predicted)
+    by_row, by_fact = kind.across_documents(data.pool, facts, row, marked, predicted)
     return _Pool(
         member=np.concatenate(
             [
@@ -272,9 +194,7 @@ def _with_marked(data: Data, places: Ids, columns: Ids, label: Floats, human: Bo
         ),
         drawn=np.repeat([True, False], [row.size, marked.size]),
         label=np.concatenate([label, np.ones(marked.size)]),
-        relation=np.unique(np.concatenate([by_row, by_fact]), return_inverse=True)[1].astype(
-            np.int64
-        ),
+        alike=np.unique(np.concatenate([by_row, by_fact]), return_inverse=True)[1].astype(np.int64),
         human=np.concatenate([human, np.ones(marked.size, dtype=np.bool_)]),
     )
 

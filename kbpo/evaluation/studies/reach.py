@@ -7,6 +7,7 @@ Diagnostics for admins, by simulation: nothing of it is drawn, stored or used by
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,18 +16,14 @@ from scipy import sparse
 
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo import clock
-from kbpo.corpus.fetch import fetch
-from kbpo.corpus.frequency import FREQUENCIES, PEOPLE
-from kbpo.corpus.models import Predicate
-from kbpo.corpus.names import entity_types, occurrences
+from kbpo.corpus.frequency import FREQUENCIES
 from kbpo.pool.pool import read_pool
 from kbpo.sampling.documents.draw import UNIFORM_SHARE, first_stage
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.frequency import classes, limits
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.recall import AboutEntities, kind_with_recall
 from scoring.arrays import Floats, Ids, Matrix
 
 DESIGNS = ("uniform", "two_stage")
@@ -44,8 +41,7 @@ class Incidence:
     table: Matrix
     """(D, E) counts"""
     source: str
-    """corpus: mentions that came with it; people: names that annotation found, wherever a text
-    says them"""
+    """Of `Named`"""
     people: NDArray[np.bool_]
     """(E,) whether each is a person or an organisation"""
 
@@ -89,13 +85,13 @@ class Reach:
 
     kind: str
     entities: dict[str, float]
-    """class of frequency -> distinct subject entities"""
-    predicates: float
-    """distinct predicates"""
+    """class of frequency -> distinct entities that the draws are about"""
+    strata: float
+    """distinct strata"""
     several: float
-    """distinct subject entities with more than one relation among the draws"""
-    by_predicate: dict[str, float]
-    """predicate -> draws; those of the schema that no draw reached are there with 0"""
+    """distinct entities of which the draws say more than one thing"""
+    by_stratum: dict[str, float]
+    """stratum -> draws; those that there are and that no draw reached are there with 0"""
 
 
 def read_incidence(track: Track) -> Incidence | None:
@@ -103,34 +99,20 @@ def read_incidence(track: Track) -> Incidence | None:
     found in annotated documents. None if neither is there.
     """
     total = track.corpus.n_documents
-    mentions = fetch(
-        "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
-        ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
-        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*), bool_or(m.type = ANY(%s))"
-        " FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id WHERE d.corpus_id ="
-        " %s AND m.type = ANY(%s) GROUP BY 1, 2",
-        [list(PEOPLE), track.corpus_id, sorted(entity_types(track.corpus))],
+    read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
+    named = kind_with_recall(track).entities_named(
+        list(read.values_list("document_id", flat=True)), clock.now()
     )
-    source = "corpus"
-    kind = recall_of(track)
-    if not mentions and kind is not None:
-        read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
-        documents_read = list(read.values_list("document_id", flat=True))
-        names = kind.entities_found(documents_read, clock.now())
-        mentions, source = (
-            [(*occurrence, True) for occurrence in occurrences(track.corpus, names)],
-            "people",
-        )
-    if not mentions:
+    if not named.rows:
         return None
-    documents, entities, counts, of_people = zip(*mentions, strict=True)
+    documents, entities, counts, of_people = zip(*named.rows, strict=True)
     _, document = np.unique(np.array(documents), return_inverse=True)
     _, entity = np.unique(np.array(entities), return_inverse=True)
     shape = (max(total, int(document.max()) + 1), int(entity.max()) + 1)
     table = sparse.csr_array((np.array(counts, dtype=np.float64), (document, entity)), shape=shape)
     people = np.zeros(shape[1], dtype=np.bool_)
     np.logical_or.at(people, entity, np.array(of_people, dtype=np.bool_))
-    return Incidence(table, source, people)
+    return Incidence(table, named.source, people)
 
 
 def sharing(found: Incidence, n: int | None = None) -> list[Sharing]:
@@ -184,61 +166,54 @@ def reach(submission: Submission) -> list[Reach]:
     shown or not: what a distribution reaches is what it is chosen for.
     """
     track = submission.track
-    pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
-    trait = kind_of(track).traits(pool.instance, pool.systems)["frequency"]
-    frequency = trait.names[trait.code]
-    predictions = fetch(
-        "SELECT subject_entity, object_entity FROM submissions_prediction WHERE submission_id = %s"
-        " ORDER BY instance_id",
-        [submission.pk],
-    )
-    subject, object_ = (
-        np.array(column, dtype=np.int64) for column in zip(*predictions, strict=True)
-    )
-    _, entity = np.unique(subject, return_inverse=True)
-    _, fact = np.unique(
-        np.column_stack([subject, pool.predicate, object_]), axis=0, return_inverse=True
-    )
-    names = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("pk", "name"))
+    kind = kind_with_recall(track)
+    pool = read_pool(track, [submission.pk], list(kind.distributions))
+    trait = kind.traits(pool.instance, pool.systems)["frequency"]
+    about, names = kind.about_entities(submission.pk), kind.stratum_names()
     rng = np.random.default_rng(SEED)
     return [
         _reach(
-            kind, p.toarray().ravel(), entity, fact.ravel(), pool.predicate, frequency, names, rng
+            distribution,
+            p.toarray().ravel(),
+            about,
+            pool.stratum,
+            trait.names[trait.code],
+            names,
+            rng,
         )
-        for kind, p in pool.p.items()
+        for distribution, p in pool.p.items()
     ]
 
 
 def _reach(
     kind: str,
     p: Floats,
-    entity: Ids,
-    fact: Ids,
-    predicate: Ids,
+    about: AboutEntities,
+    stratum: Ids,
     frequency: NDArray[np.str_],
-    names: dict[int, str],
+    names: Mapping[int, str],
     rng: np.random.Generator,
 ) -> Reach:
     ends = np.cumsum(p)
-    _, first_of_entity = np.unique(entity, return_index=True)
+    _, first_of_entity = np.unique(about.entity, return_index=True)
     class_of = frequency[first_of_entity]
     entities: Counter[str] = Counter()
-    by_predicate: Counter[int] = Counter()
-    predicates = several = 0
+    by_stratum: Counter[int] = Counter()
+    strata = several = 0
     for _ in range(REPEATS):
         drawn = np.minimum(
             np.searchsorted(ends, rng.random(DRAWS) * ends[-1], side="right"), p.size - 1
         )
-        entities.update(class_of[np.unique(entity[drawn])].tolist())
-        by_predicate.update(predicate[drawn].tolist())
-        predicates += np.unique(predicate[drawn]).size
-        _, first_draws = np.unique(fact[drawn], return_index=True)
-        several += int((np.bincount(entity[drawn[first_draws]]) > 1).sum())
+        entities.update(class_of[np.unique(about.entity[drawn])].tolist())
+        by_stratum.update(stratum[drawn].tolist())
+        strata += np.unique(stratum[drawn]).size
+        _, first_draws = np.unique(about.fact[drawn], return_index=True)
+        several += int((np.bincount(about.entity[drawn[first_draws]]) > 1).sum())
     return Reach(
         kind,
         {name: entities[name] / REPEATS for name in FREQUENCIES},
-        predicates / REPEATS,
+        strata / REPEATS,
         several / REPEATS,
-        {names[pk]: number / REPEATS for pk, number in by_predicate.most_common()}
-        | {name: 0.0 for pk, name in sorted(names.items()) if pk not in by_predicate},
+        {names[pk]: number / REPEATS for pk, number in by_stratum.most_common()}
+        | {name: 0.0 for pk, name in sorted(names.items()) if pk not in by_stratum},
     )

@@ -1,4 +1,4 @@
-"""Finds the entities of the world that people found in documents."""
+"""Finds the entities of the world that documents name, and that predictions are about."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from kbpo.corpus.models import Corpus, Document
-from kbpo.corpus.names import entity_types
+import numpy as np
+from django.db.models import Count, Max
+
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.frequency import PEOPLE
+from kbpo.corpus.models import Corpus, Document, Mention
+from kbpo.corpus.names import entity_types, occurrences
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.tracks.kbp.merge import together
+from kbpo.tracks.recall import AboutEntities, Named
 
 FROM_PEOPLE = ("expert", "import", "document")
 
@@ -44,3 +50,47 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
         if name:
             names.setdefault(name, codes.setdefault(link, len(codes)))
     return names
+
+
+def entities_named(corpus: Corpus, documents: Sequence[int], when: datetime) -> Named:
+    """The entities of a corpus: of the mentions that came with it, else those that people had found
+    in these documents by then, wherever a text says their names.
+    """
+    mentions = fetch(
+        "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
+        ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
+        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*), bool_or(m.type = ANY(%s))"
+        " FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id WHERE d.corpus_id ="
+        " %s AND m.type = ANY(%s) GROUP BY 1, 2",
+        [list(PEOPLE), corpus.pk, sorted(entity_types(corpus))],
+    )
+    if mentions:
+        return Named("corpus", mentions)
+    names = entities_found(corpus, documents, when)
+    return Named("people", [(*occurrence, True) for occurrence in occurrences(corpus, names)])
+
+
+def entities_known(corpus: Corpus, documents: Sequence[int]) -> list[object]:
+    """What `entities_named` follows from: the mentions that came with the corpus, and what people
+    said of those in these documents.
+    """
+    mentions = Mention.objects.filter(document__corpus=corpus).aggregate(Count("pk"), Max("pk"))
+    labels = Label.objects.filter(target__document__in=documents, target__kind="mention")
+    answers = labels.aggregate(Count("pk"), Max("created_at"))
+    return [*sorted(mentions.items()), *sorted(answers.items())]
+
+
+def about_entities(submission_id: int) -> AboutEntities:
+    """What a submission's predictions are about: their subjects, and each of them once with a
+    predicate and an object.
+    """
+    predictions = fetch(
+        "SELECT p.subject_entity, i.predicate_id, p.object_entity FROM submissions_prediction p"
+        " JOIN instances_instance i ON i.id = p.instance_id WHERE p.submission_id = %s"
+        " ORDER BY p.instance_id",
+        [submission_id],
+    )
+    said = np.array(predictions, dtype=np.int64).reshape(-1, 3)
+    _, entity = np.unique(said[:, 0], return_inverse=True)
+    _, fact = np.unique(said, axis=0, return_inverse=True)
+    return AboutEntities(entity, fact.ravel())

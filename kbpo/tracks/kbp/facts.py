@@ -197,7 +197,7 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         pool_weight=np.where(in_scope, 1 / np.maximum(size, 1), 0.0),
         predicted=predicting,
         document=place[[one[0] for one in true]] if true else np.zeros(0, dtype=np.int64),
-        predicate=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
+        stratum=np.array([number.get(one[1], 0) for one in true], dtype=np.int64),
         found=(code >= 0) & (np.append(size_of, 0)[np.where(code < 0, -1, code - untouched)] > 0),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,

@@ -17,10 +17,20 @@ from formats.codes import CODES, FATAL
 from formats.messages import Report
 from formats.schema import load_schema
 from kbpo.corpus.export import records
-from kbpo.corpus.models import Document
+from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import Said, Value
+from kbpo.instances.models import Target
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
-from kbpo.tracks.kbp import baseline, explore, judgments, pairs, questions, whole
+from kbpo.tracks.kbp import (
+    baseline,
+    entities,
+    explore,
+    judgments,
+    pairs,
+    questions,
+    released,
+    whole,
+)
 from kbpo.tracks.kbp.at_stake import LINKED, READ_WHOLE
 from kbpo.tracks.kbp.columns import (
     ASKING,
@@ -32,18 +42,19 @@ from kbpo.tracks.kbp.columns import (
     QUANTITIES,
     WITH_RECALL,
 )
-from kbpo.tracks.kbp.entities import entities_found
 from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
 from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.kbp.read import Reading
+from kbpo.tracks.kbp.same_relation import across_documents
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
 from kbpo.tracks.kbp.traits import read_traits
 from kbpo.tracks.kbp.words import FACETS, GROUPS, PAGES, PARTS, WORDS
-from kbpo.tracks.recall import Found, TrackWithRecall
+from kbpo.tracks.recall import AboutEntities, Found, Named, TrackWithRecall
 from scoring.arrays import Ids
 from scoring.documents import Facts
+from scoring.pool import Pool
 
 
 class KbpTrack(TrackWithRecall):
@@ -72,6 +83,7 @@ class KbpTrack(TrackWithRecall):
     published: ClassVar[tuple[str, ...]] = ("simple", "joint")
     plotted: ClassVar = ("recall", "precision")
     unchecked: ClassVar[str] = ""
+    settles_besides: ClassVar = (Target.Kind.MENTION.value,)
     at_stake: ClassVar = (LINKED, READ_WHOLE)
 
     def new_report(self) -> Report:
@@ -209,7 +221,31 @@ class KbpTrack(TrackWithRecall):
         return whole.relations_draft(self.track, document, question)
 
     def entities_found(self, documents: Sequence[int], when: datetime) -> dict[str, int]:
-        return entities_found(self.corpus, documents, when)
+        return entities.entities_found(self.corpus, documents, when)
+
+    def entities_named(self, documents: Sequence[int], when: datetime) -> Named:
+        return entities.entities_named(self.corpus, documents, when)
+
+    def entities_known(self, documents: Sequence[int]) -> list[object]:
+        return entities.entities_known(self.corpus, documents)
+
+    def about_entities(self, submission_id: int) -> AboutEntities:
+        return entities.about_entities(submission_id)
+
+    def stratum_names(self) -> Mapping[int, str]:
+        names = Predicate.objects.filter(corpus=self.corpus).order_by("pk")
+        return dict(names.values_list("pk", "name"))
+
+    def across_documents(
+        self, pool: Pool, facts: Facts, row: Ids, marked: Ids, predicted: Ids
+    ) -> tuple[Ids, Ids]:
+        return across_documents(pool, facts, row, marked, predicted)
+
+    def settled_with(self, targets: Collection[int]) -> list[int]:
+        return released.mentions_of(targets)
+
+    def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
+        return released.said(instances)
 
     def store_facts(self, question: int) -> int:
         return whole.store_facts(self.corpus, question)

@@ -67,10 +67,10 @@ def _rows(track: Track, drawing: str, submission: str) -> Iterable[list[Any]]:
             yield from (
                 [reach.kind, "entities", name, number] for name, number in reach.entities.items()
             )
-            yield [reach.kind, "predicates", "", reach.predicates]
+            yield [reach.kind, "predicates", "", reach.strata]
             yield [reach.kind, "entities with several relations", "", reach.several]
             yield from (
-                [reach.kind, "draws", name, number] for name, number in reach.by_predicate.items()
+                [reach.kind, "draws", name, number] for name, number in reach.by_stratum.items()
             )
         return
     entities = entities_of(track)
@@ -144,10 +144,10 @@ def _told(track: Track, reach: Reach) -> dict[str, Any]:
     return {
         "name": kind_of(track).distribution_label(reach.kind),
         "classes": [reach.entities[name] for name in FREQUENCIES],
-        "predicates": reach.predicates,
+        "strata": reach.strata,
         "several": reach.several,
-        "most": list(reach.by_predicate.items()),
-        "without": sum(1 for number in reach.by_predicate.values() if not number),
+        "most": list(reach.by_stratum.items()),
+        "without": sum(1 for number in reach.by_stratum.values() if not number),
     }
 
 
