@@ -6,15 +6,20 @@ three errors, a comparison and a citation. What it takes is printed: seconds, cl
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import yaml
 from browsing import IN_CHROMIUM, note_faults
 from django.contrib.auth.hashers import MD5PasswordHasher
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -131,11 +136,11 @@ def test_a_stranger_comes_to_a_first_score_in_minutes(
     assert len(set(read)) == 3
     with stranger.step("compares"):
         _compare(stranger, travel)
-    with stranger.step("cites"):
+    with stranger.step("cites the board"):
         stranger.click(page.locator(".crumbs a").first)
-        cite = page.locator("details", has_text="Cite").first
-        stranger.click(cite.locator("summary").first)
-        expect(cite).to_contain_text("@misc{")
+        frame = _cite(stranger, folder)
+    with stranger.step("shows it elsewhere"):
+        _show(stranger, folder, number, frame)
     print(f"\n{stranger.told()}\nfrom the first page to the first score: {seconds_to_score:.0f} s")
     assert stranger.clicks <= MOST_CLICKS and seconds_to_score < MOST_SECONDS
     assert not any(faults)
@@ -275,6 +280,51 @@ def _three_errors(stranger: Stranger) -> list[str]:
             stranger.press("j")
             page.wait_for_url(lambda url, now=now: url != now)
     return read
+
+
+def _cite(stranger: Stranger, folder: Path) -> str:
+    """The frame that the board offers, once BibTeX, CITATION.cff and permalink are taken."""
+    page = stranger.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    cite = page.locator("details", has_text="Cite").first
+    stranger.click(cite.locator("summary").first)
+    copied = []
+    for what in cite.locator(".copied").all():
+        stranger.click(what.get_by_role("button", name="Copy"))
+        expect(what.get_by_role("button", name="Copied")).to_be_visible()
+        copied.append(str(page.evaluate("navigator.clipboard.readText()")))
+    bibtex, frame = copied
+    assert bibtex.startswith("@misc{") and frame.startswith("<iframe ")
+    file = stranger.download("CITATION.cff", folder)
+    permalink = yaml.safe_load(file.read_text())["url"]
+    assert permalink in bibtex
+    stranger.click(cite.get_by_role("link", name=permalink))
+    page.wait_for_url(permalink)
+    expect(page.locator("main")).to_contain_text("Baseline")
+    return frame
+
+
+def _show(stranger: Stranger, folder: Path, number: int, frame: str) -> None:
+    """A page of somebody else shows the board in its frame, and the badge of the run."""
+    page = stranger.page
+    stranger.click(page.locator(f"a[href^='/submissions/{number}/']").first)
+    stranger.click(page.locator("summary", has_text="Cite this score"))
+    badge = page.locator(".copied pre", has_text="badge.svg").inner_text()
+    image = re.findall(r"https?://[^\s)\"]+badge\.svg", badge)[0]
+    other = folder / "elsewhere"
+    other.mkdir()
+    shown = f"<!doctype html><title>Mine</title><img src='{image}' alt='badge'>{frame}"
+    (other / "index.html").write_text(shown)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(other))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        elsewhere = page.context.new_page()
+        elsewhere.goto(f"http://127.0.0.1:{server.server_port}/")
+        board = elsewhere.frame_locator("iframe")
+        expect(board.locator("body")).to_contain_text("Harbor Walk Baseline")
+        assert elsewhere.evaluate("document.images[0].naturalWidth") > 0
+        elsewhere.close()
+        server.shutdown()
 
 
 def _compare(stranger: Stranger, travel: Travel) -> None:

@@ -134,7 +134,13 @@ def citation(track: Track, told: dict[str, Any]) -> str:
         "license": "CC-BY-4.0",
         "url": f"{settings.SITE_URL.rstrip('/')}/tracks/{track.slug}/evaluations/{number}/",
     }
-    # Each value as JSON, which is YAML: whatever a track is called needs no other quoting.
+    return as_cff(fields)
+
+
+def as_cff(fields: dict[str, Any]) -> str:
+    """The lines of a CITATION.cff. Each value is JSON, which is YAML: whatever a track is called
+    needs no other quoting.
+    """
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
     return "\n".join(lines)
 

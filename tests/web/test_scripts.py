@@ -34,6 +34,11 @@ ROWS = """<!doctype html><html><body><script type="module" src="/static/js/rows.
 <li><a href="#neural">Neural</a></li><li><a href="#twin">Twin</a></li></ul>
 </body></html>"""
 
+COPIED = """<!doctype html><html><body><script type="module" src="/static/js/copy.js"></script>
+<div class="copied"><pre tabindex="0">@misc{one,
+  title = {A &amp; B}
+}</pre><button type="button" hidden>Copy</button></div></body></html>"""
+
 # The document is never left: a frame takes the answer, so that what the button says can be read.
 BUSY = """<!doctype html><html><body><script type="module" src="/static/js/busy.js"></script>
 <iframe name="away"></iframe>
@@ -111,6 +116,7 @@ def site() -> Iterator[str]:
         "/fold": FOLD,
         "/typing-page": TYPING,
         "/rows": ROWS,
+        "/copied": COPIED,
         "/busy": BUSY,
         "/slow?": "",
     }
@@ -126,6 +132,20 @@ def tab(browser):
     yield opened
     assert opened.errors == []
     opened.close()
+
+
+def test_a_text_is_copied_as_it_stands_and_chosen_where_that_is_not_allowed(tab, site):
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.goto(f"{site}/copied")
+    button, text = tab.locator("button"), "@misc{one,\n  title = {A & B}\n}"
+    button.click()
+    expect(button).to_have_text("Copied")
+    assert tab.evaluate("navigator.clipboard.readText()") == text
+    expect(button).to_have_text("Copy")
+    tab.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    button.click()
+    expect(button).to_have_text("Chosen: now copy")
+    assert tab.evaluate("getSelection().toString()").strip() == text
 
 
 @pytest.mark.walk

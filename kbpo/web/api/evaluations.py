@@ -42,6 +42,7 @@ class Evaluations(APIView):
                     "made_at": evaluation.made_at,
                     "systems": len(evaluation.standing),
                     "page": reverse("evaluation", args=[track.slug, evaluation.number]),
+                    "citation": reverse("evaluation-cff", args=[track.slug, evaluation.number]),
                 }
                 for evaluation in page
             ]

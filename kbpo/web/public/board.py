@@ -66,6 +66,8 @@ ACCEPTS_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 LEVELS = {"80": "80 %", "95": "95 %"}
 SWITCHES = ("distribution", "criterion", "level", "sort", "helped", "all", "on", "evaluation")
 """What an address of a board may say"""
+LEADERBOARD = "Leaderboard of {}"
+"""How a board is called where it is cited"""
 EMBEDDED = 10
 """Rows on another site's page"""
 SHORT = 14
@@ -358,6 +360,19 @@ def _helped(shown: Board, view: View, address: str) -> list[dict[str, Any]]:
     return [{"name": "Helped by", "options": options, "key": "m", "verb": "next metric"}]
 
 
+def citation(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """How the board of an evaluation is cited, as CITATION.cff."""
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    try:
+        evaluation = evaluation_of(track, number)
+    except NoBoard as problem:
+        raise Http404(str(problem)) from problem
+    permalink = request.build_absolute_uri(reverse("evaluation", args=[slug, number]))
+    text = cite.cff(LEADERBOARD.format(track.name), evaluation, permalink)
+    headers = {"Content-Disposition": 'attachment; filename="CITATION.cff"'}
+    return HttpResponse(f"{text}\n", content_type="application/yaml", headers=headers)
+
+
 def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
     """How a board is cited and shown elsewhere; empty before there is one."""
     if shown.evaluation is None:
@@ -365,9 +380,10 @@ def _cite(request: HttpRequest, shown: Board) -> dict[str, str]:
     slug, evaluation = shown.track.slug, shown.evaluation
     permalink = request.build_absolute_uri(reverse("evaluation", args=[slug, evaluation.number]))
     frame = request.build_absolute_uri(reverse("board-embed", args=[slug]))
-    title = f"Leaderboard of {shown.track.name}"
+    title = LEADERBOARD.format(shown.track.name)
     return {
         "permalink": permalink,
+        "cff": reverse("evaluation-cff", args=[slug, evaluation.number]),
         "bibtex": cite.bibtex(f"{slug}-{evaluation.number}", title, "", evaluation, permalink),
         "embed": (
             f'<iframe src="{escape(frame)}" title="{escape(title)}" width="640" height="420">'
@@ -810,5 +826,10 @@ urlpatterns = [
     path("tracks/<slug:slug>/board.json", json, name="board-json"),
     path("tracks/<slug:slug>/evaluations/", history, name="evaluations"),
     path("tracks/<slug:slug>/evaluations/<int:number>/", show, name="evaluation"),
+    path(
+        "tracks/<slug:slug>/evaluations/<int:number>/CITATION.cff",
+        citation,
+        name="evaluation-cff",
+    ),
     path("tracks/<slug:slug>/embed/", embed, name="board-embed"),
 ]

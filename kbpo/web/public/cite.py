@@ -1,10 +1,11 @@
-"""What is shown and cited elsewhere: BibTeX of a board or a score, and a badge."""
+"""What is shown and cited elsewhere: BibTeX of a board or a score, CITATION.cff, and a badge."""
 
 from __future__ import annotations
 
 from html import escape
 
 from kbpo.evaluation.models import Evaluation
+from kbpo.releases.datasheet import as_cff
 
 SERVICE = "KBP Online"
 _IN_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
@@ -34,6 +35,22 @@ def bibtex(key: str, title: str, author: str, evaluation: Evaluation, url: str) 
 def _latex(text: str) -> str:
     """Return a text as LaTeX prints it."""
     return "".join(_IN_LATEX.get(letter, letter) for letter in text)
+
+
+def cff(title: str, evaluation: Evaluation, url: str) -> str:
+    """Return a CITATION.cff that names the evaluation, its day and its address."""
+    return as_cff(
+        {
+            "cff-version": "1.2.0",
+            "message": "If you rely on these scores, please cite the evaluation.",
+            "type": "dataset",
+            "title": title,
+            "authors": [{"name": SERVICE}],
+            "version": f"evaluation {evaluation.number}",
+            "date-released": f"{evaluation.made_at:%Y-%m-%d}",
+            "url": url,
+        }
+    )
 
 
 def badge(label: str, value: str) -> str:
