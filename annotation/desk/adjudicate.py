@@ -54,8 +54,6 @@ from kbpo.queue import one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.kbp.judge import wording
-from kbpo.tracks.kbp.merge import ELSEWHERE, is_named
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -478,24 +476,19 @@ def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
 def agrees(
     question: Question, values: Mapping[int, Mapping[str, Any]], *, marked: bool = False
 ) -> bool:
-    """Whether an expert's values say of a question's target and mentions what counts now. What
-    nobody was asked about a target, as in documents that were read whole (`marked`), nobody can
-    contradict.
+    """Whether an expert's values say of a question's target, and of what it settles besides, what
+    counts now (`Track.agrees`).
     """
     if question.target_id not in values:
         return False  # a flag, where people had an answer
     if interface_of(question.interface).reads == NAME:
         return names_agree(values[question.target_id])
+    kind = kind_of(question.track)
     for target, value in values.items():
-        now = merged(Label.objects.filter(target=target), kind_of(question.track).merge)
+        now = merged(Label.objects.filter(target=target), kind.merge)
         if any(abs(ours - mine) > NEAR for ours, mine in rated(now, value).values()):
             return False
-        if marked and value.get("holds") and not now.get("shown"):
-            return False  # most of those who read the document marked nothing there
-        both = set(value.get("shown", ())) & set(now.get("shown", ()))
-        if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:
-            return False
-        if is_named(value) and is_named(now) and not same_name(question, value, now):
+        if not kind.agrees(question.target, dict(value), now, marked=marked):
             return False
     return True
 
@@ -508,17 +501,6 @@ def rated(now: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, tuple[f
         for criterion, of_expert in expert.items()
         if people.get(criterion)
     }
-
-
-def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two values of a mention name the same canonical one, or two that read alike, in
-    whichever capitals: each wording is offered once; or both say that it is none of the names.
-    """
-    if ELSEWHERE in one or ELSEWHERE in other:
-        return ELSEWHERE in one and ELSEWHERE in other
-    text = question.target.its_document.text
-    (a, b), (c, d) = one["canonical"], other["canonical"]
-    return bool((a, b) == (c, d) or wording(text, (a, b)) == wording(text, (c, d)))
 
 
 @transaction.atomic

@@ -4,7 +4,6 @@ asked.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from annotation.desk.adjudicate import (
     answered_with,
     question_of,
     rated,
-    same_name,
 )
 from annotation.desk.reread import Line, compared
 from annotation.interfaces.base import NAME
@@ -27,7 +25,6 @@ from kbpo.instances.merge import RATINGS, Value, merged
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.base import Criterion
-from kbpo.tracks.kbp.merge import is_named
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
@@ -56,8 +53,8 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Trail:
-    """Everything about one entry, for after it was answered: directed predicates with votes, label
-    and expert.
+    """Everything about one entry, for after it was answered: what was asked, with votes, label and
+    expert.
     """
 
     row: ExpertCheck
@@ -123,7 +120,7 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         parts,
         voters,
         entry.status == "answered" and not expert,
-        _sentences(entry),
+        interface_of(entry.interface).sentences(entry.payload),
         _links(entry),
         _marks(entry),
         _ratings(entry, value, expert),
@@ -136,10 +133,13 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
     """
     if recall_of(row.track) is None:
         return Counter(), 0  # people rated a text, whatever its questions are called
-    criterion = interface_of(row.interface).criterion
-    responses = Response.objects.filter(question=row.question, criterion=criterion, counts=True)
+    page = interface_of(row.interface)
+    responses = Response.objects.filter(
+        question=row.question, criterion=page.criterion, counts=True
+    )
     if values := list(responses.values_list("value", flat=True)):
-        return Counter(part for value in values for part in set(value["holds"])), len(values)
+        held = [page.held(row.target_id, value)[str(row.target_id)] for value in values]
+        return Counter(part for parts in held for part in set(parts)), len(values)
     if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
         return Counter(part for marked_parts in marked for part in marked_parts), len(marked)
     read = (
@@ -170,36 +170,12 @@ def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:
     ]
 
 
-def _sentences(row: ExpertCheck) -> dict[str, str]:
-    """part -> its sentence about the two names."""
-    payload = row.payload
-    sentences: dict[str, str] = {}
-    if "a" not in payload:
-        return sentences
-    for predicate in payload.get("predicates", ()):
-        for part in [predicate["part"], *predicate.get("also", [])]:
-            sides = ("a", "b") if part.endswith(">") else ("b", "a")
-            subject, object_ = (str(payload[side]["gloss"]) for side in sides)
-            names = {"{subject}": subject, "{object}": object_}
-            pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
-            sentences[part] = "".join(names.get(piece, piece) for piece in pieces)
-    return sentences
-
-
-NEW = "none of those that were offered"
-
-
 def _links(row: ExpertCheck) -> list[tuple[str, str, str, bool]]:
-    """What the two names refer to, where both the labels and the expert say so."""
-    sides = [row.payload[name] for name in ("a", "b") if name in row.payload]
-    links: list[tuple[str, str, str, bool]] = []
-    text = row.target.its_document.text if sides else ""
-    for side in sides:
-        value = merged(Label.objects.filter(target=side["target"]), kind_of(row.track).merge)
-        answer = (row.value or {}).get(str(side["target"]), {})
-        if is_named(value) and is_named(answer):
-            same = same_name(question_of(row), value, answer)
-            spans = value.get("canonical"), answer.get("canonical")
-            now, says = (text[span[0] : span[1]] if span else NEW for span in spans)
-            links.append((side["gloss"], now, says, same))
+    """What each name that was asked about refers to, where labels and the expert both say so."""
+    kind, links = kind_of(row.track), []
+    for target, words in interface_of(row.interface).besides(row.payload).items():
+        now = merged(Label.objects.filter(target=target), kind.merge)
+        says = (row.value or {}).get(str(target), {})
+        if (referred := kind.referred(row.target, now, says)) is not None:
+            links.append((words, *referred))
     return links

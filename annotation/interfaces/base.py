@@ -17,6 +17,7 @@ from annotation.interfaces.shared.payload import AskedPair
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
+    from kbpo.instances.merge import Said
 
 NAME, RELATION = "name", "relation"
 """What an interface may ask for in a whole document (`Interface.reads`)"""
@@ -128,6 +129,9 @@ class Interface(ABC):
     """Expected for each of the things that a document is paid by (`size`)"""
     source: ClassVar[str] = "crowd"
     """Of its labels"""
+    telling: ClassVar[tuple[str, ...]] = ()
+    """Parts of its labels' values that say something, where the rest tells how that came about: if
+    answers change these, people are told"""
     criterion: ClassVar[str] = ""
     """Under which its answers say which relations hold of pairs of mentions; empty: they say none.
     Of pairs that were asked about alone, what most deny does not hold; in whole documents what too
@@ -190,6 +194,22 @@ class Interface(ABC):
         predicates.
         """
         return {}
+
+    def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:
+        """Returns part -> words, of all that a question about one target asks yes or no of."""
+        return {}
+
+    def besides(self, payload: Mapping[str, Any]) -> dict[int, str]:
+        """Returns target -> words, of other things about which the same question asks something by
+        itself.
+        """
+        return {}
+
+    def is_divided(self, said: Sequence[Said]) -> bool:
+        """Whether people are divided about one of these other things, by all that was said of it in
+        answer to whatever question.
+        """
+        return False
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         """Whether as many of these responses say one thing as say the other, so that one more would

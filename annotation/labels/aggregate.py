@@ -17,27 +17,11 @@ from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from kbpo.instances.merge import Said, standing, standing_said
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel
 from kbpo.pool.visibility import seen_by_everybody
-from kbpo.tracks.kbp import merge
-from kbpo.tracks.kbp.merge import ELSEWHERE, UNDECIDED
 
 TAKEN_BACK = "taken_back"
-MEANING = (
-    "shown",
-    "holds",
-    "canonical",
-    UNDECIDED,
-    ELSEWHERE,
-    "type",
-    "link",
-    "value",
-    "scope",
-    "closed",
-    "mentions",
-)
-"""What of a label says something; votes only tell how it came about"""
 
 
 @dataclass(frozen=True)
@@ -64,28 +48,27 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     return responses
 
 
-def tied_over_mentions(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
-    """The questions after which people are divided about what a mention refers to, all answers to
-    all questions about it taken together.
+def tied_besides(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
+    """The questions after which people are divided about something that they settle besides their
+    target, all answers to all questions about it taken together.
     """
-    mentions = {
-        label.target_id
-        for labels in found.values()
+    besides = [
+        (question, label)
+        for question, labels in found.items()
         for label in labels
-        if label.source == Label.Source.CROWD and "votes" in label.value
-    }
+        if label.source == Label.Source.CROWD and label.target_id != question.target_id
+    ]
     known: dict[int, list[Label]] = defaultdict(list)
-    rows = Label.objects.filter(target__in=mentions, target__kind=Target.Kind.MENTION)
+    rows = Label.objects.filter(target__in={label.target_id for _, label in besides})
     for earlier in rows.filter(source=Label.Source.CROWD).order_by("created_at", "pk"):
         known[earlier.target_id].append(earlier)
     tied = set()
-    for question, labels in found.items():
-        for label in labels:
-            others = standing_said(Said.of(one) for one in known[label.target_id])
-            said = [other for other in others if other.value]
-            now = Said(label.value, label.source, label.n, question.pk, None)
-            if merge.aggregated([*said, now]).get(UNDECIDED):
-                tied.add(question)
+    for question, label in besides:
+        others = standing_said(Said.of(one) for one in known[label.target_id])
+        said = [other for other in others if other.value]
+        now = Said(label.value, label.source, label.n, question.pk, None)
+        if interface_of(question.interface).is_divided([*said, now]):
+            tied.add(question)
     return tied
 
 
@@ -131,9 +114,8 @@ def to_record(
                 continue
             was_public = old is not None and old.public_at is not None
             made.labels.append(_new(question, again, one, public=for_all or was_public))
-            made.changes.append(
-                _meaning(one.value) != _meaning(old.value if old is not None else {})
-            )
+            before_it = old.value if old is not None else {}
+            made.changes.append(_told(question, one.value) != _told(question, before_it))
     return made
 
 
@@ -160,8 +142,9 @@ def _differs(old: Label, new: AggregatedLabel) -> bool:
     return (old.value, old.n, old.source) != (new.value, new.n, new.source)
 
 
-def _meaning(value: Mapping[str, object]) -> dict[str, object]:
-    return {key: value[key] for key in MEANING if key in value}
+def _told(question: Question, value: Mapping[str, object]) -> dict[str, object]:
+    telling = interface_of(question.interface).telling
+    return {part: value[part] for part in telling if part in value}
 
 
 def _empty(label: Label) -> AggregatedLabel:

@@ -22,7 +22,7 @@ from annotation.labels.aggregate import (
     aggregated,
     counting,
     settled_before,
-    tied_over_mentions,
+    tied_besides,
     to_record,
 )
 from annotation.labels.exclude import review
@@ -83,7 +83,7 @@ def settle(questions: Sequence[Question]) -> None:
     again: list[Question] = []
     free: dict[Purpose, Decimal] = {}
     said = {question: aggregated(question, responses[question.pk]) for question in questions}
-    tied = tied_over_mentions(said)
+    tied = tied_besides(said)
     short = short_of_promise([one for one in said if one.status == "answered"], responses)
     for question, found in said.items():
         try:

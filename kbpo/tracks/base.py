@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kbpo.corpus.models import Corpus
+    from kbpo.instances.models import Target
     from kbpo.tracks.models import Track as TrackRow
 
 
@@ -658,6 +659,19 @@ class Track(ABC):
         their target is tells it all.
         """
         return {}
+
+    def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
+        """Whether an expert says of a target, or of what a question about it settles besides, what
+        counts now, ratings apart. What nobody was asked about it, as in documents that were read
+        whole (`marked`), nobody can contradict.
+        """
+        return True
+
+    def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
+        """What something that a question settles besides refers to, in words: as it counts now, as
+        an expert says, and whether that is the same; None where either does not say.
+        """
+        return None
 
     def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
         """(n, k) numbers from what is free to know of each instance, for the model g; the same for

@@ -21,6 +21,7 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement, flagged
 from annotation.interfaces.shared.mentions import Settled, settle_mentions
+from annotation.interfaces.shared.payload import TELLING
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
 
@@ -45,6 +46,7 @@ class Entities(Interface):
 
     name: ClassVar[str] = "entities"
     version: ClassVar[int] = 1
+    telling: ClassVar = TELLING
     title: ClassVar[str] = "Every name in a document"
     offered_as: ClassVar[str] = "Mark the names, dates and titles in a news article"
     suggests_titles: ClassVar[bool] = True

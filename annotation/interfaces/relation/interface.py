@@ -20,6 +20,7 @@ from annotation.interfaces.base import (
 from annotation.interfaces.shared.flag import flag_statement
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
+    TELLING,
     AskedPair,
     Pair,
     PredicatePayload,
@@ -28,10 +29,11 @@ from annotation.interfaces.shared.payload import (
     parts_of,
     sentence_of,
 )
-from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, mention_value
+from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, aggregated, mention_value
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
+    from kbpo.instances.merge import Said
 
 NOT_LISTED = "Another name, not listed"
 NO_TITLE = "none"
@@ -61,6 +63,7 @@ class Relation(Interface):
     name: ClassVar[str] = "relation"
     criterion: ClassVar[str] = "relation"
     version: ClassVar[int] = 1
+    telling: ClassVar = TELLING
     title: ClassVar[str] = "What a sentence says about two names"
     offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
     default_reward: ClassVar[str] = "0.05"
@@ -116,6 +119,20 @@ class Relation(Interface):
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         return {str(target): value["holds"]}
+
+    def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:
+        pair = Pair.of(payload)
+        return {
+            part: sentence_of({**predicate, "part": part}, pair.a.gloss, pair.b.gloss)
+            for predicate in pair.data["predicates"]
+            for part in parts_of(predicate)
+        }
+
+    def besides(self, payload: Mapping[str, Any]) -> dict[int, str]:
+        return {side.target: side.gloss for side in Pair.of(payload).sides}
+
+    def is_divided(self, said: Sequence[Said]) -> bool:
+        return UNDECIDED in aggregated(said)
 
     def is_split(self, question: Question, responses: Sequence[Response]) -> bool:
         flags = sum(response.criterion == "flag" for response in responses)

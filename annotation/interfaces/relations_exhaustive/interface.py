@@ -23,6 +23,7 @@ from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement,
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     COMMON,
+    TELLING,
     AskedPair,
     PredicatePayload,
     parts_of,
@@ -49,6 +50,7 @@ class RelationsExhaustive(Interface):
 
     name: ClassVar[str] = "relations_exhaustive"
     version: ClassVar[int] = 1
+    telling: ClassVar = TELLING
     title: ClassVar[str] = "Every relation in a document"
     offered_as: ClassVar[str] = "Say what an article tells about pairs of its names"
     default_reward: ClassVar[str] = "2.25"

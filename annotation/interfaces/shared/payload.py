@@ -14,11 +14,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NotRequired, TypedDict
 
+from kbpo.tracks.kbp.merge import ELSEWHERE, UNDECIDED
+
 Span = tuple[int, int]
 Meanings = Mapping[str, dict[str, str]]
 """Predicate -> what the schema says of it: its `definition`, an `example` of words that say it, and
 a `counter_example` of words that do not"""
 COMMON = 9  # as many as there are digits to pick them with; rarer relations are folded
+
+
+TELLING = (
+    *("shown", "holds", "canonical", UNDECIDED, ELSEWHERE, "type", "link", "value"),
+    *("scope", "closed", "mentions"),
+)
+"""Parts of labels of pairs, mentions and documents that say something; votes tell how it came
+about"""
 
 
 class CandidatePayload(TypedDict):

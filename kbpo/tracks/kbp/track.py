@@ -22,6 +22,7 @@ from kbpo.instances.merge import Said, Value
 from kbpo.instances.models import Target
 from kbpo.tracks.base import Answers, Judged, QuestionDraft, Trait, Unusable, Verdicts
 from kbpo.tracks.kbp import (
+    agree,
     baseline,
     entities,
     explore,
@@ -246,6 +247,12 @@ class KbpTrack(TrackWithRecall):
 
     def said(self, instances: Sequence[int]) -> Mapping[int, dict[str, Any]]:
         return released.said(instances)
+
+    def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
+        return agree.agrees(target, says, now, marked=marked)
+
+    def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
+        return agree.referred(target, now, says)
 
     def store_facts(self, question: int) -> int:
         return whole.store_facts(self.corpus, question)

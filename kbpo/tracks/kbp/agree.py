@@ -1,0 +1,53 @@
+"""Holds what an expert says of a pair or a mention against what counts of it now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kbpo.instances.models import Target
+from kbpo.tracks.kbp.judge import wording
+from kbpo.tracks.kbp.merge import ELSEWHERE, is_named
+
+NEW = "none of those that were offered"
+"""What a mention refers to that is none of the names"""
+
+
+def agrees(
+    target: Target, says: Mapping[str, Any], now: Mapping[str, Any], *, marked: bool = False
+) -> bool:
+    """Whether an expert says of a pair or a mention what counts now. What nobody was asked about a
+    pair, as in documents that were read whole (`marked`), nobody can contradict.
+    """
+    if marked and says.get("holds") and not now.get("shown"):
+        return False  # most of those who read the document marked nothing there
+    both = set(says.get("shown", ())) & set(now.get("shown", ()))
+    if set(says.get("holds", ())) & both != set(now.get("holds", ())) & both:
+        return False
+    if not (is_named(says) and is_named(now)):
+        return True
+    return same_name(target.its_document.text, says, now)
+
+
+def same_name(text: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two values of a mention name the same canonical one, or two that read alike, in
+    whichever capitals: each wording is offered once; or both say that it is none of the names.
+    """
+    if ELSEWHERE in one or ELSEWHERE in other:
+        return ELSEWHERE in one and ELSEWHERE in other
+    (a, b), (c, d) = one["canonical"], other["canonical"]
+    return bool((a, b) == (c, d) or wording(text, (a, b)) == wording(text, (c, d)))
+
+
+def referred(
+    target: Target, now: Mapping[str, Any], says: Mapping[str, Any]
+) -> tuple[str, str, bool] | None:
+    """What a mention refers to as it counts now, as an expert says, and whether that is the same;
+    None where either does not say.
+    """
+    if not (is_named(now) and is_named(says)):
+        return None
+    text = target.its_document.text
+    spans = now.get("canonical"), says.get("canonical")
+    ours, theirs = (text[span[0] : span[1]] if span else NEW for span in spans)
+    return ours, theirs, same_name(text, now, says)
