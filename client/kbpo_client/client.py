@@ -291,6 +291,12 @@ class Client:
         """What a submission was ranked by in every evaluation that is kept, the first one first."""
         return self._table(self._get(f"submissions/{number}/history/")["scores"])
 
+    def sample(self, number: int) -> Json:
+        """How the sample of a submission of yours was drawn: its `stages`, and what the `model`
+        alone would print.
+        """
+        return self._get(f"submissions/{number}/sample/")
+
     def intervals(self, number: int) -> Table:
         """A submission's intervals while it was judged, each safe to watch, the first one first."""
         return self._table(self._get(f"submissions/{number}/intervals/")["intervals"])

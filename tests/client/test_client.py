@@ -357,6 +357,7 @@ def test_python_does_what_the_api_does(
     with Client(live_server.url, token, frames=False) as client:
         assert [one["number"] for one in client.evaluations("toy")] == [evaluation.number]
         assert client.history(row.pk)[0]["evaluation"] == evaluation.number
+        assert client.sample(row.pk)["stages"] == [], "its rows were written down, not drawn"
         sliced = evaluation.estimates.filter(submission=row).exclude(slice="")
         assert len(client.slices(row.pk)) == sliced.count()
         document = client.document("toy", "d1")

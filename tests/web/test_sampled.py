@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from kbpo.accounts.models import Token
 from kbpo.evaluation.extent import extent_of
 from kbpo.evaluation.latest import Latest
 from kbpo.instances.models import Label
@@ -21,6 +22,10 @@ from tests.evaluation.replay import Replay
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
 N = 300
+
+
+def _token(toy: Toy, name: str) -> str:
+    return Token.issue(toy.users[name], "one")[1]
 
 
 @pytest.mark.parametrize("design", ["poisson", "iid"])
@@ -37,6 +42,14 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
         sum(one["targets"] for one in told["stages"])
         == Sample.objects.filter(batch__submission=row).count()
     )
+    rosa, tim = ({"Authorization": f"Token {_token(toy, name)}"} for name in ("Rosa", "Tim"))
+    address = reverse("api-sample", args=[row.pk])
+    over_api = Client().get(address, headers=rosa).json()
+    assert over_api["design"] == design and over_api["model"]["printed"]["value"] == printed.value
+    for key in ("planned", "came_to", "targets", "size", "why"):
+        assert [one[key] for one in over_api["stages"]] == [one[key] for one in told["stages"]]
+    assert Client().get(address, headers=tim).status_code == 404
+    assert Client().get(address).status_code == 401
     page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
     assert "The model never replaces a judgment: it only narrows the interval." in page
     assert (">Planned</th>" in page, "With replacement" in page) == (

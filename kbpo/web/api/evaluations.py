@@ -8,7 +8,7 @@ from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -16,9 +16,11 @@ from rest_framework.views import APIView
 from kbpo.evaluation.latest import Latest
 from kbpo.web.api.answers import page_of_list
 from kbpo.web.api.submissions import PAGING, page_of
+from kbpo.web.api.submissions import find as find_own
 from kbpo.web.api.tracks import public_track
 from kbpo.web.public.board import withdrawn_from
 from kbpo.web.research.history import history_of, interim_of
+from kbpo.web.research.sampled import sampled
 from kbpo.web.research.submissions import find
 
 
@@ -84,3 +86,23 @@ class Intervals(APIView):
     @extend_schema(operation_id="list_intervals", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         return Response({"intervals": list(interim_of(find(request, pk)))})
+
+
+class SampleDetail(APIView):
+    """How the sample of a run of yours was drawn, stage by stage: the half-width that was planned
+    and the one it came to, how much was drawn and why no more; and what the model alone would print
+    beside what the judgments make of that. Before it is drawn there are no stages.
+    """
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(operation_id="get_sample", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        submission = find_own(request, pk)
+        told = sampled(Latest.of(submission))
+        if told is None:
+            return Response({"design": submission.track.design, "stages": [], "model": None})
+        model = told["model"]
+        return Response(
+            told | {"model": model and model | {"printed": vars(model["printed"])}},
+        )

@@ -49,6 +49,7 @@ urlpatterns = [
         evaluations.Intervals.as_view(),
         name="api-intervals",
     ),
+    path("submissions/<int:pk>/sample/", evaluations.SampleDetail.as_view(), name="api-sample"),
     path("submissions/<int:pk>/history/", evaluations.History.as_view(), name="api-history"),
     path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
     path("tracks/<slug:slug>/search/", documents.DocumentList.as_view(), name="api-document-list"),
