@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from annotation.interfaces.shared.payload import AskedPair
-
 if TYPE_CHECKING:
     from annotation.models import Question, Response
     from kbpo.instances.merge import Said
@@ -92,6 +90,20 @@ class AggregatedLabel:
     source: str = "crowd"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A target of which a question asks several things, each yes or no."""
+
+    target: int
+    names: str
+    """What it is, where the question is about more than this one"""
+    sentences: Mapping[str, Sequence[str]]
+    """What is answered yes or no, by its name -> the parts that its answer holds for: what says the
+    same in other words stands on the page once"""
+    shown: Sequence[str]
+    """The parts that are settled, in the order of the page"""
+
+
 class Interface(ABC):
     """One kind of question. Stateless."""
 
@@ -133,9 +145,9 @@ class Interface(ABC):
     """Parts of its labels' values that say something, where the rest tells how that came about: if
     answers change these, people are told"""
     criterion: ClassVar[str] = ""
-    """Under which its answers say which relations hold of pairs of mentions; empty: they say none.
-    Of pairs that were asked about alone, what most deny does not hold; in whole documents what too
-    few marked is missing and never false: people overlook things"""
+    """Under which its answers say yes or no to what it asks (`asked`); empty: they are no such
+    answers. Of what was asked about alone, what most deny does not hold; in whole documents what
+    too few marked is missing and never false: people overlook things"""
 
     @property
     def template(self) -> str:
@@ -185,14 +197,12 @@ class Interface(ABC):
         """Returns how many things a question is paid for, one by one: of whole documents alone."""
         return 1
 
-    def pairs(self, question: Question) -> list[AskedPair]:
-        """Returns the pairs of mentions of which a question asks what holds."""
+    def asked(self, question: Question) -> list[Asked]:
+        """Returns the targets of which a question asks what holds, yes or no of each thing."""
         return []
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-        """Returns what holds by a judgment of a target under `criterion`: pair, as text -> directed
-        predicates.
-        """
+        """Returns what holds by a judgment under `criterion`: target, as text -> parts."""
         return {}
 
     def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:

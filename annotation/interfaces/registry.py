@@ -33,8 +33,8 @@ def reading(*what: str) -> list[str]:
     return [name for name, subjects in reads.items() if subjects and (not what or subjects in what)]
 
 
-def asking_of_pairs() -> list[str]:
-    """The names of the interfaces whose answers say which relations hold of pairs."""
+def asking_yes_or_no() -> list[str]:
+    """The names of the interfaces whose answers say yes or no of each thing that they ask."""
     return [name for name in INTERFACES if interface_of(name).criterion]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from annotation.budget.promises import one_publisher, payers_of
 from annotation.hits.ask_again import ask_again, take_back, use_again
 from annotation.interfaces.base import NAME, RELATION, AggregatedLabel
-from annotation.interfaces.registry import asking_of_pairs, interface_of, reading
+from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.labels.aggregate import Aggregates, aggregated, counting, to_record
 from annotation.labels.revise import MODEL, refit
 from annotation.models import ANSWERABLE, Policy, Question, Response
@@ -211,7 +211,7 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """How many labels changed on tracks that aggregate by a model: all answers there weigh
     differently now.
     """
-    asked = asking_of_pairs()
+    asked = asking_yes_or_no()
     tracks = {question.track_id for question in settled if question.interface in asked} & set(
         modelled
     )

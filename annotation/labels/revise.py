@@ -1,9 +1,9 @@
 """Adds a track's answers up anew: by majority, or by Dawid and Skene's model of who errs how;
 labels are only appended.
 
-The model is fitted to all answers of a track at once, for each interface that asks about pairs by
-itself: each directed predicate of each pair is one yes or no (`votes`). What mentions refer to, and
-names in documents, stay with the majority. What a document's readers marked is said anew in the
+The model is fitted to all answers of a track at once, for each interface by itself that asks yes or
+no: each sentence about each target is one (`votes`). What mentions refer to, and names in
+documents, stay with the majority. What a document's readers marked is said anew in the
 place of what was said before (`Label.again`): what is not marked any more is missing again, and not
 false.
 """
@@ -23,7 +23,7 @@ from django.db.models import Avg
 from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
 from annotation.interfaces.base import RELATION
-from annotation.interfaces.registry import asking_of_pairs, interface_of, reading
+from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.interfaces.shared.majority import holding
 from annotation.labels.votes import Votes, votes, votes_on
 from annotation.models import Assignment, Policy, Question, Worker
@@ -44,8 +44,8 @@ from kbpo.tracks.recall import kind_with_recall
 
 MAJORITY, MODEL = "majority", "dawid_skene"
 UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
-UNSURE_PAIRS = 0.1
-"""A whole document is read once more if the model is unsure of a greater share of its pairs: it
+UNSURE_SHARE = 0.1
+"""A whole document is read once more if the model is unsure of a greater share of its targets: it
 costs dollars."""
 LATELY = timedelta(days=1)
 """Who was seen within this time may answer one more question."""
@@ -57,7 +57,7 @@ TYPICAL = ((0.9, 0.1), (0.15, 0.85))
 """Of somebody of whom the last fit knew nothing: the chances that they say no and yes, where no
 and where yes holds."""
 Sentence = tuple[int, int, str]
-"""A question, a pair that it asks about, and a directed predicate on its page"""
+"""A question, a target that it asks about, and a sentence about that on its page"""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Flip:
 
     question: Question
     names: str
-    """The pair, where the question is about more than one"""
+    """The target, where the question is about more than one"""
     before: tuple[str, ...]
     after: tuple[str, ...]
     posterior: dict[str, float]
-    """directed predicate -> probability that it holds, of those that change; empty for the
+    """part -> probability that it holds, of those that change; empty for the
     majority"""
     label: NewLabel
 
@@ -81,10 +81,10 @@ class Revision:
 
     method: str
     judgments: int
-    """Pairs, asked alone or in documents"""
+    """Targets, asked about alone or in documents"""
     flips: list[Flip]
     unsure: int
-    """Pairs with a posterior in between"""
+    """Targets with a posterior in between"""
     model: dict[str, Any] = field(default_factory=dict)
     """Interface -> the fit"""
 
@@ -100,13 +100,13 @@ def revision(track: Track, method: str, number: int) -> Revision:
     flips: list[Flip] = []
     model: dict[str, Any] = {}
     judgments = unsure = 0
-    for interface in asking_of_pairs():
+    for interface in asking_yes_or_no():
         said, posterior = votes(track, interface), dict[Sentence, float]()
         if method == MODEL:
             model[interface], posterior = _fit(said)
             unsure += sum(
-                any(_between(chance) for chance in _chances(pair, posterior).values())
-                for pair in said
+                any(_between(chance) for chance in _chances(tally, posterior).values())
+                for tally in said
             )
         judgments += len(said)
         flips += _flips(said, posterior, method, number)
@@ -146,57 +146,54 @@ def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]]
     yes: to the model those that the same people read are one, many times.
     """
     kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
-    for pair in said:
-        for predicate in pair.predicates:
-            key = (pair.workers, pair.yes.get(predicate["part"], frozenset()))
-            kinds.setdefault(key, []).append((pair.question.pk, pair.target, predicate["part"]))
+    for tally in said:
+        for sentence in tally.sentences:
+            key = (tally.workers, tally.yes.get(sentence, frozenset()))
+            kinds.setdefault(key, []).append((tally.question.pk, tally.target, sentence))
     return kinds
 
 
-def _chances(pair: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:
-    """Directed predicate -> the probability that it holds, of a pair."""
-    keys = [
-        (predicate["part"], (pair.question.pk, pair.target, predicate["part"]))
-        for predicate in pair.predicates
-    ]
-    return {part: posterior[key] for part, key in keys if key in posterior}
+def _chances(tally: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:
+    """Sentence -> the probability that it holds, of a target."""
+    keys = [(sentence, (tally.question.pk, tally.target, sentence)) for sentence in tally.sentences]
+    return {sentence: posterior[key] for sentence, key in keys if key in posterior}
 
 
 def _flips(
     said: Sequence[Votes], posterior: dict[Sentence, float], method: str, number: int
 ) -> list[Flip]:
     flips = []
-    for pair in said:
-        chances = _chances(pair, posterior) if method == MODEL else {}
-        likely = pair.expanded({part for part, chance in chances.items() if chance > 0.5})
-        after = likely if method == MODEL else pair.by_majority()
-        changed = set(after) ^ set(pair.holds)
+    for tally in said:
+        chances = _chances(tally, posterior) if method == MODEL else {}
+        likely = tally.expanded({part for part, chance in chances.items() if chance > 0.5})
+        after = likely if method == MODEL else tally.by_majority()
+        changed = set(after) ^ set(tally.holds)
         if changed:
             told = {part: chance for part, chance in chances.items() if part in changed}
-            label = _label(pair, after, method, number)
-            flips.append(Flip(pair.question, pair.names, pair.holds, after, told, label))
+            label = _label(tally, after, method, number)
+            flips.append(Flip(tally.question, tally.names, tally.holds, after, told, label))
     return flips
 
 
-def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
+def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
     _, counted, disagreement = holding(
-        [pair.said_by(worker) for worker in pair.workers], pair.shown
+        [tally.said_by(worker) for worker in tally.workers], tally.shown
     )
-    value: dict[str, Any] = {"shown": list(pair.shown), "holds": list(holds), "votes": counted}
-    origin = f"{pair.question.origin}/{method}-{number}"
-    page = interface_of(pair.question.interface)
+    value: dict[str, Any] = {"shown": list(tally.shown), "holds": list(holds), "votes": counted}
+    origin = f"{tally.question.origin}/{method}-{number}"
+    page = interface_of(tally.question.interface)
     if page.reads:  # of what is not marked nothing is said
         value = value | {"shown": sorted(holds), "holds": sorted(holds)} if holds else {}
         origin += "/again-0"
     return NewLabel(
-        target_id=pair.target,
+        target_id=tally.target,
         value=value,
         source=page.source,
         method=method,
-        n=len(pair.workers),
+        n=len(tally.workers),
         origin=origin,
         disagreement=disagreement,
-        question=pair.question.pk,
+        question=tally.question.pk,
         again=0 if page.reads else None,
     )
 
@@ -325,31 +322,31 @@ def somebody_else(question: Question) -> bool:
 
 
 def _is_unsure(question: Question, model: dict[str, Any]) -> bool:
-    """Whether one more answer is worth its price: to a pair, if the model is unsure of any of its
-    sentences; to a whole document, if it is unsure of more than a tenth of its pairs.
+    """Whether one more answer is worth its price: about one target, if the model is unsure of any
+    of its sentences; about a whole document, if it is unsure of more than a tenth of its targets.
     """
     said = votes_on(question)
     unsure = sum(
-        any(_between(chance) for chance in posterior_of(pair, model).values()) for pair in said
+        any(_between(chance) for chance in posterior_of(tally, model).values()) for tally in said
     )
     is_whole = bool(interface_of(question.interface).reads)
-    return unsure > (UNSURE_PAIRS * len(said) if is_whole else 0)
+    return unsure > (UNSURE_SHARE * len(said) if is_whole else 0)
 
 
-def posterior_of(pair: Votes, model: dict[str, Any]) -> dict[str, float]:
-    """Directed predicate -> probability that it holds, by the last fit; of workers whom that did
+def posterior_of(tally: Votes, model: dict[str, Any]) -> dict[str, float]:
+    """Sentence -> probability that it holds, by the last fit; of workers whom that did
     not know, the typical ones.
     """
     prior = np.log(np.array(model["prior"]))
     of = {
         worker: np.log(np.array(model["confusion"].get(str(worker), TYPICAL)))
-        for worker in pair.workers
+        for worker in tally.workers
     }
     found = {}
-    for predicate in pair.predicates:
-        yes = pair.yes.get(predicate["part"], frozenset())
+    for sentence in tally.sentences:
+        yes = tally.yes.get(sentence, frozenset())
         logs = prior + sum(matrix[:, int(worker in yes)] for worker, matrix in of.items())
-        found[predicate["part"]] = float(1 / (1 + np.exp(logs[0] - logs[1])))
+        found[sentence] = float(1 / (1 + np.exp(logs[0] - logs[1])))
     return found
 
 
@@ -358,7 +355,7 @@ def _between(chance: float) -> bool:
 
 
 def price_of_reader(track: Track) -> Decimal | None:
-    """What one more reader of a document's pairs costs on a track, on average; None if none was
+    """What one more reader of a whole document costs on a track, on average; None if none was
     asked yet.
     """
     questions = Question.objects.filter(track=track, interface__in=reading(RELATION), gold=None)

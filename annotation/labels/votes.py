@@ -1,19 +1,18 @@
-"""Who said what of each pair, in whichever way it was asked: alone, or among all pairs of a
-document read whole.
+"""Who said what of each target, in whichever way it was asked: alone, or among all of a document
+read whole.
 
-Both ask yes or no of each directed predicate; what they mean differs. Asked alone, what most deny
-does not hold. Of a document, what too few marked is missing and never false: people overlook
-things.
+Both ask yes or no of each of its sentences (`Interface.asked`); what they mean differs. Asked
+alone, what most deny does not hold. Of a document, what too few marked is missing and never false:
+people overlook things.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annotation.interfaces.registry import interface_of
-from annotation.interfaces.shared.payload import PredicatePayload, parts_of
 from annotation.models import Question, Response
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
@@ -21,28 +20,26 @@ from kbpo.tracks.models import Track
 
 @dataclass(frozen=True)
 class Votes:
-    """What people said of one pair in one question, and what their latest label says of it."""
+    """What people said of one target in one question, and what their latest label says of it."""
 
     question: Question
     target: int
     names: str
-    """The two mentions, where the question is about more than this pair"""
-    predicates: Sequence[PredicatePayload]
+    """What it is, where the question is about more than this one"""
+    sentences: Mapping[str, Sequence[str]]
+    """What was asked yes or no -> the parts that it stands for"""
     shown: Sequence[str]
     """What is settled, in the order of the page: one sentence stands for all parts that say the
     same"""
     workers: tuple[int, ...]
     yes: Mapping[str, frozenset[int]]
-    """Directed predicate -> who said that it holds, where anybody did"""
+    """Sentence -> who said that it holds, where anybody did"""
     holds: tuple[str, ...] = ()
 
     def expanded(self, held: Collection[str]) -> tuple[str, ...]:
         """The parts that hold, given the sentences that do."""
         found = {
-            part
-            for predicate in self.predicates
-            if predicate["part"] in held
-            for part in parts_of(predicate)
+            part for sentence, parts in self.sentences.items() if sentence in held for part in parts
         }
         return tuple(part for part in self.shown if part in found)
 
@@ -58,7 +55,7 @@ class Votes:
 
 
 def votes(track: Track, interface: str) -> list[Votes]:
-    """The answers that count to all settled questions of a track, pair by pair; flags are no
+    """The answers that count to all settled questions of a track, target by target; flags are no
     votes.
     """
     questions = Question.objects.filter(
@@ -72,26 +69,16 @@ def votes(track: Track, interface: str) -> list[Votes]:
             pk not in said or (pk, question.target_id) not in labels
         ):  # nobody answered, or most flagged it
             continue
-        for pair in pairs_of(question, said[pk]):
-            answered.append(
-                Votes(
-                    pair.question,
-                    pair.target,
-                    pair.names,
-                    pair.predicates,
-                    pair.shown,
-                    pair.workers,
-                    pair.yes,
-                    labels.get((pk, pair.target), ()),
-                )
-            )
+        for of_target in votes_of(question, said[pk]):
+            holds = labels.get((pk, of_target.target), ())
+            answered.append(replace(of_target, holds=holds))
     return answered
 
 
 def votes_on(question: Question) -> list[Votes]:
-    """The answers that count to one question, pair by pair."""
+    """The answers that count to one question, target by target."""
     said = _said({question.pk: question}, question.interface)
-    return list(pairs_of(question, said[question.pk])) if said else []
+    return list(votes_of(question, said[question.pk])) if said else []
 
 
 def _said(
@@ -110,20 +97,22 @@ def _said(
     return dict(said)
 
 
-def pairs_of(
+def votes_of(
     question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
 ) -> Iterator[Votes]:
-    """The pairs of a question with what its workers said of each."""
+    """The targets of a question with what its workers said of each."""
     workers = tuple(sorted(said))
-    for pair in interface_of(question.interface).pairs(question):
+    for asked in interface_of(question.interface).asked(question):
         yes: dict[str, set[int]] = defaultdict(set)
         for worker, holds in said.items():
-            held = set(holds.get(str(pair.target), ()))
-            for predicate in pair.predicates if held else ():
-                if predicate["part"] in held:
-                    yes[predicate["part"]].add(worker)
-        frozen = {part: frozenset(who) for part, who in yes.items()}
-        yield Votes(question, pair.target, pair.names, pair.predicates, pair.shown, workers, frozen)
+            held = set(holds.get(str(asked.target), ()))
+            for sentence in asked.sentences if held else ():
+                if sentence in held:
+                    yes[sentence].add(worker)
+        frozen = {sentence: frozenset(who) for sentence, who in yes.items()}
+        yield Votes(
+            question, asked.target, asked.names, asked.sentences, asked.shown, workers, frozen
+        )
 
 
 def _labels(
@@ -140,11 +129,7 @@ def _labels(
         )
     else:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
-        labels = Label.objects.filter(
-            target__document__in=documents,
-            target__kind__in=["pair", "document"],
-            source=page.source,
-        )
+        labels = Label.objects.filter(target__document__in=documents, source=page.source)
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     labels = labels.filter(question__in=questions).order_by("created_at", "pk")
     for target, value, number, again in labels.values_list("target", "value", "question", "again"):

@@ -63,11 +63,11 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(votes: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
-            (pair.question.pk, pair.target, one["part"]): 0.99
-            if ada in pair.yes.get(one["part"], ())
+            (pair.question.pk, pair.target, sentence): 0.99
+            if ada in pair.yes.get(sentence, ())
             else 0.01
             for pair in votes
-            for one in pair.predicates
+            for sentence in pair.sentences
         }
         return {"prior": [0.5, 0.5], "confusion": {str(ada): [[0.99, 0.01], [0.01, 0.99]]}}, chances
 

@@ -50,11 +50,11 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(said: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
         ada = Worker.objects.get(user__username="ada").pk
         chances = {
-            (pair.question.pk, pair.target, one["part"]): 0.99
-            if ada in pair.yes.get(one["part"], ())
+            (pair.question.pk, pair.target, sentence): 0.99
+            if ada in pair.yes.get(sentence, ())
             else 0.01
             for pair in said
-            for one in pair.predicates
+            for sentence in pair.sentences
         }
         return {"prior": [0.5, 0.5], "confusion": {}}, chances
 
@@ -167,7 +167,7 @@ def modelled(toy: Toy, monkeypatch: pytest.MonkeyPatch, *, share: float) -> None
     Policy.objects.create(
         track=toy.track, aggregation="dawid_skene", model={"relations_exhaustive": fit}
     )
-    monkeypatch.setattr(revise, "UNSURE_PAIRS", share)
+    monkeypatch.setattr(revise, "UNSURE_SHARE", share)
     monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
 
 

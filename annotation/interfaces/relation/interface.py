@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
     AggregatedLabel,
+    Asked,
     BadAnswer,
     Interface,
     Judgment,
@@ -21,13 +22,13 @@ from annotation.interfaces.shared.flag import flag_statement
 from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     TELLING,
-    AskedPair,
     Pair,
     PredicatePayload,
     Side,
     meaning_of,
     parts_of,
     sentence_of,
+    sentences_in,
 )
 from kbpo.tracks.kbp.merge import OTHER, UNDECIDED, aggregated, mention_value
 
@@ -112,10 +113,10 @@ class Relation(Interface):
                 labels.append(_mention_label(side, values))
         return labels
 
-    def pairs(self, question: Question) -> list[AskedPair]:
+    def asked(self, question: Question) -> list[Asked]:
         predicates = question.payload["predicates"]
         shown = list(question.shown) or _parts(predicates)
-        return [AskedPair(question.target_id, "", predicates, shown)]
+        return [Asked(question.target_id, "", sentences_in(predicates), shown)]
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         return {str(target): value["holds"]}

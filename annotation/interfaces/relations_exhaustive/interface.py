@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from annotation.interfaces.base import (
     RELATION,
     AggregatedLabel,
+    Asked,
     BadAnswer,
     Interface,
     Judgment,
@@ -24,10 +25,10 @@ from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import (
     COMMON,
     TELLING,
-    AskedPair,
     PredicatePayload,
     parts_of,
     sentence_of,
+    sentences_in,
 )
 
 if TYPE_CHECKING:
@@ -144,15 +145,15 @@ class RelationsExhaustive(Interface):
     def size(self, payload: Mapping[str, Any]) -> int:
         return len(payload["pairs"])
 
-    def pairs(self, question: Question) -> list[AskedPair]:
+    def asked(self, question: Question) -> list[Asked]:
         data = question.payload
         glosses = [mention["gloss"] for mention in data["mentions"]]
         asked = []
         for pair in data["pairs"]:
-            predicates = data["options"][pair["options"]]
+            sentences = sentences_in(data["options"][pair["options"]])
             names = f"{glosses[pair['a']]} and {glosses[pair['b']]}"
-            shown = [part for predicate in predicates for part in parts_of(predicate)]
-            asked.append(AskedPair(pair["target"], names, predicates, shown))
+            shown = [part for parts in sentences.values() for part in parts]
+            asked.append(Asked(pair["target"], names, sentences, shown))
         return asked
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:

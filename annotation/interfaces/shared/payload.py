@@ -64,19 +64,6 @@ class PredicatePayload(TypedDict):
     rare: NotRequired[bool]
 
 
-@dataclass(frozen=True)
-class AskedPair:
-    """A pair of mentions of which a question asks which relations hold."""
-
-    target: int
-    names: str
-    """The two mentions, where the question is about more than this pair"""
-    predicates: Sequence[PredicatePayload]
-    shown: Sequence[str]
-    """What its answer settles, in the order of the page: one sentence stands for all parts that say
-    the same"""
-
-
 class RelationPayload(TypedDict):
     """A question about a pair.
 
@@ -102,6 +89,11 @@ class RelationPayload(TypedDict):
 def parts_of(predicate: PredicatePayload) -> list[str]:
     """The directed predicates that one sentence stands for."""
     return [predicate["part"], *predicate.get("also", [])]
+
+
+def sentences_in(predicates: Sequence[PredicatePayload]) -> dict[str, list[str]]:
+    """The directed predicates that one sentence each stands for, by the first of them."""
+    return {predicate["part"]: parts_of(predicate) for predicate in predicates}
 
 
 def meaning_of(predicate: PredicatePayload, meanings: Meanings) -> dict[str, str]:
