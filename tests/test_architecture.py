@@ -339,6 +339,113 @@ def test_no_further_module_names_what_belongs_to_a_kind_or_an_interface() -> Non
     assert naming == MEANING_OTHERS, "nothing new, and nothing that is gone"
 
 
+# What only relations have: columns of their targets, instances and predictions, and parts of what a
+# corpus says of them. The kind that they belong to may name them, its interfaces, what reads its
+# files, and whoever stands here, with the reason.
+OF_RELATIONS = re.compile(
+    r"\b(?:[ab]_(?:begin|end)|same_(?:predicate|subject)|subject_facts|canonical_(?:begin|end)"
+    r"|(?:subject|object)_(?:begin|end|canonical(?:_begin|_end)?|entity|link|type))\b"
+)
+WORDS_OF_RELATIONS = {"pair", "mention", "predicate", "predicates", "canonical"}
+_PLACES = {"a_begin", "a_end", "b_begin", "b_end"}
+_TYPES = {"subject_type", "object_type"}
+NAMING_RELATIONS: dict[str, set[str]] = {
+    # Columns of models, where they are declared; empty for what is no relation (kbpo/README.md).
+    "kbpo.instances.models": {
+        *_PLACES,
+        *("subject_begin", "subject_end", "object_begin", "object_end", "predicate"),
+        *("pair", "mention", "PAIR", "MENTION"),
+    },
+    "kbpo.submissions.models": {
+        *_TYPES,
+        *("subject_canonical_begin", "subject_canonical_end"),
+        *("object_canonical_begin", "object_canonical_end"),
+        *("subject_entity", "object_entity", "subject_link", "object_link"),
+        *("same_predicate", "same_subject", "subject_facts", "predicate"),
+    },
+    "kbpo.corpus.models": {"canonical_begin", "canonical_end", "predicate", "predicates"},
+    # Where targets lie in documents: their keys, and how they are found, made and read by places.
+    "kbpo.instances.hashing": _PLACES,
+    "kbpo.instances.merge": {"a_begin", "a_end"},
+    "kbpo.instances.targets": {*_PLACES, "pair"},
+    # The columns of `manage.py export`: where a target lies.
+    "annotation.labels.export": _PLACES,
+    # Columns that may not be empty are filled by whoever writes predictions by hand.
+    "kbpo.tracks.content.store": {
+        *_PLACES,
+        *_TYPES,
+        *("subject_link", "object_link", "same_predicate", "same_subject", "subject_facts"),
+    },
+    # Fields of files of corpora, of annotations that were imported, and of their schemas.
+    "kbpo.corpus.load": {
+        *("canonical", "canonical_begin", "canonical_end", "predicate", "predicates"),
+    },
+    "kbpo.corpus.upload": {"predicates"},
+    "kbpo.sampling.documents.import_annotations": {"canonical", "mention", "predicate"},
+    "kbpo.web.api.downloads": _TYPES,
+    "kbpo.web.desk.describe": {"predicates"},
+    "kbpo.web.public.relations": {"predicate", "predicates"},
+    "kbpo.web.public.track": {"predicates"},
+    "kbpo.web.public.whole": {"predicates"},
+    # Names of files and addresses that are out: tables of releases, columns of CSV, old queries.
+    "kbpo.web.desk.diagnostics": {"predicates"},
+    "kbpo.web.research.explore": {"predicate"},
+    "kbpo.web.research.missed_page": {"predicate"},
+    "scoring.release": {"subject_link", "object_link", "predicate"},
+    # A parameter of an estimator.
+    "kbpo.sampling.guess": {"predicate"},
+    # What an admin may cut slices of relations by: rules that are stored have these names.
+    "kbpo.evaluation.models": {"subject_type"},
+    "kbpo.evaluation.slices.estimate": {*_TYPES, "predicate", "predicates"},
+    "kbpo.evaluation.slices.rule": {*_TYPES, "predicate", "predicates"},
+    "kbpo.web.desk.define": {"predicate", "predicates"},
+    # What reads whole documents with their names, in pages and stages of tracks with recall alone.
+    "annotation.desk.reread": {"a_begin", "a_end", "canonical", "mention"},
+    "annotation.quality.judged": {"mention"},
+    "annotation.questions.pilot": {"mention"},
+    "kbpo.web.public.documents": {
+        *("canonical", "canonical_begin", "canonical_end", "subject_begin"),
+    },
+    # The same words for something else: two texts, a price, two people, kinds of clusters.
+    "kbpo.tracks.generation.declared": {"pair"},
+    "kbpo.web.desk.quality.pilots": {"pair"},
+    "kbpo.web.desk.reading": {"pair"},
+    "kbpo.web.management.commands.annotate_documents": {"pair"},
+    "kbpo.web.public.throttle": {"PAIR"},
+    "scoring.score": {"mention"},
+}
+
+
+def named_in(path: Path) -> Iterator[str]:
+    """What a module names of relations: columns wherever they stand, be it in SQL, and words that
+    are a whole string; of identifiers also those words that nobody uses for anything else.
+    """
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from OF_RELATIONS.findall(node.value)
+            yield from {node.value} & WORDS_OF_RELATIONS
+            continue
+        for name in ("attr", "id", "arg"):
+            named = getattr(node, name, None)
+            if isinstance(named, str):
+                yield from OF_RELATIONS.findall(named)
+                yield from {named} & {"predicate", "predicates", "canonical"}
+                yield from {named} & {"MENTION", "PAIR"}
+
+
+def test_relations_are_named_by_their_kind_and_its_interfaces_alone() -> None:
+    """What is asked, scored, released and shown of them, everybody else asks the kind."""
+    at_home = (
+        *("kbpo.tracks.kbp.", "annotation.interfaces.relation", "annotation.interfaces.entities"),
+        *("annotation.interfaces.shared.", "rehearsal.", "formats", "estimators"),
+    )
+    naming: dict[str, set[str]] = {}
+    for module, path in modules():
+        if not module.startswith(at_home) and (names := set(named_in(path))):
+            naming[module] = names
+    assert naming == NAMING_RELATIONS, "nothing new, and nothing that is gone"
+
+
 def test_no_template_asks_which_interface_or_criterion_it_shows() -> None:
     """Templates of a kind or an interface are told apart by their folder."""
     names = "|".join(sorted(names_of_kinds()))
