@@ -13,11 +13,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from kbpo.evaluation.extent import extent_of
+from kbpo import clock
+from kbpo.evaluation.extent import Extent, extent_of
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.draw import tick as draw
+from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.web.research import follow
-from kbpo.web.research.follow import stages
+from kbpo.web.research.follow import stages, time_left
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]
@@ -91,6 +95,21 @@ def test_at_the_pace_of_the_last_hour_the_end_is_near(
     assert note in {
         f"about 30{NBSP}min left, done near {end}" for end in ends
     }  # four relations, three people each
+
+
+def test_what_was_judged_before_its_sample_was_drawn_is_no_pace_of_it(drawn: Submission) -> None:
+    samples = Sample.objects.filter(batch__submission=drawn).values_list("target", flat=True)
+    targets = sorted(set(samples))[:3]
+    value = {"holds": [], "votes": {}, "links": {}}
+    record([NewLabel(target, value, "crowd", "majority", 1, "v") for target in targets])
+    for minutes, label in zip((40, 39, 38), Label.objects.order_by("pk"), strict=True):
+        before = clock.now() - timedelta(minutes=minutes)
+        Label.objects.filter(pk=label.pk).update(created_at=before)
+    extent = Extent(sample=4, judged=3, open=1, unanswered=0, labels=3, half_width=None)
+    assert time_left(drawn, extent) is None
+    drawn.sampled_at = clock.now() - timedelta(minutes=50)
+    left = time_left(drawn, extent)
+    assert left is not None and timedelta(minutes=19) < left < timedelta(minutes=21)
 
 
 def test_a_submission_that_waits_for_its_sample_says_so(draft: Draft, as_user: As) -> None:

@@ -30,11 +30,16 @@ NEAR = timedelta(hours=12)
 
 
 def time_left(submission: Submission, extent: Extent) -> timedelta | None:
-    """How long the judging still takes at the pace of the last hour; None while nobody can say."""
+    """How long the judging still takes at the pace of the last hour, or since its sample was drawn
+    if that is shorter: what was judged for others before tells nothing of it. None while nobody can
+    say.
+    """
     if not _waits(submission, extent):
         return None
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     since = clock.now() - timedelta(hours=1)
+    if submission.sampled_at is not None:
+        since = max(since, submission.sampled_at)
     recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
     recent = recent.filter(again=None)  # nobody judged anything then
     times = list(recent.order_by("created_at").values_list("created_at", flat=True))
