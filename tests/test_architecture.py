@@ -382,7 +382,6 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     },
     "kbpo.corpus.upload": {"predicates"},
     "kbpo.sampling.documents.import_annotations": {"canonical", "mention", "predicate"},
-    "kbpo.web.api.downloads": _TYPES,
     "kbpo.web.desk.describe": {"predicates"},
     "kbpo.web.public.relations": {"predicate", "predicates"},
     "kbpo.web.public.track": {"predicates"},
@@ -394,11 +393,8 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     "scoring.release": {"subject_link", "object_link", "predicate"},
     # A parameter of an estimator.
     "kbpo.sampling.guess": {"predicate"},
-    # What an admin may cut slices of relations by: rules that are stored have these names.
+    # The help of a column, which is a part of migrations.
     "kbpo.evaluation.models": {"subject_type"},
-    "kbpo.evaluation.slices.estimate": {*_TYPES, "predicate", "predicates"},
-    "kbpo.evaluation.slices.rule": {*_TYPES, "predicate", "predicates"},
-    "kbpo.web.desk.define": {"predicate", "predicates"},
     # What reads whole documents with their names, in pages and stages of tracks with recall alone.
     "annotation.desk.reread": {"a_begin", "a_end", "canonical", "mention"},
     "annotation.quality.judged": {"mention"},
@@ -418,9 +414,14 @@ NAMING_RELATIONS: dict[str, set[str]] = {
 
 def named_in(path: Path) -> Iterator[str]:
     """What a module names of relations: columns wherever they stand, be it in SQL, and words that
-    are a whole string; of identifiers also those words that nobody uses for anything else.
+    are a whole string; of identifiers also those words that nobody uses for anything else. What
+    stands by itself is a docstring, with an example perhaps.
     """
-    for node in ast.walk(tree(path)):
+    nodes = list(ast.walk(tree(path)))
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if id(node) in alone:
+            continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from OF_RELATIONS.findall(node.value)
             yield from {node.value} & WORDS_OF_RELATIONS

@@ -717,6 +717,12 @@ class Track(ABC):
         """
         return {}
 
+    def cut_by(self) -> Mapping[str, Sequence[str]]:
+        """The traits by whose names admins may cut slices and weigh them, each with the names that
+        there are.
+        """
+        return {}
+
     def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
         """The shares that are counted (`counted`): name -> submission -> share. They tell of what
         is predicted alone, and are counted once.

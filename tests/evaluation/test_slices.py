@@ -30,8 +30,12 @@ from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db
 KNOWN: dict[str, Any] = {
-    "predicates": [WORKS, BASED],
-    "types": ["PER", "ORG"],
+    "traits": {
+        "predicate": [WORKS, BASED],
+        "subject_type": ["PER", "ORG"],
+        "object_type": ["PER", "ORG"],
+        "frequency": ["low", "medium", "high"],
+    },
     "weights": ["instance", "relation"],
 }
 

@@ -54,6 +54,7 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
     pool, kind = data.pool, kind_of(track)
     traits = kind.traits(pool.instance, pool.systems)
     weighed = track.distribution if track.distribution in pool.p else next(iter(pool.p))
+    of_strata = {group.trait for group in kind.groups.values() if group.strata}
     for name, group in kind.groups.items():
         yield from _of_group(name, group, pool, traits[group.trait], weighed)
     for row in Slice.objects.filter(track=track).order_by("pk"):
@@ -65,10 +66,10 @@ def cuts(track: Track, data: Data) -> Iterator[Cut]:
         table = rule.weight if isinstance(rule.weight, Table) else None
         weight = weights_of(table, traits) if table else None
         weighed = rule.weight if isinstance(rule.weight, str) else TABLE
-        alone = rule.only_predicate if weighed in pool.p else None
+        trait, alone = (rule.only if weighed in pool.p else None) or ("", "")
         stratum = None
-        if alone:
-            of_it = traits["predicate"].where(traits["predicate"].names == alone)
+        if trait in of_strata:
+            of_it = traits[trait].where(traits[trait].names == alone)
             stratum = next(iter(pool.stratum[of_it].tolist()), None)
         yield Cut(
             OWN,
@@ -101,22 +102,15 @@ def rule_of(row: Slice) -> Rule:
 
 def read_for(track: Track, raw: object) -> Rule:
     """The rule that a JSON object stands for on a track. Raises BadRule."""
-    schema = track.corpus.schema
-    return read(
-        raw,
-        predicates=[predicate["name"] for predicate in schema.get("predicates", ())],
-        types=[entity_type["name"] for entity_type in schema.get("entity_types", ())],
-        weights=track.distributions,
-    )
+    return read(raw, traits=kind_of(track).cut_by(), weights=track.distributions)
 
 
 def matching(rule: Rule, traits: Mapping[str, Trait], n: int) -> Bools:
     """(n,) whether each instance is what a rule asks for; its confidences are each system's own."""
     inside = np.ones(n, dtype=np.bool_)
 
-    for trait in ("predicate", "subject_type", "object_type", "frequency"):
-        if names := getattr(rule, trait):
-            inside &= traits[trait].where(np.isin(traits[trait].names, names))
+    for trait, names in rule.names:
+        inside &= traits[trait].where(np.isin(traits[trait].names, names))
     if rule.same_sentence is not None:
         place = traits["sentence"]
         inside &= place.where((place.names == "same") == rule.same_sentence)

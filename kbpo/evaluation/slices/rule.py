@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from kbpo.corpus.frequency import FREQUENCIES
 from scoring.slices import CONFIDENCE
 
 LONGEST = 200
@@ -36,7 +35,7 @@ class Table:
     """Weights by a trait of the prediction."""
 
     trait: str
-    """predicate, subject_type, object_type or frequency"""
+    """One of those by which slices of its kind of track are cut"""
     weight: tuple[tuple[str, float], ...]
     other: float = 0.0
     """Of everything that is not named"""
@@ -50,12 +49,10 @@ class Table:
 class Rule:
     """What a prediction must be to lie in a slice; an empty part asks for nothing."""
 
-    predicate: tuple[str, ...] = ()
-    subject_type: tuple[str, ...] = ()
-    object_type: tuple[str, ...] = ()
+    names: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """A trait, and the names of which its own must be one"""
     confidence: tuple[float, float] | None = None
     """Both ends belong to it; a system that gives no confidences is sure of everything"""
-    frequency: tuple[str, ...] = ()
     same_sentence: bool | None = None
     document: str = ""
     """How the document's id begins"""
@@ -67,15 +64,18 @@ class Rule:
     table"""
 
     @property
-    def only_predicate(self) -> str | None:
-        """The predicate, if the rule asks for one and for nothing else: then it is known what
-        nobody predicted of it.
+    def only(self) -> tuple[str, str] | None:
+        """The trait and its name, if the rule asks for one name and for nothing else: where that is
+        a stratum, it is known what nobody predicted of it.
         """
-        return self.predicate[0] if len(self.predicate) == 1 and len(self.as_json()) == 2 else None
+        if len(self.as_json()) != 2 or len(self.names) != 1:
+            return None
+        [(trait, names)] = self.names
+        return (trait, names[0]) if len(names) == 1 else None
 
     def as_json(self) -> dict[str, Any]:
         """The rule as it is stored: without the parts that ask for nothing."""
-        values = {name: getattr(self, name) for name in _KEYS if name != "weight"}
+        values = dict(self.names) | {name: getattr(self, name) for name in _PARTS}
         kept = {name: value for name, value in values.items() if value not in ((), None, "")}
         lists = {
             name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
@@ -93,55 +93,39 @@ def parse(text: str) -> Any:
         raise BadRule(f"This is no JSON: {problem}.") from problem
 
 
-def read(
-    raw: Any, *, predicates: Collection[str], types: Collection[str], weights: Collection[str]
-) -> Rule:
-    """The rule that a JSON object stands for, checked against a track's schema and distributions.
-    Raises BadRule.
+def read(raw: Any, *, traits: Mapping[str, Collection[str]], weights: Collection[str]) -> Rule:
+    """The rule that a JSON object stands for, checked against a track's distributions and the names
+    of each trait by which its slices are cut. Raises BadRule.
     """
     if not isinstance(raw, dict):
-        raise BadRule('A rule is a JSON object, for example {"predicate": ["per:parents"]}.')
-    unknown = sorted(set(raw) - set(_KEYS))
+        raise BadRule(f"A rule is a JSON object, for example {json.dumps(_example(traits))}.")
+    parts = [*traits, *_PARTS, "weight"]
+    unknown = sorted(set(raw) - set(parts))
     if unknown:
-        raise BadRule(f"A rule has no part “{unknown[0][:40]}”; it has {', '.join(_KEYS)}.")
-    tables = {
-        "predicate": predicates,
-        "subject_type": types,
-        "object_type": types,
-        "frequency": FREQUENCIES,
-    }
+        raise BadRule(f"A rule has no part “{unknown[0][:40]}”; it has {', '.join(parts)}.")
     rule = Rule(
-        predicate=_names(raw, "predicate", predicates),
-        subject_type=_names(raw, "subject_type", types),
-        object_type=_names(raw, "object_type", types),
+        names=tuple((trait, _names(raw, trait, traits[trait])) for trait in traits if trait in raw),
         confidence=_range(raw),
-        frequency=_names(raw, "frequency", FREQUENCIES),
         same_sentence=_flag(raw),
         document=_prefix(raw),
         date=_days(raw),
-        weight=_weight(raw.get("weight", next(iter(weights))), weights, tables),
+        weight=_weight(raw.get("weight", next(iter(weights))), weights, traits),
     )
     if len(rule.as_json()) == 1 and "weight" not in raw:
         raise BadRule("This rule asks for nothing: name at least one part.")
     return rule
 
 
-_KEYS = (
-    "predicate",
-    "subject_type",
-    "object_type",
-    "confidence",
-    "frequency",
-    "same_sentence",
-    "document",
-    "date",
-    "weight",
-)
+_PARTS = ("confidence", "same_sentence", "document", "date")
+"""Besides the names of traits, and the weight"""
+
+
+def _example(traits: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """A rule that asks for one name."""
+    return {trait: list(names)[:1] for trait, names in list(traits.items())[:1]}
 
 
 def _names(raw: dict[str, Any], key: str, allowed: Collection[str]) -> tuple[str, ...]:
-    if key not in raw:
-        return ()
     values = raw[key]
     if (
         not isinstance(values, list)
@@ -217,8 +201,7 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
     if len(traits) != 1 or traits[0] not in tables or not isinstance(raw[traits[0]], dict):
         raise BadRule(
             f"A table of weights names one of {', '.join(tables)} and gives numbers for its names,"
-            " for example"
-            f' {{"predicate": {{"per:parents": 3}}, "other": 1}}; got {_shown(raw)}.'
+            f" for example {json.dumps(_table_example(tables))}; got {_shown(raw)}."
         )
     trait = traits[0]
     names = _names({trait: list(raw[trait])}, trait, tables[trait])
@@ -227,6 +210,12 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
     if not table.other and not any(number for _, number in weight):
         raise BadRule("A table of weights needs a number above 0: else nothing counts.")
     return table
+
+
+def _table_example(tables: Mapping[str, Collection[str]]) -> dict[str, Any]:
+    """A table that gives a number for one name."""
+    example = {trait: dict.fromkeys(names, 3) for trait, names in _example(tables).items()}
+    return {**example, "other": 1}
 
 
 def _number(name: str, value: Any) -> float:

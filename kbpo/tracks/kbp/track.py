@@ -50,7 +50,7 @@ from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.same_relation import across_documents
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
-from kbpo.tracks.kbp.traits import read_traits
+from kbpo.tracks.kbp.traits import cut_by, read_traits
 from kbpo.tracks.kbp.words import FACETS, GROUPS, PAGES, PARTS, WORDS
 from kbpo.tracks.recall import AboutEntities, Found, Named, TrackWithRecall
 from scoring.arrays import Ids
@@ -166,6 +166,9 @@ class KbpTrack(TrackWithRecall):
 
     def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, Trait]:
         return read_traits(self.corpus, submissions)
+
+    def cut_by(self) -> Mapping[str, Sequence[str]]:
+        return cut_by(self.corpus)
 
     def example(self) -> Iterable[str]:
         return example_lines(self.corpus)

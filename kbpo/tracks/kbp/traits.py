@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from estimators.sums import code_pairs
 from kbpo.corpus.fetch import fetch, fetch_arrays
-from kbpo.corpus.frequency import PEOPLE
+from kbpo.corpus.frequency import FREQUENCIES, PEOPLE
 from kbpo.corpus.kept import Arrays, kept
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
 from kbpo.submissions.fixed import state_of
@@ -75,6 +75,18 @@ def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Trait]:
         lambda: _of_each_instance(corpus, submissions),
     )
     return {name: Trait(arrays[f"names {name}"], arrays[f"code {name}"]) for name in TRAITS}
+
+
+def cut_by(corpus: Corpus) -> dict[str, list[str]]:
+    """The traits by whose names slices are cut, each with the names that there are."""
+    schema = corpus.schema
+    types = [entity_type["name"] for entity_type in schema.get("entity_types", ())]
+    return {
+        "predicate": [predicate["name"] for predicate in schema.get("predicates", ())],
+        "subject_type": types,
+        "object_type": types,
+        "frequency": list(FREQUENCIES),
+    }
 
 
 def _of_each_instance(corpus: Corpus, submissions: Sequence[int]) -> Arrays:

@@ -16,12 +16,11 @@ from kbpo.evaluation.models import Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, parse
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.csv import csv_response
 from kbpo.web.research.history import INTERIM, SHARES, interim_of
 from kbpo.web.research.submissions import find
-
-EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "instance"}'
 
 
 def interim_intervals_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -38,7 +37,8 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = _change(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-slices", slug=slug)
-    schema = track.corpus.schema
+    traits = kind_of(track).cut_by()
+    example = {trait: names[:1] for trait, names in list(traits.items())[:1]}
     context = {
         "track": track,
         "slices": [
@@ -46,9 +46,11 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "refusal": refusal,
         "said": request.POST,
-        "example": EXAMPLE,
-        "predicates": [predicate["name"] for predicate in schema.get("predicates", ())],
-        "types": [entity_type["name"] for entity_type in schema.get("entity_types", ())],
+        "example": json.dumps({**example, "same_sentence": True, "weight": track.distributions[0]}),
+        "traits": traits,
+        "table": json.dumps(
+            {trait: dict.fromkeys(names, 3) for trait, names in example.items()} | {"other": 1}
+        ),
     }
     return render(request, "desk/slices.html", context, status=422 if refusal else 200)
 
