@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -433,16 +434,23 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
 @json_option
 @service_of
 def problems(service: Service, number: int, as_json: bool) -> None:
-    """List what the reader noticed in the file of submission NUMBER, line by line."""
+    """List what the reader noticed in the file of submission NUMBER: each thing once, with the
+    first line that has it.
+    """
     with service.client() as client:
         noticed = cast(list[dict[str, Any]], client.problems(number))
     if as_json:
         show_json(noticed)
         return
-    for problem in noticed[:SHOWN_MESSAGES]:
-        show_message(**{key: problem[key] for key in ("severity", "line", "text", "code")})
-    if len(noticed) > SHOWN_MESSAGES:
-        click.echo(f"… and {len(noticed) - SHOWN_MESSAGES:,} more; --json has them.")
+    lines_of: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for problem in noticed:
+        kind = (problem["severity"], problem["text"], problem["code"])
+        lines_of[kind].append(problem["line"])
+    for (severity, text, code), lines in list(lines_of.items())[:SHOWN_MESSAGES]:
+        more = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
+        show_message(severity, lines[0], f"{text}{more}", code)
+    if len(lines_of) > SHOWN_MESSAGES:
+        click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
     elif not noticed:
         click.echo("Nothing was noticed.")
 
@@ -849,6 +857,8 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
 
 
 FIGURES = ("worth", "prompts", "bias", "systems", "points", "width", "judgments", "quadrants")
+SHORT = 24
+"""Characters of a metric's version that are printed"""
 OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")
 """Columns of what a metric is worth that are printed; --json has all of them"""
 
@@ -871,7 +881,12 @@ def metrics(service: Service, track: str, figure: str, criterion: str, as_json: 
         click.echo("Nothing is known of that yet.")
     elif figure == "worth":
         lines = [
-            [row["metric"], row["version"], worth(row), *(number(row[key]) for key in OF_WORTH)]
+            [
+                row["metric"],
+                row["version"][:SHORT],
+                worth(row),
+                *(number(row[key]) for key in OF_WORTH),
+            ]
             for row in rows
         ]
         table(["metric", "version", "worth, 80 %", *OF_WORTH], lines)

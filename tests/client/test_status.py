@@ -102,9 +102,11 @@ def test_ranks_orders_and_notes_are_said_as_the_service_says_them() -> None:
 def test_what_is_wrong_with_a_file_is_listed(
     run: Run, toy: Toy, draft: Callable[..., Submission]
 ) -> None:
-    row = draft(body=b'{"nothing": 1}\n', until="read")
+    row = draft(body=b'{"nothing": 1}\n' + 3 * b"no JSON\n", until="read")
     shown = run("problems", row.pk)
     assert shown.exit_code == 0 and "error    line 1: " in shown.output
+    [told_once] = [line for line in shown.output.splitlines() if "syntax.json" in line]
+    assert told_once.startswith("error    line 2: ") and "(and 2 more lines)" in told_once
     assert 1 in {problem["line"] for problem in told(run("problems", row.pk, "--json"))}
     assert run("problems", row.pk, who="Tim").exit_code == 1
     assert run("problems", draft(GOOD, name="good").pk).output == "Nothing was noticed.\n"
