@@ -396,7 +396,6 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     # The help of a column, which is a part of migrations.
     "kbpo.evaluation.models": {"subject_type"},
     # What reads whole documents with their names, in pages and stages of tracks with recall alone.
-    "annotation.desk.reread": {"a_begin", "a_end", "canonical", "mention"},
     "annotation.quality.judged": {"mention"},
     "annotation.questions.pilot": {"mention"},
     "kbpo.web.public.documents": {

@@ -30,8 +30,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from annotation.desk.reread import agrees as names_agree
-from annotation.desk.reread import said as names_said
 from annotation.interfaces.base import NAME
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
@@ -459,9 +457,10 @@ def answer(row: ExpertCheck, raw: dict[str, Any], expert: User) -> ExpertCheck:
 
 def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     """What one person's answer says of each target; empty if it is a flag. Raises BadAnswer."""
-    if interface_of(question.interface).reads == NAME:
-        return dict(names_said(question, raw))
     interface = interface_of(question.interface)
+    reread = interface.reread(question, raw)
+    if reread is not None:
+        return dict(reread)
     responses = [
         Response(target_id=response.target_id, criterion=response.criterion, value=response.value)
         for response in interface.parse(question, raw)
@@ -481,8 +480,9 @@ def agrees(
     """
     if question.target_id not in values:
         return False  # a flag, where people had an answer
-    if interface_of(question.interface).reads == NAME:
-        return names_agree(values[question.target_id])
+    interface = interface_of(question.interface)
+    if interface.reads == NAME:
+        return interface.agrees(values[question.target_id])
     kind = kind_of(question.track)
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target), kind.merge)

@@ -15,8 +15,7 @@ from annotation.desk.adjudicate import (
     question_of,
     rated,
 )
-from annotation.desk.reread import Line, compared
-from annotation.interfaces.base import NAME
+from annotation.interfaces.base import NAME, Line
 from annotation.interfaces.registry import interface_of
 from annotation.models import Response
 from annotation.quality.describe import title_of
@@ -156,8 +155,7 @@ def _votes(row: ExpertCheck) -> tuple[Counter[str], int]:
 def _marks(row: ExpertCheck) -> list[Line]:
     """What counts now of a document's names beside what the expert says; nothing of a flag."""
     value = (row.value or {}).get(str(row.target_id))
-    is_of_names = interface_of(row.interface).reads == NAME
-    return compared(question_of(row), value) if is_of_names and value else []
+    return interface_of(row.interface).compared(question_of(row), value) if value else []
 
 
 def _ratings(row: ExpertCheck, value: Value, expert: Value) -> list[Ratings]:

@@ -8,44 +8,30 @@ what the expert marked where no settled mention is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.base import Line, ParsedResponse
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
-from annotation.models import Question
 from kbpo.instances.merge import values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.merge import together
 
+if TYPE_CHECKING:
+    from annotation.models import Question
+
 NOT_MARKED = "not marked"
 
 
-@dataclass(frozen=True)
-class Line:
-    """Some words of a document: what they are as it counts now, and as the expert says."""
-
-    words: str
-    now: str
-    says: str
-    same: bool
-    settled: bool
-    missed: bool
-
-
-def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
+def said(question: Question, answer: Sequence[ParsedResponse]) -> dict[int, dict[str, Any]]:
     """What an expert's answer says of a document's names, with how often it contradicts what counts
-    now; empty if it is a flag. Raises BadAnswer.
+    now; empty if it is a flag.
     """
-    parsed = {
-        response.criterion: response.value
-        for response in interface_of(question.interface).parse(question, raw)
-    }
+    parsed = {response.criterion: response.value for response in answer}
     if "mentions" not in parsed:
         return {}
     value = {"mentions": parsed["mentions"]["mentions"], "links": parsed["links"]}
-    lines = compared(question, value)
+    lines = compared(question, value, {})
     counts = {
         "settled": sum(line.settled for line in lines),
         "contradicted": sum(line.settled and not line.same for line in lines),
@@ -61,15 +47,15 @@ def agrees(value: Mapping[str, Any]) -> bool:
     return bool(value) and value["contradicted"] == value["missed"] == 0
 
 
-def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
-    """Everything that is settled or that the expert marked, in the order of the text."""
+def compared(question: Question, value: Mapping[str, Any], words: Mapping[str, str]) -> list[Line]:
+    """Everything that is settled or that the expert marked, in the order of the text; `words` say
+    what types are called.
+    """
     reading, now = Reading(question.payload), settled(question)
     says = {
         mark.span: mark
         for mark in (Marked.of(mention, value["links"]) for mention in value["mentions"])
     }
-    types = interface_of(question.interface).instructions(question.payload)["types"]
-    words = {entity_type["name"]: entity_type["word"] for entity_type in types}
     lines = []
     for span in sorted(now.keys() | says.keys()):
         ours, theirs = now.get(span), says.get(span)
