@@ -27,9 +27,9 @@ Table: TypeAlias = Any
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
 BLOCK = 1 << 16
-TOO_LARGE, AWAY = 413, 500
-"""Statuses of HTTP: a body is too large; from here on the service, or a proxy before it, is in
-trouble"""
+UNKNOWN, TOO_LARGE, AWAY = 401, 413, 500
+"""Statuses of HTTP: nobody knows who asks; a body is too large; from here on the service, or a
+proxy before it, is in trouble"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
 """Seconds for which a watch outlasts a service that is away, and from look to look at most"""
 ASK_ADDRESS = "Is the address right?"
@@ -72,6 +72,8 @@ class Client:
     Methods raise Refused with the service's own sentence, and Unreachable where there is none.
     `frames=False`: lists of dictionaries although pandas is installed. A request that the service
     asks to come later with is sent again then, a few times; `tell_wait` hears of each such wait.
+    With `tell_token`, a token that the service takes no more is left out from then on; what needs
+    none goes on, and `tell_token` hears once why. Without it every request raises Refused.
     """
 
     def __init__(
@@ -82,9 +84,11 @@ class Client:
         timeout: float = 60.0,
         frames: bool = True,
         tell_wait: Callable[[str], None] | None = None,
+        tell_token: Callable[[Refused], None] | None = None,
     ) -> None:
         self._frames = frames and pandas is not None
-        self._tell_wait = tell_wait
+        self._tell_wait, self._tell_token = tell_wait, tell_token
+        self._token_refusal: Refused | None = None
         headers = {"Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
@@ -512,6 +516,7 @@ class Client:
             digest = hashlib.sha256()
             try:
                 with self._http.stream("GET", url) as answer:
+                    self._answered(answer)
                     if answer.status_code == 200:
                         _ours(answer)
                         with part.open("wb") as file:
@@ -528,8 +533,10 @@ class Client:
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_how(error, self._http.base_url)) from error
+            if self._leaves_token(answer):
+                return self._save(url, path, tell, wanted=wanted)
             if not self._came_later(answer, attempt):
-                raise _refusal(answer)
+                raise self._refusal(answer)
         if wanted and digest.hexdigest() != wanted:
             part.unlink()
             raise Refused(
@@ -574,11 +581,38 @@ class Client:
                 answer = self._http.request(method, path, **options)
             except httpx.HTTPError as error:
                 raise Unreachable(_how(error, self._http.base_url)) from error
+            self._answered(answer)
             if answer.is_success:
                 return _ours(answer)
+            if "files" not in options and self._leaves_token(answer):
+                return self._send(method, path, **options)
             if "files" in options or not self._came_later(answer, attempt):
                 break
-        raise _refusal(answer)
+        raise self._refusal(answer)
+
+    def _leaves_token(self, answer: httpx.Response) -> bool:
+        """Whether the token, which the service takes no more, is left out from now on."""
+        is_given = self._tell_token is not None and "Authorization" in self._http.headers
+        if answer.status_code != UNKNOWN or not is_given:
+            return False
+        refusal = _refusal(answer)
+        if not isinstance(refusal, Refused):
+            return False
+        self._token_refusal = refusal
+        del self._http.headers["Authorization"]
+        return True
+
+    def _answered(self, answer: httpx.Response) -> None:
+        """Tells, once, that it went without the token."""
+        if self._token_refusal and self._tell_token and answer.status_code != UNKNOWN:
+            self._tell_token(self._token_refusal)
+            self._tell_token = None
+
+    def _refusal(self, answer: httpx.Response) -> Exception:
+        """What the service said against a request; against the token, if that was left out."""
+        if answer.status_code == UNKNOWN and self._token_refusal:
+            return self._token_refusal
+        return _refusal(answer)
 
     def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
         """Whether the service asked to be asked again later, and that is now."""

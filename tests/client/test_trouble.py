@@ -18,6 +18,8 @@ from click.testing import CliRunner, Result
 from django.conf import settings
 from django.test import override_settings
 from kbpo_client import client as module
+from kbpo_client import settings as kept
+from kbpo_client.client import Client, Refused
 from kbpo_client.commands import REFUSED, UNREACHABLE, main
 from pytest import MonkeyPatch
 
@@ -58,6 +60,28 @@ def test_a_token_that_has_ended_is_told_where_the_next_one_is_made(
     assert nobody.stderr == (
         f"This takes a token of yours. Make one on {page} `kbpo login` keeps it.\n"
     )
+
+
+def test_what_needs_no_token_goes_on_without_one_that_has_ended(
+    run: Run, toy: Toy, live_server: Any, monkeypatch: MonkeyPatch
+) -> None:
+    expired = secret_of(toy, expires_at=clock.now() - timedelta(days=1))
+    kept.keep(live_server.url, expired)
+    for words in (("tracks",), ("scores", "toy"), ("download", "toy"), ("runs",)):
+        result = run(*words, who="")
+        told = result.stderr
+        assert told.startswith("This token expired on ") and told.count("\n") == 1, told
+        keeps = f"your account page, {live_server.url}/account/. `kbpo login` keeps it."
+        if words == ("runs",):
+            assert result.exit_code == REFUSED and told.endswith(f"{keeps}\n")
+        else:
+            assert result.exit_code == 0 and result.stdout
+            assert told.endswith(f"{keeps} This goes on without it.\n")
+    assert Path("toy/documents.jsonl.gz").stat().st_size
+    nope = run("scores", "nope", who="")
+    assert nope.exit_code == REFUSED and nope.stderr.endswith("There is no track “nope”.\n")
+    with Client(live_server.url, expired) as client, pytest.raises(Refused, match="expired on"):
+        client.tracks()
 
 
 def test_a_token_of_too_small_a_scope_is_told_what_it_may(
