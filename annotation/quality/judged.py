@@ -14,7 +14,6 @@ from django.db.models import Max, Min, Q
 from annotation.interfaces.base import NAME, RELATION
 from annotation.interfaces.registry import interface_of, reading
 from annotation.interfaces.shared.majority import holding
-from annotation.interfaces.shared.payload import parts_of
 from annotation.models import Question, Response
 from kbpo.instances.merge import standing, values_of
 from kbpo.instances.models import Label, Target
@@ -138,20 +137,15 @@ def _alone(track: Track) -> Iterator[Judged]:
 
 
 def _marked(track: Track) -> Iterator[Judged]:
-    """Pairs of documents that were read whole of which somebody marked something, unless they were
-    asked alone too.
+    """Targets in documents that were read whole of which somebody marked something, unless people
+    were asked about them alone too.
     """
     alone = set(Question.objects.filter(settled_of(track)).values_list("target", flat=True))
-    parts: dict[int, list[str]] = {}
-    for payload in Question.objects.filter(settled_of(track, RELATION)).values_list(
-        "payload", flat=True
-    ):
-        options = [[part for one in some for part in parts_of(one)] for some in payload["options"]]
-        parts |= {
-            one["target"]: options[one["options"]]
-            for one in payload["pairs"]
-            if one["target"] not in alone
-        }
+    parts: dict[int, Sequence[str]] = {}
+    for question in Question.objects.filter(settled_of(track, RELATION)):
+        for asked in interface_of(question.interface).asked(question):
+            if asked.target not in alone:
+                parts[asked.target] = asked.shown
     votes = {target: said for target, said in votes_in(track, list(parts)).items() if any(said)}
     now = {
         target for target, value, _ in values_of(votes, kind_of(track).merge) if value.get("holds")
