@@ -4,6 +4,7 @@ its part of.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -87,6 +88,21 @@ def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: T
             and "What the reader noticed" not in told
             and "Edit description" not in told
         )
+
+
+def test_the_page_of_a_run_stands_among_ones_own_runs_for_its_team_alone(
+    as_user: As, draft: Draft, toy: Toy
+) -> None:
+    row = scored(toy, confirm(as_user("Rosa"), draft()))
+    lit = re.compile(r'aria-current="page"[^>]*>([^<]+)</a>')
+
+    def marked(who: str, name: str = "submission") -> list[str]:
+        page = as_user(who).get(reverse(name, args=[row.pk])).content.decode()
+        menu = page.partition('<nav class="nav"')[2].partition("</nav>")[0]
+        return lit.findall(menu)
+
+    assert marked("Rosa") == marked("Rosa", "submission-edit") == ["Your runs"]
+    assert [marked(who) for who in ("Tim", "Admin", "")] == 3 * [["Leaderboard"]]
 
 
 @pytest.mark.parametrize("name", OWN)

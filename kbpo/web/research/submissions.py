@@ -170,7 +170,7 @@ def _whole(request: HttpRequest, pk: int, further: Further | None) -> HttpRespon
     if page.own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
     context = {"submission": submission, "name": name_for(submission, page.own), "own": page.own}
-    context["acts"] = page.acts
+    context |= {"acts": page.acts, "among": "runs" if page.teams_own else "home"}
     parts = {"live": page.live(), "rest": page.rest(request.GET.get("by", ""))}
     return render(request, "submission.html", context | parts)
 
@@ -190,6 +190,7 @@ class _Page:
     ) -> None:
         self.request, self.submission, self.further = request, submission, further
         self.own = is_own(request, submission)
+        self.teams_own = submission.team_id in getattr(request.user, "team_keys", ())
         self.acts = self.own and acts(request, submission)
         self.seen = may_see(request.user, submission)
         self.sums = balance(purpose=submission.purpose) if self.own else None
