@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import IO, Any, NoReturn, cast
 
 import click
@@ -864,7 +865,7 @@ def scores(service: Service, /, track: str, as_json: bool, **switches: str | Non
 
 FIGURES = ("worth", "prompts", "bias", "systems", "points", "width", "judgments", "quadrants")
 SHORT = 24
-"""Characters of a metric's version that are printed"""
+"""Characters of a metric's version in a line; the rest stands beneath"""
 OF_WORTH = ("pearson", "spearman", "rho", "prmse", "saves")
 """Columns of what a metric is worth that are printed; --json has all of them"""
 
@@ -886,15 +887,12 @@ def metrics(service: Service, track: str, figure: str, criterion: str, as_json: 
     elif not rows:
         click.echo("Nothing is known of that yet.")
     elif figure == "worth":
-        lines = [
-            [
-                row["metric"],
-                row["version"][:SHORT],
-                worth(row),
-                *(number(row[key]) for key in OF_WORTH),
-            ]
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            version, *more = wrap(row["version"], SHORT) or [""]
+            figures = [number(row[key]) for key in OF_WORTH]
+            lines.append([row["metric"], version, worth(row), *figures])
+            lines += [["", rest, *[""] * (1 + len(OF_WORTH))] for rest in more]
         table(["metric", "version", "worth, 80 %", *OF_WORTH], lines)
     else:
         table(list(rows[0]), [[number(value) for value in row.values()] for row in rows])
