@@ -39,6 +39,8 @@ MISSED = "Instead what is true and not in it: what others found, or nobody did."
 ENDED = {"refused", "failed", "expired", "withdrawn"}
 """Statuses in which a submission has ended without a score"""
 VERDICTS = "all (that are judged), right, wrong, undecided, unjudged, turned or disputed."
+MOVED = {"reserve": "set aside", "spend": "spent", "release": "given back"}
+"""Directions of money, as the service calls them, in words"""
 WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 """Options of `errors --missed`, as the service calls them"""
 
@@ -499,7 +501,7 @@ def news(service: Service, team: str, read: bool, as_json: bool) -> None:
         show_json(unread)
         return
     for piece in unread["news"]:
-        click.echo(f"{piece['at'][:16].replace('T', ' ')}  {piece['title']}")
+        click.echo(f"{minute(piece['at'])}  {piece['title']}")
         if piece["text"]:
             click.echo(f"    {piece['text']}")
     if not unread["news"]:
@@ -722,6 +724,29 @@ def confirm(
 
 @main.command()
 @click.argument("number", type=int)
+@click.option("--name", help="What the run is called on the board.")
+@click.option("--description", help="A sentence on how the system works.")
+@click.option("--paper", help="Address of the paper.")
+@click.option("--code", help="Address of the code.")
+@click.option("--anonymous/--named", default=None, help="Others see a number, or the names.")
+@json_option
+@service_of
+def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
+    """Say something else of submission NUMBER; what is not given stays as it is."""
+    changes = {name: value for name, value in said.items() if value is not None}
+    if not changes:
+        options = ", ".join(f"--{name}" for name in said)
+        raise click.UsageError(f"What is to change? Say one of {options}.")
+    with service.client() as client:
+        submission = client.edit(number, **changes)
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo(f"{submission['name']}: changed.")
+
+
+@main.command()
+@click.argument("number", type=int)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @service_of
@@ -836,6 +861,64 @@ def slices(service: Service, number: int, as_json: bool) -> None:
         for row in scores
     ]
     table(["slice", "figure", "80 %", "predictions"], lines)
+
+
+@main.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def intervals(service: Service, number: int, as_json: bool) -> None:
+    """Show how the interval of submission NUMBER narrowed while it was judged."""
+    with service.client() as client:
+        shown = cast(list[dict[str, Any]], client.intervals(number))
+    if as_json:
+        show_json(shown)
+    elif not shown:
+        click.echo("No interval was shown yet.")
+    else:
+        lines = [[minute(row["made_at"]), percent(row), f"{row['n']:,}"] for row in shown]
+        table(["shown", "80 %", "judgments"], lines)
+
+
+@main.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def history(service: Service, number: int, as_json: bool) -> None:
+    """Show what submission NUMBER was ranked by in every evaluation that is kept."""
+    with service.client() as client:
+        ranked = cast(list[dict[str, Any]], client.history(number))
+    if as_json:
+        show_json(ranked)
+        return
+    lines = [[str(row["evaluation"]), minute(row["made_at"]), percent(row)] for row in ranked]
+    table(["evaluation", "made", "80 %"], lines)
+
+
+@main.command()
+@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
+@click.option("--run", "number", type=int, help="Of the run of this number alone.")
+@json_option
+@service_of
+def ledger(service: Service, team: str, number: int | None, as_json: bool) -> None:
+    """List what was set aside for the runs of your team, spent and given back, by day."""
+    with service.client() as client:
+        rows = cast(list[dict[str, Any]], client.ledger(team, number))
+    if as_json:
+        show_json(rows)
+    elif not rows:
+        click.echo("No money was moved yet.")
+    else:
+        lines = [
+            [row["on"], MOVED.get(row["kind"], row["kind"]), str(row["submission"]), row["amount"]]
+            for row in rows
+        ]
+        table(["day", "what", "run", "dollars"], lines)
+
+
+def minute(moment: str) -> str:
+    """A moment of the service to the minute, as “2026-05-01 12:30”."""
+    return moment[:16].replace("T", " ")
 
 
 @main.command()

@@ -30,6 +30,7 @@ from kbpo.accounts.models import Token
 from kbpo.accounts.teams import join
 from kbpo.clock import now
 from kbpo.corpus.models import Mention
+from kbpo.evaluation.models import InterimInterval
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.distribution import tick as plan
@@ -343,6 +344,52 @@ def test_errors_are_chosen_by_all_that_the_page_chooses_by(
     assert refused.exit_code == 1 and "is not one of" in refused.stderr
     refused = run("errors", submission.pk, "--part", "nowhere")
     assert refused.exit_code == 1 and "is not one of" in refused.stderr
+
+
+def test_what_became_of_a_run_and_its_money_is_told_as_a_table(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    mine = draft(OTHERS, name="mine")
+    assert run("ledger").output == "No money was moved yet.\n"
+    assert run("intervals", mine.pk).output == "No interval was shown yet.\n"
+    refused = run("history", mine.pk)
+    assert refused.exit_code == 1 and refused.stderr == "This run has no score yet.\n"
+    reserved = told(run("confirm", mine.pk, "--yes", "--json"))["money"]["reserved"]
+    [row] = told(run("ledger", "--run", mine.pk, "--json"))
+    assert (row["kind"], row["amount"]) == ("reserve", reserved)
+    head, line = run("ledger").output.splitlines()
+    assert head.split() == ["day", "what", "run", "dollars"]
+    assert line.split() == [row["on"], "set", "aside", str(mine.pk), reserved]
+    assert run("ledger", "--run", mine.pk, who="Tim").exit_code == 1
+
+    ends = {"low80": 0.3, "high80": 0.5, "low95": 0.25, "high95": 0.55}
+    rests_on = {"variance": 0.01, "quantile80": 1.3, "quantile95": 2.0}
+    InterimInterval.objects.create(submission=mine, n=40, n_before=2, value=0.4, **ends, **rests_on)
+    head, line = run("intervals", mine.pk).output.splitlines()
+    assert head.split("  ")[0] == "shown" and line.split()[2:] == ["40.0", "(30.0–50.0)", "40"]
+    assert told(run("intervals", mine.pk, "--json"))[0]["n"] == 40
+
+    Submission.objects.update(status="scored")
+    evaluation = make_board(toy, 2)
+    ranked = evaluation.estimates.order_by("pk")[0].submission
+    [row] = told(run("history", ranked.pk, "--json"))
+    shown = run("history", ranked.pk).output.splitlines()[1]
+    assert shown.split()[0] == str(evaluation.number) and f"{100 * row['value']:.0f}" in shown
+
+
+def test_what_is_said_of_a_run_is_changed(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    mine = draft(OTHERS, name="mine")
+    assert told(run("edit", mine.pk, "--anonymous", "--json"))["anonymous"] is True
+    changed = run("edit", mine.pk, "--name", "ours", "--paper", "https://example.org/p", "--named")
+    assert changed.output == "ours: changed.\n"
+    mine.refresh_from_db()
+    assert (mine.name, mine.is_anonymous, mine.description) == ("ours", False, "")
+    assert told(run("edit", mine.pk, "--description", "", "--json"))["name"] == "ours"
+    nothing = run("edit", mine.pk)
+    assert nothing.exit_code == 2 and "What is to change? Say one of --name, " in nothing.stderr
+    assert run("edit", mine.pk, "--name", "his", who="Tim").exit_code == 1
 
 
 def test_python_does_what_the_api_does(
