@@ -1,6 +1,7 @@
 """A stranger's first run, in a browser and a shell: from the first page, by clicks alone, to the
 track, by a request for an account, download, baseline, a check offline and the price, to a score,
-three errors, a comparison and a citation. What it takes is printed: seconds, clicks, fields.
+three errors, a comparison and a citation; on a phone by finger. What it takes is printed: seconds,
+clicks, fields.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import pytest
 import yaml
 from browsing import IN_CHROMIUM, note_faults
 from django.contrib.auth.hashers import MD5PasswordHasher
@@ -30,6 +33,9 @@ from kbpo.accounts.models import User
 
 pytestmark = IN_CHROMIUM
 PATIENCE = 60_000
+DESK: Any = {"viewport": {"width": 1400, "height": 900}}
+PHONE: Any = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+FINGER = 44
 MOST_CLICKS, MOST_SECONDS = 40, 600
 
 
@@ -38,19 +44,53 @@ class Stranger:
     """Somebody at a browser, whose clicks, fields and seconds are counted, step by step."""
 
     page: Page
+    has_touch: bool = False
     clicks: int = 0
     fields: int = 0
     steps: list[tuple[str, float, int, int]] = field(default_factory=list)
+    too_small: set[str] = field(default_factory=set)
+    too_wide: set[str] = field(default_factory=set)
 
     def click(self, what: Locator) -> None:
-        what.click()
+        """By mouse, or with a finger, which needs a place as large as it is."""
+        if self.has_touch:
+            self._look(what)
+            what.tap()
+        else:
+            what.click()
         self.clicks += 1
 
     def write(self, **texts: str) -> None:
         """Fills fields, by their names."""
         for name, text in texts.items():
-            self.page.locator(f"[name={name}]").fill(text)
+            written = self.page.locator(f"[name={name}]")
+            if self.has_touch:
+                self._look(written)
+            written.fill(text)
             self.fields += 1
+
+    def check(self, name: str) -> None:
+        """Ticks a box by its name: on its label, where there is a finger."""
+        self.click(self.page.locator(f"label:has([name={name}])"))
+        expect(self.page.locator(f"[name={name}]")).to_be_checked()
+
+    def menu(self, name: str) -> None:
+        """Follows a link of the site's menu, which a phone has behind a button."""
+        link = self.page.locator("#nav").get_by_role("link", name=name, exact=True)
+        if self.has_touch:
+            self.click(self.page.get_by_role("button", name="Menu"))
+        self.click(link)
+
+    def _look(self, what: Locator) -> None:
+        """Notes a target that is smaller than a finger, and a page that scrolls sideways."""
+        what.scroll_into_view_if_needed()
+        box, where = what.bounding_box(), urlsplit(self.page.url).path
+        assert box is not None
+        if min(box["width"], box["height"]) < FINGER:
+            size = f"{box['width']:.0f} × {box['height']:.0f}"
+            self.too_small.add(f"{where}: {what.evaluate('e => e.outerHTML')[:90]} is {size}")
+        if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            self.too_wide.add(where)
 
     def press(self, key: str) -> None:
         self.page.keyboard.press(key)
@@ -81,8 +121,9 @@ class Stranger:
         return "\n".join(lines)
 
 
+@pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_stranger_comes_to_a_first_score_in_minutes(
-    service: Service, tmp_path: Path, browser: Browser
+    service: Service, tmp_path: Path, browser: Browser, screen: Any
 ) -> None:
     travel = make_travel(service, tmp_path / "files", "Stranger", seed=5, documents=8)
     with service.speaking():
@@ -92,8 +133,8 @@ def test_a_stranger_comes_to_a_first_score_in_minutes(
         run = next(iter(travel.tokens))
         travel.travel(run)  # somebody to be compared with
     faults: list[list[str]] = []
-    stranger = Stranger(_page(browser, faults))
-    admin = _page(browser, faults)
+    stranger = Stranger(_page(browser, faults, screen), "has_touch" in screen)
+    admin = _page(browser, faults, DESK)
     _log_in(admin, service, "chief")
     desk, folder = tmp_path / "desk", tmp_path
     desk.mkdir()
@@ -109,8 +150,7 @@ def test_a_stranger_comes_to_a_first_score_in_minutes(
         page.goto(link)
         secret = "a-long-new-secret-9"
         stranger.write(username="nina", password1=secret, password2=secret)
-        page.locator("[name=terms]").check()
-        stranger.clicks += 1
+        stranger.check("terms")
         stranger.click(page.get_by_role("button", name="Make my account"))
         page.wait_for_load_state()
     with stranger.step("downloads, runs the baseline"):
@@ -144,12 +184,13 @@ def test_a_stranger_comes_to_a_first_score_in_minutes(
     print(f"\n{stranger.told()}\nfrom the first page to the first score: {seconds_to_score:.0f} s")
     assert stranger.clicks <= MOST_CLICKS and seconds_to_score < MOST_SECONDS
     assert not any(faults)
+    assert not stranger.too_wide and not stranger.too_small, "\n".join(
+        ["wide:", *stranger.too_wide, "small:", *sorted(stranger.too_small)]
+    )
 
 
-def _page(browser: Browser, faults: list[list[str]]) -> Page:
-    page = browser.new_context(
-        viewport={"width": 1400, "height": 900}, accept_downloads=True
-    ).new_page()
+def _page(browser: Browser, faults: list[list[str]], screen: Any) -> Page:
+    page = browser.new_context(**screen, accept_downloads=True).new_page()
     page.set_default_timeout(PATIENCE)
     faults.append(note_faults(page))
     return page
@@ -180,7 +221,7 @@ def _ask(stranger: Stranger) -> None:
 def _to_the_track(stranger: Stranger, travel: Travel) -> None:
     """From any page to that of the track, by the menu and the list of tracks."""
     page = stranger.page
-    stranger.click(page.get_by_role("link", name="Tracks", exact=True).first)
+    stranger.menu("Tracks")
     stranger.click(page.locator(f"tbody th a[href='/tracks/{travel.track}/about/']"))
     page.wait_for_url(f"**/tracks/{travel.track}/about/")
 
@@ -263,11 +304,19 @@ def _status(service: Service, number: int) -> Any:
 
 
 def _three_errors(stranger: Stranger) -> list[str]:
-    """The claims of three wrong predictions, read one after the other with the keyboard."""
+    """The claims of three wrong predictions, read one after the other: with the keyboard, or by
+    finger from the list.
+    """
     page = stranger.page
-    stranger.click(page.get_by_role("link", name="Explore").first)
+    stranger.menu("Explore")
     page.wait_for_load_state()
-    stranger.press("w")
+    if stranger.has_touch:
+        filters = page.locator(".x-filters")
+        if not filters.locator("a[href*='verdict=wrong']").first.is_visible():
+            stranger.click(filters.locator("summary", has_text="Filters"))
+        stranger.click(filters.locator("a[href*='verdict=wrong']").first)
+    else:
+        stranger.press("w")
     page.wait_for_url("**verdict=wrong**")
     read = []
     for _ in range(3):
@@ -277,7 +326,10 @@ def _three_errors(stranger: Stranger) -> list[str]:
         read.append(article.inner_text())
         if len(read) < 3:
             now = page.url
-            stranger.press("j")
+            if stranger.has_touch:
+                stranger.click(page.locator("#one").get_by_role("link", name="Next"))
+            else:
+                stranger.press("j")
             page.wait_for_url(lambda url, now=now: url != now)
     return read
 
@@ -329,7 +381,7 @@ def _show(stranger: Stranger, folder: Path, number: int, frame: str) -> None:
 
 def _compare(stranger: Stranger, travel: Travel) -> None:
     page = stranger.page
-    stranger.click(page.get_by_role("link", name="Compare").first)
+    stranger.menu("Compare")
     page.wait_for_load_state()
     if not page.get_by_role("heading", name="Scores and differences").count():
         stranger.click(page.get_by_role("button", name="Compare them"))
