@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.utils.module_loading import import_string
 
-from annotation.interfaces.registry import INTERFACES
+from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.platforms.registry import PLATFORMS
 from kbpo.tracks.registry import KINDS
 
@@ -494,6 +494,11 @@ def test_an_interface_and_a_platform_are_one_directory_each() -> None:
         assert (home / "platforms" / name / "platform.py").is_file()
     loose = {path.stem for path in (home / "interfaces").glob("*.py")}
     assert loose == {"__init__", "base", "registry"}
+
+
+def test_an_interface_says_which_parts_of_its_labels_say_something() -> None:
+    """Else no label of its answers ever counts as changed, whoever is excluded."""
+    assert [name for name in INTERFACES if not interface_of(name).telling] == []
 
 
 def rooms() -> list[Path]:

@@ -154,8 +154,8 @@ class Interface(ABC):
     source: ClassVar[str] = "crowd"
     """Of its labels"""
     telling: ClassVar[tuple[str, ...]] = ()
-    """Parts of its labels' values that say something, where the rest tells how that came about: if
-    answers change these, people are told"""
+    """Parts of its labels' values that say something, where the rest tells how that came about: a
+    label whose answers change these counts as changed"""
     criterion: ClassVar[str] = ""
     """Under which its answers say yes or no to what it asks (`asked`); empty: they are no such
     answers. Of what was asked about alone, what most deny does not hold; in whole documents what

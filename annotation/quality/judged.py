@@ -142,7 +142,8 @@ def _marked(track: Track) -> Iterator[Judged]:
     """
     alone = set(Question.objects.filter(settled_of(track)).values_list("target", flat=True))
     parts: dict[int, Sequence[str]] = {}
-    for question in Question.objects.filter(settled_of(track, RELATION)):
+    needed = ("interface", "payload", "target", "track")
+    for question in Question.objects.filter(settled_of(track, RELATION)).only(*needed):
         for asked in interface_of(question.interface).asked(question):
             if asked.target not in alone:
                 parts[asked.target] = asked.shown

@@ -447,7 +447,7 @@ class Track(ABC):
     """SQL of when a team says something that a question touches besides its target: nobody judges
     what a team of theirs says. Over `t`, the row of the target, and `asked`, which has the
     question's `payload` and the `teams`, an array. It is asked of questions of every kind
-    (`kbpo.submissions.interest`)"""
+    (`kbpo.submissions.interest`), and a percent sign in it is doubled"""
     metrics: ClassVar[Sequence[Metric]] = ()
     """What is computed of each thing that systems say (`measure`)"""
     rates: ClassVar[bool] = False

@@ -4,6 +4,7 @@ unbiased where not.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -293,6 +294,15 @@ def test_a_rule_reads_back_as_it_was_said() -> None:
 def test_a_bad_rule_is_refused_with_a_sentence(raw: Any, sentence: str) -> None:
     with pytest.raises(BadRule, match=sentence):
         read(raw, **KNOWN)
+
+
+def test_the_rule_that_is_shown_for_an_example_can_be_used() -> None:
+    """Also where the first of what can be asked for has no names yet."""
+    traits = {"predicate": [], "prompt": ["a"]}
+    with pytest.raises(BadRule) as refused:
+        read(7, traits=traits, weights=["instance"])
+    example = json.loads(str(refused.value).partition("example ")[2].rstrip("."))
+    assert read(example, traits=traits, weights=["instance"]).names == (("prompt", ("a",)),)
 
 
 def test_the_number_that_would_do() -> None:

@@ -20,7 +20,7 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.form.interface import text_of
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of
-from annotation.interfaces.shared.ratings import ratings_label
+from annotation.interfaces.shared.ratings import TELLING, ratings_label
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -58,6 +58,7 @@ class AnswerCorrectness(Interface):
     offered_as: ClassVar[str] = "Say whether short passages show that an answer is right"
     default_reward: ClassVar[str] = "0.40"
     default_seconds: ClassVar[int] = 120
+    telling: ClassVar = TELLING
     tolerance: ClassVar[float | None] = None  # one person an answer: there is no majority
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:

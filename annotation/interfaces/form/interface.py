@@ -17,7 +17,7 @@ from annotation.interfaces.base import (
     Unit,
 )
 from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flag_statement
-from annotation.interfaces.shared.ratings import ratings_label
+from annotation.interfaces.shared.ratings import TELLING, ratings_label
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -70,6 +70,7 @@ class Form(Interface):
     offered_as: ClassVar[str] = "Read a short text and answer questions about it"
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20
+    telling: ClassVar = TELLING
     tolerance: ClassVar[float | None] = None  # ratings are opinions
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -110,7 +110,10 @@ export function begin({
   }
 
   const flag = form.querySelector(".flag");
-  flag?.addEventListener("toggle", () => { if (flag.open) flag.scrollIntoView({ block: "nearest" }); });
+  // Only where somebody opens it: the server may send it open.
+  flag?.addEventListener("toggle", () => {
+    if (flag.open && navigator.userActivation?.hasBeenActive !== false) flag.scrollIntoView({ block: "nearest" });
+  });
   form.addEventListener("change", update);
   form.addEventListener("input", (event) => { if (event.target.matches("textarea, input:not([type=radio])")) update(); });
   form.addEventListener("focusin", (event) => {

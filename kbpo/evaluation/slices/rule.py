@@ -121,8 +121,9 @@ _PARTS = ("confidence", "same_sentence", "document", "date")
 
 
 def _example(traits: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-    """A rule that asks for one name."""
-    return {trait: list(names)[:1] for trait, names in list(traits.items())[:1]}
+    """A rule that asks for one name of the first trait that has any; empty if none has."""
+    named = {trait: list(names)[:1] for trait, names in traits.items() if names}
+    return dict(list(named.items())[:1])
 
 
 def _names(raw: dict[str, Any], key: str, allowed: Collection[str]) -> tuple[str, ...]:
