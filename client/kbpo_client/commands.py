@@ -55,6 +55,7 @@ class Service:
     def __init__(self, url: str | None, token: str | None) -> None:
         self.url = (url or "").rstrip("/")
         self.token = token
+        self.then = "Then say it with --token or KBPO_TOKEN." if token else "`kbpo login` keeps it."
 
     @contextmanager
     def client(self) -> Iterator[Client]:
@@ -78,15 +79,11 @@ class Service:
             end(str(error), UNREACHABLE)
 
     def in_words(self, refusal: Refused) -> str:
-        """A refusal, with the address of the page that it speaks of, and how a token is given."""
+        """A refusal, with the address of the page that it speaks of, and what to do with the token
+        that is made there.
+        """
         sentence = str(refusal).replace(ACCOUNT_PAGE, f"{ACCOUNT_PAGE}, {self.url}/account/")
-        if refusal.status != 401:
-            return sentence
-        return (
-            f"{sentence} Then say it with --token or KBPO_TOKEN."
-            if self.token
-            else f"{sentence} `kbpo login` keeps it."
-        )
+        return f"{sentence} {self.then}" if refusal.status == 401 else sentence
 
 
 service_of = click.make_pass_decorator(Service)
@@ -173,7 +170,7 @@ def main(context: click.Context, url: str | None, token: str | None) -> None:
 @service_of
 def login(service: Service, token: str, as_json: bool) -> None:
     """Keep a token for this service, once it has been tried."""
-    service.token = token.strip()
+    service.token, service.then = token.strip(), "Then run `kbpo login` again with it."
     with service.client() as client:
         client.submissions()
     kept_in = settings.keep(service.url, token.strip())
@@ -427,7 +424,13 @@ def status(service: Service, number: int, watch: bool, in_long: bool, as_json: b
             if watch
             else client.submission(number)
         )
-        board = {} if as_json or not submission["scores"] else client.board(submission["track"])
+        board: dict[str, Any] | None = {}
+        if submission["scores"] and not as_json:
+            try:
+                board = client.board(submission["track"])
+            except (Refused, Unreachable) as trouble:  # all but the rank is known by now
+                click.echo(f"{trouble} The rank is left out.", err=True)
+                board = None
     if as_json:
         show_json(submission)
     else:
@@ -709,7 +712,7 @@ def confirm(
     with service.client() as client:
         if not yes:
             submission = client.submission(number)
-            click.echo("\n".join(on_one_screen(submission, {})))
+            click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
             option = _chosen(submission["plan"], half_width)
             price = f", at most ${option['at_most']}" if option else ""
             click.confirm(f"Begin the judging{price}?", abort=True, err=True)

@@ -48,9 +48,10 @@ def rank_of(system: Json) -> str:
     return f"{best}" if best == worst else f"{best}–{worst}"
 
 
-def on_one_screen(submission: Json, board: Json) -> Iterator[str]:
-    """Yields what matters of a submission, the first things first: state, scores, rank, what to do
-    next. `board` is that of its track, empty where nobody asked for it.
+def on_one_screen(submission: Json, board: Json | None, *, with_next: bool = True) -> Iterator[str]:
+    """Yields what matters of a submission, the first things first: state, scores, rank, and, unless
+    not wanted, what to do next. `board` is that of its track, empty where nobody asked for it, and
+    None where it could not be had: then nothing is said of the rank.
     """
     far = how_far(submission)
     yield f"{submission['name']} ({submission['track']}): {far}"
@@ -58,9 +59,10 @@ def on_one_screen(submission: Json, board: Json) -> Iterator[str]:
         yield submission["reason"]
     if submission["status"] == "planned":
         yield from _plan(submission)
-    systems = {system["submission"]: system for system in board.get("systems", ())}
+    shown = board or {}
+    systems = {system["submission"]: system for system in shown.get("systems", ())}
     system = systems.get(submission["id"])
-    figures = _figures(submission, system, board.get("columns", ()))
+    figures = _figures(submission, system, shown.get("columns", ()))
     if any(figure and figure.get("value") is not None for _, figure in figures):
         n_labels = f"{submission['judging']['labels']:,} judgments"
         yield f"By {n_labels}, each figure with its 80 % interval:"
@@ -68,9 +70,10 @@ def on_one_screen(submission: Json, board: Json) -> Iterator[str]:
     for label, figure in figures:
         note = (figure or {}).get("note", "") if percent(figure) == "–" else ""
         yield f"  {label:{widest}}  {percent(figure)}{f'  {note}' if note else ''}"
-    if submission["status"] in ("judging", "scored"):
-        yield _rank(submission, system, len(systems))
-    yield from _next(submission)
+    if submission["status"] in ("judging", "scored") and board is not None:
+        yield _rank(submission, system, sum(map(_is_ranked, systems.values())))
+    if with_next:
+        yield from _next(submission)
 
 
 def _plan(submission: Json) -> Iterator[str]:
@@ -100,10 +103,14 @@ def _figures(submission: Json, system: Json | None, columns: Any) -> list[tuple[
     ]
 
 
-def _rank(submission: Json, system: Json | None, n_systems: int) -> str:
+def _is_ranked(system: Json) -> bool:
+    return bool(rank_of(system)) and system["role"] != "reference"
+
+
+def _rank(submission: Json, system: Json | None, n_ranked: int) -> str:
     if system is not None and rank_of(system):
         ranked = rank_of(system)
-        return f"Rank {ranked} of {n_systems} on the board of {submission['track']}."
+        return f"Rank {ranked} of {n_ranked} on the board of {submission['track']}."
     if submission["status"] == "judging":
         return "It has a rank once its sample is judged."
     if submission["private"]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kbpo_client.client import Client, Refused, Unreachable
 from kbpo_client.telling import on_one_screen
 
 from kbpo.accounts.models import Token
@@ -70,6 +71,31 @@ def test_a_scored_run_is_one_screen_with_its_scores_and_rank(run: Run, toy: Toy)
     assert "F1         36.7" in private, "a private run's own numbers"
 
 
+@pytest.mark.parametrize("trouble", [Refused("Come later.", "busy", 503), Unreachable("Away.")])
+def test_a_run_is_told_though_its_board_cannot_be_had(
+    run: Run, toy: Toy, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    make_board(toy, 1)
+    row = Submission.objects.get(name="run 0")
+    row.team.members.add(toy.users["Rosa"])
+
+    def board(*_: object) -> None:
+        raise trouble
+
+    monkeypatch.setattr(Client, "board", board)
+    shown = run("status", row.pk, "--watch")
+    assert shown.exit_code == 0 and shown.stdout.startswith("run 0 (toy): Scored\n")
+    assert "f1 " in shown.stdout and "rank" not in shown.stdout.lower()
+    assert shown.stderr.endswith(f"{trouble} The rank is left out.\n")
+
+
+def test_who_confirms_is_not_told_to_confirm(run: Run, draft: Callable[..., Submission]) -> None:
+    row = draft(name="mine", until="planned")
+    asked = run("confirm", row.pk, input="n\n")
+    assert asked.stdout.startswith("mine (toy): ") and "±" in asked.stdout
+    assert "Begin the judging" in asked.stderr and "Next" not in asked.output
+
+
 def test_ranks_orders_and_notes_are_said_as_the_service_says_them() -> None:
     figure = {"value": 0.5, "low80": 0.4, "high80": 0.6, "n_labels": 80}
     submission: dict[str, Any] = {
@@ -86,11 +112,20 @@ def test_ranks_orders_and_notes_are_said_as_the_service_says_them() -> None:
             "options": {"0.040": {"at_most": "1.00"}, "0.025": {"at_most": "9.00"}},
         },
     }
-    system = {"submission": 7, "rank": [2, 3], "f1": figure, "recall": None}
+    system = {"submission": 7, "role": "system", "rank": [2, 3], "f1": figure, "recall": None}
+    others = [
+        {"submission": number, "role": role, "rank": rank}
+        for number, role, rank in (
+            (1, "system", [1, 1]),
+            (2, "baseline", [2, 3]),
+            (3, "reference", [1, 1]),
+            (4, "system", None),
+        )
+    ]
     columns = [{"name": "f1", "label": "F1"}, {"name": "recall", "label": "Recall"}]
-    lines = list(on_one_screen(submission, {"systems": [system], "columns": columns}))
+    lines = list(on_one_screen(submission, {"systems": [system, *others], "columns": columns}))
     assert "  F1      50.0 (40.0–60.0)" in lines and "  Recall  –" in lines
-    assert "Rank 2–3 of 1 on the board of toy." in lines
+    assert "Rank 2–3 of 3 on the board of toy." in lines, "of those that have a rank"
     [order] = [line for line in lines if "kbpo order" in line]
     assert "--half-width 0.04`" in order and order.endswith("±4 points, for at most $1.00.")
     note = {"value": None, "note": "Too few yet."}

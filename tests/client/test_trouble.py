@@ -62,6 +62,18 @@ def test_a_token_that_has_ended_is_told_where_the_next_one_is_made(
     )
 
 
+def test_who_logs_in_with_a_token_that_is_none_is_told_to_log_in_again(
+    run: Run, toy: Toy, live_server: Any
+) -> None:
+    ended = secret_of(toy, expires_at=clock.now() - timedelta(days=1))
+    for token in ("mistyped", ended):
+        refused = run("login", "--token", token, who="")
+        assert refused.exit_code == REFUSED
+        page = f"your account page, {live_server.url}/account/."
+        assert refused.stderr.endswith(f"{page} Then run `kbpo login` again with it.\n")
+    assert not kept.tokens()
+
+
 def test_what_needs_no_token_goes_on_without_one_that_has_ended(
     run: Run, toy: Toy, live_server: Any, monkeypatch: MonkeyPatch
 ) -> None:
