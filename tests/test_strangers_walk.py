@@ -121,10 +121,7 @@ class Stranger:
         return "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    "screen",
-    [pytest.param(DESK, id="desk"), pytest.param(PHONE, id="phone", marks=pytest.mark.soak)],
-)
+@pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_stranger_comes_to_a_first_score_in_minutes(
     service: Service, tmp_path: Path, browser: Browser, screen: Any
 ) -> None:

@@ -36,7 +36,7 @@ def walk(service: Service, tmp_path: Path) -> tuple[Travel, str, str]:
     return travel, researcher_of(travel, RUN), newcomer(travel, "newcomer")
 
 
-@pytest.mark.soak  # a stranger goes further by day (test_strangers_walk.py)
+@pytest.mark.soak  # over HTTP, without a browser, test_journey.py goes the same way by day
 @pytest.mark.walk
 def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browser: Browser) -> None:
     travel, name, judge = walk
