@@ -613,14 +613,14 @@ def chosen_by_finger(page: Page, begin: int, end: int) -> None:
 
 
 def assert_is_in_view(page: Page, selector: str) -> None:
-    """Something is on the screen, and nothing else above it, without any scrolling."""
-    assert page.evaluate(
+    """Something comes to stand on the screen, and nothing else above it, without any scrolling."""
+    page.wait_for_function(  # what opens is brought into view a moment later
         """(selector) => {
           const one = document.querySelector(selector);
           const { x, y, width, height } = one.getBoundingClientRect();
           return document.elementFromPoint(x + width / 2, y + height / 2) === one;
         }""",
-        selector,
+        arg=selector,
     )
 
 
