@@ -7,6 +7,8 @@ dictionaries; everything else as the service said it.
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -27,14 +29,21 @@ Table: TypeAlias = Any
 RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
 """Statuses of a submission that wait for nobody but its owner"""
 BLOCK = 1 << 16
-UNKNOWN, TOO_LARGE, AWAY = 401, 413, 500
-"""Statuses of HTTP: nobody knows who asks; a body is too large; from here on the service, or a
-proxy before it, is in trouble"""
+UNKNOWN, TOO_LARGE, BUSY, AWAY = 401, 413, 429, 500
+"""Statuses of HTTP: nobody knows who asks; a body is too large; too many requests; from here on the
+service, or a proxy before it, is in trouble"""
 PATIENCE, LONGEST_WAIT = 900.0, 60.0
 """Seconds for which a watch outlasts a service that is away, and from look to look at most"""
 ASK_ADDRESS = "Is the address right?"
 MOST_WAITS = 5
 """How often a request is repeated that the service asked to come later"""
+SAME_FOR_ALL = re.compile(
+    r"schema/|prmse/|(?:https?://.*/)?tracks/(?:[^/]+/(?:(?:schema|all|documents|mentions|search"
+    r"|board|compare|metrics|judges|evaluations|releases(?:/[0-9]+)?)/)?)?"
+)
+"""Addresses whose answer does not depend on who asks"""
+INSTRUCTION = re.compile(r"(?: (?:Come again|Try again|Wait|Else try later)\b[^.?]*\.)+$")
+"""What a refusal ends with about when to ask again"""
 
 
 class Refused(Exception):
@@ -72,8 +81,9 @@ class Client:
     Methods raise Refused with the service's own sentence, and Unreachable where there is none.
     `frames=False`: lists of dictionaries although pandas is installed. A request that the service
     asks to come later with is sent again then, a few times; `tell_wait` hears of each such wait.
-    With `tell_token`, a token that the service takes no more is left out from then on; what needs
-    none goes on, and `tell_token` hears once why. Without it every request raises Refused.
+    With `tell_token`, a token that the service takes no more is left out where the answer is the
+    same for everybody, and `tell_token` hears once why; what depends on who asks raises Refused.
+    Without `tell_token` every request does.
     """
 
     def __init__(
@@ -467,7 +477,7 @@ class Client:
                 if is_new or not is_away:
                     raise
                 if tell_trouble is not None:
-                    tell_trouble(f"{trouble} It is asked again in {pause:.0f} seconds.")
+                    tell_trouble(_asked_again(trouble, pause))
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_WAIT)
                 continue
@@ -511,6 +521,7 @@ class Client:
         """Writes what stands at an address to a file, which stays as it was if that fails or has
         not the SHA-256 that is `wanted`.
         """
+        self._check_token(url)
         part = path.with_name(path.name + ".part")
         for attempt in range(MOST_WAITS + 1):
             digest = hashlib.sha256()
@@ -533,7 +544,7 @@ class Client:
             except httpx.HTTPError as error:
                 part.unlink(missing_ok=True)
                 raise Unreachable(_how(error, self._http.base_url)) from error
-            if self._leaves_token(answer):
+            if self._leaves_token(url, answer):
                 return self._save(url, path, tell, wanted=wanted)
             if not self._came_later(answer, attempt):
                 raise self._refusal(answer)
@@ -576,6 +587,7 @@ class Client:
 
     def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
         """The answer. What the service asks to come later with is sent again, a few times."""
+        self._check_token(path)
         for attempt in range(MOST_WAITS + 1):
             try:
                 answer = self._http.request(method, path, **options)
@@ -584,16 +596,21 @@ class Client:
             self._answered(answer)
             if answer.is_success:
                 return _ours(answer)
-            if "files" not in options and self._leaves_token(answer):
+            if self._leaves_token(path, answer):
                 return self._send(method, path, **options)
             if "files" in options or not self._came_later(answer, attempt):
                 break
         raise self._refusal(answer)
 
-    def _leaves_token(self, answer: httpx.Response) -> bool:
+    def _check_token(self, path: str) -> None:
+        """Raises the refusal of a token that is left out, where the answer depends on who asks."""
+        if self._token_refusal and not SAME_FOR_ALL.fullmatch(path):
+            raise self._token_refusal
+
+    def _leaves_token(self, path: str, answer: httpx.Response) -> bool:
         """Whether the token, which the service takes no more, is left out from now on."""
         is_given = self._tell_token is not None and "Authorization" in self._http.headers
-        if answer.status_code != UNKNOWN or not is_given:
+        if answer.status_code != UNKNOWN or not is_given or not SAME_FOR_ALL.fullmatch(path):
             return False
         refusal = _refusal(answer)
         if not isinstance(refusal, Refused):
@@ -609,21 +626,42 @@ class Client:
             self._tell_token = None
 
     def _refusal(self, answer: httpx.Response) -> Exception:
-        """What the service said against a request; against the token, if that was left out."""
+        """What the service said against a request; against the token, if that was left out; and
+        when to come again, if that is later than is waited for.
+        """
         if answer.status_code == UNKNOWN and self._token_refusal:
             return self._token_refusal
-        return _refusal(answer)
+        refusal, seconds = _refusal(answer), _later(answer)
+        if seconds is None or seconds <= LONGEST_WAIT:
+            return refusal
+        when = (
+            f"{seconds:.0f} seconds" if seconds <= 120 else f"{math.ceil(seconds / 60):,} minutes"
+        )
+        sentence = f"{INSTRUCTION.sub('', str(refusal))} Come again in {when}."
+        if isinstance(refusal, Refused):
+            return Refused(sentence, refusal.code, refusal.status)
+        return Unreachable(sentence)
 
     def _came_later(self, answer: httpx.Response, attempt: int) -> bool:
-        """Whether the service asked to be asked again later, and that is now."""
-        later = answer.headers.get("Retry-After", "")
-        if answer.status_code not in (429, 503) or not later.isdecimal() or attempt == MOST_WAITS:
+        """Whether the service asked to be asked again soon, and that is now."""
+        seconds = _later(answer)
+        if seconds is None or seconds > LONGEST_WAIT or attempt == MOST_WAITS:
             return False
-        seconds = min(float(later), LONGEST_WAIT)
         if self._tell_wait is not None:
-            self._tell_wait(f"{_refusal(answer)} It is asked again in {seconds:.0f} seconds.")
+            self._tell_wait(_asked_again(_refusal(answer), seconds))
         time.sleep(seconds)
         return True
+
+
+def _later(answer: httpx.Response) -> float | None:
+    """In how many seconds the service asks to be asked again; None where it does not."""
+    later = answer.headers.get("Retry-After", "")
+    return float(later) if answer.status_code in (BUSY, 503) and later.isdecimal() else None
+
+
+def _asked_again(trouble: Exception, seconds: float) -> str:
+    """What is in the way, and, in the place of what to do about it, when it is asked again."""
+    return f"{INSTRUCTION.sub('', str(trouble))} It is asked again in {seconds:.0f} seconds."
 
 
 def _ours(answer: httpx.Response) -> httpx.Response:
@@ -662,13 +700,10 @@ def _not_ours(answer: httpx.Response) -> Exception:
         )
     if status == TOO_LARGE:
         return Refused(f"What stands before {host} lets no file as large through.", "large", status)
-    if status in (401, 403, 407):
-        return Unreachable(
-            f"{host} answers {status} with a page of its own, not as KBP Online does: a proxy,"
-            f" perhaps. {ASK_ADDRESS}"
-        )
-    asked = f" {ASK_ADDRESS}" if status == 404 else ""
-    return Refused(f"The service answered {status} without a reason.{asked}", "error", status)
+    return Unreachable(
+        f"{host} answers {status} with a page of its own, not as KBP Online does: a proxy, perhaps."
+        f" {'Try again in a few minutes.' if status == BUSY else ASK_ADDRESS}"
+    )
 
 
 def _how(error: httpx.HTTPError, url: httpx.URL) -> str:

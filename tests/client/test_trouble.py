@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from django.conf import settings
+from django.core.cache import cache
 from django.test import override_settings
 from kbpo_client import client as module
 from kbpo_client import settings as kept
@@ -25,8 +26,11 @@ from pytest import MonkeyPatch
 
 from kbpo import clock
 from kbpo.accounts.models import Token
+from kbpo.submissions.models import Submission
+from kbpo.web.public.track import OUTPUTS
 from tests.client.conftest import Run
 from tests.conftest import Toy
+from tests.web.scored import make_board
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,6 +100,34 @@ def test_what_needs_no_token_goes_on_without_one_that_has_ended(
         client.tracks()
 
 
+def test_what_depends_on_who_asks_does_not_go_on_without_a_token(
+    run: Run, toy: Toy, live_server: Any
+) -> None:
+    make_board(toy, 1)
+    number = Submission.objects.get(name="run 0").pk
+    expired = secret_of(toy, expires_at=clock.now() - timedelta(days=1))
+    assert run("slices", number, who="").exit_code == 0, "strangers see it"
+    for word in ("status", "slices", "intervals", "history", "errors"):
+        refused = run("--token", expired, word, number, who="")
+        assert refused.exit_code == REFUSED and not refused.stdout, word
+        assert refused.stderr.startswith("This token expired on ") and (
+            "goes on" not in refused.stderr
+        )
+    told: list[Refused] = []
+    with Client(live_server.url, expired, tell_token=told.append) as client:
+        assert len(client.tracks()) == 1 and len(told) == 1
+        asks = (
+            lambda: client.submission(number),
+            lambda: list(client.predictions(number)),
+            lambda: client.missed(number),
+            lambda: client.document("toy", "d1"),
+        )
+        for ask in asks:
+            with pytest.raises(Refused, match="expired on"):
+                ask()
+        assert len(client.scores("toy")) == 1 and len(told) == 1
+
+
 def test_a_token_of_too_small_a_scope_is_told_what_it_may(
     run: Run, toy: Toy, live_server: Any
 ) -> None:
@@ -124,9 +156,7 @@ def test_too_many_requests_are_waited_for_and_the_wait_is_told(
         results = [run("runs") for _ in range(3)]
     assert [result.exit_code for result in results] == [0, 0, REFUSED]
     told, last = results[2].stderr.splitlines()[0], results[2].stderr.splitlines()[-1]
-    assert told == (
-        "These were too many requests. Come again in 60 seconds. It is asked again in 60 seconds."
-    )
+    assert told == "These were too many requests. It is asked again in 60 seconds."
     assert last == "These were too many requests. Come again in 60 seconds."
     assert waits == [60.0] * module.MOST_WAITS
 
@@ -167,6 +197,9 @@ def proxy(status: int, later: str = "") -> Iterator[str]:
         (200, UNREACHABLE, "127.0.0.1 answers, but not as KBP Online does."),
         (403, UNREACHABLE, "127.0.0.1 answers 403 with a page of its own"),
         (407, UNREACHABLE, "a proxy, perhaps. Is the address right?"),
+        (400, UNREACHABLE, "127.0.0.1 answers 400 with a page of its own"),
+        (404, UNREACHABLE, "a proxy, perhaps. Is the address right?"),
+        (429, UNREACHABLE, "a proxy, perhaps. Try again in a few minutes."),
         (413, REFUSED, "What stands before 127.0.0.1 lets no file as large through."),
         (502, UNREACHABLE, "127.0.0.1 answers 502 Bad Gateway: the service is down"),
         (504, UNREACHABLE, "Try again in a few minutes."),
@@ -194,7 +227,36 @@ def test_a_busy_proxy_is_asked_again_and_that_is_told(monkeypatch: MonkeyPatch) 
     with proxy(503, later="7") as url:
         result = call(url, "tracks")
     assert result.exit_code == UNREACHABLE
-    assert result.stderr.count("It is asked again in 7 seconds.") == module.MOST_WAITS
+    *waits, last = result.stderr.splitlines()
+    assert len(waits) == module.MOST_WAITS and last.endswith("Try again in a few minutes.")
+    for wait in waits:
+        assert wait.endswith("or what stands before it. It is asked again in 7 seconds.")
+
+
+@pytest.mark.parametrize(("later", "when"), [("90", "90 seconds"), ("3600", "60 minutes")])
+def test_who_is_to_come_much_later_is_told_when_and_not_kept_waiting(
+    monkeypatch: MonkeyPatch, later: str, when: str
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", waits.append)
+    with proxy(503, later) as url:
+        for words in (("tracks",), ("download", "toy", "--all")):
+            result = call(url, *words)
+            assert result.exit_code == UNREACHABLE and result.stderr.endswith(
+                f"or what stands before it. Come again in {when}.\n"
+            )
+    assert waits == []
+
+
+def test_a_limit_of_the_service_says_once_when_to_come_again(run: Run) -> None:
+    cache.clear()
+    while OUTPUTS.count("127.0.0.1"):
+        pass
+    refused = run("download", "toy", "--all")
+    cache.clear()
+    assert refused.exit_code == REFUSED and refused.stderr == (
+        "Your network had this file made for it often in the last hour. Come again in 60 minutes.\n"
+    )
 
 
 def test_an_address_where_nothing_answers_is_told_why() -> None:

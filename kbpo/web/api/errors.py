@@ -79,6 +79,8 @@ def _in_words(exception: Exception, response: Response) -> str:
         return detail
     own = detail.partition(" Expected available in")[0]
     sentence = "These were too many requests." if own == Throttled.default_detail else own
+    if own.rpartition(". ")[2].startswith(("Come again ", "Try again ", "Wait ")):
+        return own
     return f"{sentence} Come again in {response['Retry-After']} seconds."
 
 

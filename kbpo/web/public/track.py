@@ -42,7 +42,7 @@ OUTPUTS = Limit("baseline", 20, 3600)
 """Outputs of the baseline that are made for one address in an hour"""
 KEPT, MOST_KEPT = "baselines", 12
 """Where outputs of baselines are kept, and those of how many tracks"""
-MADE_OFTEN = "Your network had this file made for it often in the last hour. Try again later."
+MADE_OFTEN = "Your network had this file made for it often in the last hour. Try again in an hour."
 
 
 def listing(request: HttpRequest) -> HttpResponse:
