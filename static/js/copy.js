@@ -21,7 +21,12 @@ for (const button of document.querySelectorAll(".copied > button")) {
   button.hidden = false;
   button.setAttribute("aria-live", "polite");
   button.addEventListener("click", () => {
-    const choose = () => { getSelection().selectAllChildren(text); say(button, "Chosen: now copy"); }; // without TLS, or where it is not allowed
+    const choose = () => { // without TLS, or where it is not allowed
+      const before = button.dataset.words || (button.dataset.words = button.textContent);
+      getSelection().selectAllChildren(text);
+      button.textContent = "Selected: press Ctrl+C";
+      button.addEventListener("blur", () => { button.textContent = before; }, { once: true });
+    };
     if (navigator.clipboard) navigator.clipboard.writeText(text.textContent).then(() => say(button, "Copied"), choose);
     else choose();
   });

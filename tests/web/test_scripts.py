@@ -144,8 +144,12 @@ def test_a_text_is_copied_as_it_stands_and_chosen_where_that_is_not_allowed(tab,
     expect(button).to_have_text("Copy")
     tab.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     button.click()
-    expect(button).to_have_text("Chosen: now copy")
+    expect(button).to_have_text("Selected: press Ctrl+C")
     assert tab.evaluate("getSelection().toString()").strip() == text
+    tab.wait_for_timeout(1700)
+    expect(button).to_have_text("Selected: press Ctrl+C")
+    button.blur()
+    expect(button).to_have_text("Copy")
 
 
 @pytest.mark.walk
