@@ -700,10 +700,13 @@ def _not_ours(answer: httpx.Response) -> Exception:
         )
     if status == TOO_LARGE:
         return Refused(f"What stands before {host} lets no file as large through.", "large", status)
-    return Unreachable(
-        f"{host} answers {status} with a page of its own, not as KBP Online does: a proxy, perhaps."
-        f" {'Try again in a few minutes.' if status == BUSY else ASK_ADDRESS}"
-    )
+    if status in (401, 403, 407):
+        return Unreachable(
+            f"{host} answers {status} with a page of its own, not as KBP Online does: a proxy,"
+            f" perhaps. {ASK_ADDRESS}"
+        )
+    asked = f" {ASK_ADDRESS}" if status == 404 else ""
+    return Refused(f"The service answered {status} without a reason.{asked}", "error", status)
 
 
 def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
