@@ -7,6 +7,7 @@ a second a test and takes locks that wait for any request still under way.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from time import monotonic, sleep
@@ -108,4 +109,6 @@ def _wait_for_others() -> None:
             if cursor.fetchone() == (0,):
                 return
             sleep(0.01)
+        cursor.execute("SELECT state, wait_event, now() - xact_start, query " + others)
+        warnings.warn(f"A test left a transaction open: {cursor.fetchall()}", stacklevel=1)
         cursor.execute("SELECT pg_terminate_backend(pid) " + others)
