@@ -165,7 +165,7 @@ def mentions(prediction: Prediction) -> set[tuple[int | None, int | None]]:
     }
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_the_crowd_and_the_experts_are_kept_from_the_same_questions(
     seed: int, track: Track, annotator: Callable[[str], User]
 ) -> None:
