@@ -111,6 +111,22 @@ def table(head: list[str], lines: list[list[str]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
+def show_rows(
+    rows: list[dict[str, Any]],
+    as_json: bool,
+    head: list[str],
+    line_of: Callable[[dict[str, Any]], list[str]],
+    nothing: str = "",
+) -> None:
+    """Prints rows as the service said them, or as a table; `nothing` where there are none."""
+    if as_json:
+        show_json(rows)
+    elif nothing and not rows:
+        click.echo(nothing)
+    else:
+        table(head, [line_of(row) for row in rows])
+
+
 @contextmanager
 def progress(
     label: str, size: int | None = None, file: IO[str] | None = None
@@ -187,19 +203,17 @@ def tracks(service: Service, as_json: bool) -> None:
     """List the tracks there are."""
     with service.client() as client:
         listed = client.tracks()
-    if as_json:
-        show_json(listed)
-        return
-    lines = [
-        [
+    show_rows(
+        listed,
+        as_json,
+        ["track", "name", "status", "target"],
+        lambda track: [
             track["slug"],
             track["name"],
             track["status"],
             f"±{100 * float(track['target_half_width']):.0f} %",
-        ]
-        for track in listed
-    ]
-    table(["track", "name", "status", "target"], lines)
+        ],
+    )
 
 
 @main.command()
@@ -384,17 +398,13 @@ def runs(service: Service, /, as_json: bool, **switches: str) -> None:
     chosen = {name: value for name, value in switches.items() if value}
     with service.client() as client:
         listed = cast(list[dict[str, Any]], client.submissions(**chosen))
-    if as_json:
-        show_json(listed)
-        return
-    if not listed:
-        click.echo(f"Your teams have no {'such run' if chosen else 'run yet'}.")
-        return
-    lines = [
-        [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]]
-        for row in listed
-    ]
-    table(["run", "track", "team", "number", "state"], lines)
+    show_rows(
+        listed,
+        as_json,
+        ["run", "track", "team", "number", "state"],
+        lambda row: [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]],
+        nothing=f"Your teams have no {'such run' if chosen else 'run yet'}.",
+    )
 
 
 @main.command()
@@ -611,15 +621,13 @@ def notices(service: Service, mail: str | None, webhook: str | None, as_json: bo
     }
     with service.client() as client:
         events = client.choose_notices(**chosen) if chosen else client.notices()
-    if as_json:
-        show_json(events)
-        return
     marks = {True: "yes", False: "no"}
-    lines = [
-        [event["event"], event["when"], marks[event["by_mail"]], marks[event["by_webhook"]]]
-        for event in events
-    ]
-    table(["event", "when", "mail", "webhook"], lines)
+    show_rows(
+        events,
+        as_json,
+        ["event", "when", "mail", "webhook"],
+        lambda one: [one["event"], one["when"], marks[one["by_mail"]], marks[one["by_webhook"]]],
+    )
 
 
 @main.command()
@@ -851,19 +859,17 @@ def slices(service: Service, number: int, as_json: bool) -> None:
     """Show the scores of submission NUMBER by relation, by class of entity and so on."""
     with service.client() as client:
         scores = cast(list[dict[str, Any]], client.slices(number))
-    if as_json:
-        show_json(scores)
-        return
-    lines = [
-        [
+    show_rows(
+        scores,
+        as_json,
+        ["slice", "figure", "80 %", "predictions"],
+        lambda row: [
             row["slice"],
             f"{row['quantity']}, {row['criterion']}, {row['distribution']}",
             percent(row),
             f"{row['n_predictions'] or 0:,}",
-        ]
-        for row in scores
-    ]
-    table(["slice", "figure", "80 %", "predictions"], lines)
+        ],
+    )
 
 
 @main.command()
@@ -874,13 +880,13 @@ def intervals(service: Service, number: int, as_json: bool) -> None:
     """Show how the interval of submission NUMBER narrowed while it was judged."""
     with service.client() as client:
         shown = cast(list[dict[str, Any]], client.intervals(number))
-    if as_json:
-        show_json(shown)
-    elif not shown:
-        click.echo("No interval was shown yet.")
-    else:
-        lines = [[minute(row["made_at"]), percent(row), f"{row['n']:,}"] for row in shown]
-        table(["shown", "80 %", "judgments"], lines)
+    show_rows(
+        shown,
+        as_json,
+        ["shown", "80 %", "judgments"],
+        lambda row: [minute(row["made_at"]), percent(row), f"{row['n']:,}"],
+        nothing="No interval was shown yet.",
+    )
 
 
 @main.command()
@@ -891,11 +897,13 @@ def history(service: Service, number: int, as_json: bool) -> None:
     """Show what submission NUMBER was ranked by in every evaluation that is kept."""
     with service.client() as client:
         ranked = cast(list[dict[str, Any]], client.history(number))
-    if as_json:
-        show_json(ranked)
-        return
-    lines = [[str(row["evaluation"]), minute(row["made_at"]), percent(row)] for row in ranked]
-    table(["evaluation", "made", "80 %"], lines)
+    show_rows(
+        ranked,
+        as_json,
+        ["evaluation", "made", "80 %"],
+        lambda row: [str(row["evaluation"]), minute(row["made_at"]), percent(row)],
+        nothing="It stands in no evaluation yet.",
+    )
 
 
 @main.command()
@@ -907,16 +915,18 @@ def ledger(service: Service, team: str, number: int | None, as_json: bool) -> No
     """List what was set aside for the runs of your team, spent and given back, by day."""
     with service.client() as client:
         rows = cast(list[dict[str, Any]], client.ledger(team, number))
-    if as_json:
-        show_json(rows)
-    elif not rows:
-        click.echo("No money was moved yet.")
-    else:
-        lines = [
-            [row["on"], MOVED.get(row["kind"], row["kind"]), str(row["submission"]), row["amount"]]
-            for row in rows
-        ]
-        table(["day", "what", "run", "dollars"], lines)
+    show_rows(
+        rows,
+        as_json,
+        ["day", "what", "run", "dollars"],
+        lambda row: [
+            row["on"],
+            MOVED.get(row["kind"], row["kind"]),
+            str(row["submission"]),
+            row["amount"],
+        ],
+        nothing="No money was moved yet.",
+    )
 
 
 def minute(moment: str) -> str:

@@ -98,7 +98,7 @@ def read(raw: Any, *, traits: Mapping[str, Collection[str]], weights: Collection
     of each trait by which its slices are cut. Raises BadRule.
     """
     if not isinstance(raw, dict):
-        raise BadRule(f"A rule is a JSON object, for example {json.dumps(_example(traits))}.")
+        raise BadRule(f"A rule is a JSON object, for example {json.dumps(example(traits))}.")
     parts = [*traits, *_PARTS, "weight"]
     unknown = sorted(set(raw) - set(parts))
     if unknown:
@@ -120,7 +120,7 @@ _PARTS = ("confidence", "same_sentence", "document", "date")
 """Besides the names of traits, and the weight"""
 
 
-def _example(traits: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+def example(traits: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
     """A rule that asks for one name of the first trait that has any; empty if none has."""
     named = {trait: list(names)[:1] for trait, names in traits.items() if names}
     return dict(list(named.items())[:1])
@@ -202,7 +202,7 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
     if len(traits) != 1 or traits[0] not in tables or not isinstance(raw[traits[0]], dict):
         raise BadRule(
             f"A table of weights names one of {', '.join(tables)} and gives numbers for its names,"
-            f" for example {json.dumps(_table_example(tables))}; got {_shown(raw)}."
+            f" for example {json.dumps(table_example(tables))}; got {_shown(raw)}."
         )
     trait = traits[0]
     names = _names({trait: list(raw[trait])}, trait, tables[trait])
@@ -213,10 +213,10 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
     return table
 
 
-def _table_example(tables: Mapping[str, Collection[str]]) -> dict[str, Any]:
+def table_example(tables: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """A table that gives a number for one name."""
-    example = {trait: dict.fromkeys(names, 3) for trait, names in _example(tables).items()}
-    return {**example, "other": 1}
+    weights = {trait: dict.fromkeys(names, 3) for trait, names in example(tables).items()}
+    return {**weights, "other": 1}
 
 
 def _number(name: str, value: Any) -> float:

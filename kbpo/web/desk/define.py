@@ -14,7 +14,7 @@ from django.urls import path
 
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
-from kbpo.evaluation.slices.rule import BadRule, parse
+from kbpo.evaluation.slices.rule import BadRule, example, parse, table_example
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins, track_of_relations
@@ -38,7 +38,7 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and not refusal:
         return redirect("desk-slices", slug=slug)
     traits = kind_of(track).cut_by()
-    example = {trait: names[:1] for trait, names in list(traits.items())[:1]}
+    whole = {"same_sentence": True, "weight": track.distributions[0]}
     context = {
         "track": track,
         "slices": [
@@ -46,11 +46,9 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "refusal": refusal,
         "said": request.POST,
-        "example": json.dumps({**example, "same_sentence": True, "weight": track.distributions[0]}),
+        "example": json.dumps(example(traits) | whole),
         "traits": traits,
-        "table": json.dumps(
-            {trait: dict.fromkeys(names, 3) for trait, names in example.items()} | {"other": 1}
-        ),
+        "table": json.dumps(table_example(traits)),
     }
     return render(request, "desk/slices.html", context, status=422 if refusal else 200)
 
