@@ -106,9 +106,9 @@ _OF_ITS_PEOPLE = Prepared("""
 
 def _of_its_people(submission: Submission) -> Q:
     """The runs of everybody who belongs to the team now or did before, and of all their teams."""
-    found = _OF_ITS_PEOPLE.rows(team=submission.team_id, user=submission.user_id)
-    people = {user for user, _ in found} - {None}
-    teams = {submission.team_id, *(team for _, team in found)} - {None}
+    users_and_teams = _OF_ITS_PEOPLE.rows(team=submission.team_id, user=submission.user_id)
+    people = {user for user, _ in users_and_teams} - {None}
+    teams = {submission.team_id, *(team for _, team in users_and_teams)} - {None}
     return Q(team__in=teams) | Q(user__in=people)
 
 

@@ -90,7 +90,7 @@ def about_entities(submission_id: int) -> AboutEntities:
         " ORDER BY p.instance_id",
         [submission_id],
     )
-    said = np.array(predictions, dtype=np.int64).reshape(-1, 3)
-    _, entity = np.unique(said[:, 0], return_inverse=True)
-    _, fact = np.unique(said, axis=0, return_inverse=True)
+    triples = np.array(predictions, dtype=np.int64).reshape(-1, 3)
+    _, entity = np.unique(triples[:, 0], return_inverse=True)
+    _, fact = np.unique(triples, axis=0, return_inverse=True)
     return AboutEntities(entity, fact.ravel())

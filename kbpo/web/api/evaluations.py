@@ -99,10 +99,10 @@ class SampleDetail(APIView):
     @extend_schema(operation_id="get_sample", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find_own(request, pk)
-        told = sampled(Latest.of(submission))
-        if told is None:
+        sample = sampled(Latest.of(submission))
+        if sample is None:
             return Response({"design": submission.track.design, "stages": [], "model": None})
-        model = told["model"]
+        model = sample["model"]
         return Response(
-            told | {"model": model and model | {"printed": vars(model["printed"])}},
+            sample | {"model": model and model | {"printed": vars(model["printed"])}},
         )
