@@ -24,7 +24,9 @@ import pytest
 from click.testing import CliRunner
 from django.test import Client as Browser
 from kbpo_client import Client, Refused, Unreachable, settings
-from kbpo_client.commands import ENDED, comparison, main
+from kbpo_client.commands import main
+from kbpo_client.commands.board import comparison
+from kbpo_client.commands.watch import ENDED
 
 from kbpo.accounts.models import Token
 from kbpo.accounts.teams import join

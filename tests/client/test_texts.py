@@ -16,7 +16,8 @@ from click.testing import Result
 from django.core.management import call_command
 from django.test import Client as Browser
 from kbpo_client import Client
-from kbpo_client.commands import in_words, progress
+from kbpo_client.commands.explore import in_words
+from kbpo_client.commands.printing import progress
 
 from kbpo.accounts.models import Token
 from kbpo.sampling.distribution import tick as plan

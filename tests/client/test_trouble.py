@@ -21,7 +21,8 @@ from django.test import override_settings
 from kbpo_client import client as module
 from kbpo_client import settings as kept
 from kbpo_client.client import Client, Refused
-from kbpo_client.commands import REFUSED, UNREACHABLE, main
+from kbpo_client.commands import main
+from kbpo_client.commands.service import REFUSED, UNREACHABLE
 from pytest import MonkeyPatch
 
 from kbpo import clock

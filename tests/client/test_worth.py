@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 from django.db import transaction
 from kbpo_client import Client as Remote
-from kbpo_client.commands import FIGURES as OFFERED
-from kbpo_client.commands import OF_WORTH, main
+from kbpo_client.commands import main
+from kbpo_client.commands.board import FIGURES as OFFERED
+from kbpo_client.commands.board import OF_WORTH
 from scores.conftest import World, studied, world
 
 from kbpo import clock

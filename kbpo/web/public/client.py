@@ -59,7 +59,8 @@ def _modules(declared: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
         for pattern in declared["package-data"].get(package, ()):
             wanted += sorted(home.glob(pattern))
         for file in wanted:
-            yield f"{package}/{file.relative_to(home).as_posix()}", file.read_bytes()
+            folder = package.replace(".", "/")
+            yield f"{folder}/{file.relative_to(home).as_posix()}", file.read_bytes()
 
 
 def _metadata(project: dict[str, Any]) -> bytes:

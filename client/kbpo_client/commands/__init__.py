@@ -1,0 +1,57 @@
+"""The command line: one command a thing that a researcher does, one module a kind of thing.
+
+A module lists its commands in `COMMANDS`; another one is added to `MODULES`. All speak to the
+service through `service.Service`, and print through `printing`.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import click
+
+from kbpo_client.commands import (
+    account,
+    board,
+    change,
+    completion,
+    explore,
+    judge,
+    release,
+    tracks,
+    upload,
+    watch,
+)
+from kbpo_client.commands.service import REFUSED, Service, end
+
+MODULES = (tracks, upload, watch, change, board, explore, release, judge, account, completion)
+
+
+class Commands(click.Group):
+    """Commands that end with a sentence where a file or folder of one's own cannot be written."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """What the command returns."""
+        try:
+            return super().invoke(context)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # nobody reads what is printed any more, which click knows
+            what = f"{error.filename}: " if error.filename else ""
+            end(f"{what}{error.strerror or error}.", REFUSED)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--url", envvar="KBPO_URL", help="Address of the service; else KBPO_URL.")
+@click.option("--token", envvar="KBPO_TOKEN", help="Your token; else what `kbpo login` kept.")
+@click.version_option(package_name="kbpo-client")
+@click.pass_context
+def main(context: click.Context, url: str | None, token: str | None) -> None:
+    """Submit runs to an on-demand evaluation, watch them, read their scores."""
+    context.obj = Service(url, token)
+
+
+for module in MODULES:
+    for command in module.COMMANDS:
+        main.add_command(command)

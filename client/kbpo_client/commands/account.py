@@ -1,0 +1,196 @@
+"""Commands of one's own account: the token, teams, their news, notices and webhooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kbpo_client import settings
+from kbpo_client.commands.printing import minute, show_json, show_rows
+from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
+
+
+@click.command()
+@click.option("--token", prompt="Token (from your account page)", hide_input=True)
+@json_option
+@service_of
+def login(service: Service, token: str, as_json: bool) -> None:
+    """Keep a token for this service, once it has been tried."""
+    service.token, service.then = token.strip(), "Then run `kbpo login` again with it."
+    with service.client() as client:
+        client.submissions()
+    kept_in = settings.keep(service.url, token.strip())
+    if as_json:
+        show_json({"url": service.url, "kept_in": kept_in})
+    else:
+        click.echo(f"Kept in {kept_in}.")
+
+
+@click.command()
+@json_option
+@service_of
+def teams(service: Service, as_json: bool) -> None:
+    """List your teams and who belongs to them."""
+    with service.client() as client:
+        listed = client.teams()
+    if as_json:
+        show_json(listed)
+        return
+    for team in listed:
+        members = (
+            person["name"] + ("" if person["role"] == "member" else f" ({person['role']})")
+            for person in team["members"]
+        )
+        click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
+
+
+@click.command()
+@click.argument("team")
+@click.option("--invite", is_flag=True, help="Make a link that makes one person a member.")
+@click.option("--look", is_flag=True, help="With --invite: who may look, and change nothing.")
+@click.option("--take-back", type=int, help="The invitation of this number works no more.")
+@click.option("--owner", help="Make this member an owner.")
+@click.option("--member", help="Make this owner or observer a member only.")
+@click.option("--observer", help="Let this member look only, and change nothing.")
+@click.option("--remove", help="This member belongs to it no more; your own name: you leave.")
+@json_option
+@service_of
+def team(
+    service: Service,
+    team: str,
+    invite: bool,
+    look: bool,
+    take_back: int | None,
+    owner: str | None,
+    member: str | None,
+    observer: str | None,
+    remove: str | None,
+    as_json: bool,
+) -> None:
+    """Show who belongs to TEAM and its open invitations, or change them."""
+    if look and not invite:
+        raise click.UsageError(
+            "--look belongs to --invite; a member looks only by --observer NAME."
+        )
+    answer: Any = {}
+    roles = {"owner": owner, "member": member, "observer": observer}
+    new_roles = [(name, role) for role, name in roles.items() if name]
+    with service.client() as client:
+        if invite:
+            answer = client.invite(team, "observer" if look else "member")
+        elif take_back is not None:
+            client.take_back(team, take_back)
+        elif new_roles:
+            for name, role in new_roles:
+                answer = client.set_role(team, name, role)
+        elif remove:
+            client.remove_member(team, remove)
+        else:
+            mine = [own_team for own_team in client.teams() if own_team["slug"] == team]
+            if not mine:
+                end(f"You belong to no team “{team}”.", REFUSED)
+            answer = mine[0] | {"invitations": client.invitations(team)}
+    if as_json:
+        show_json(answer)
+    elif invite:
+        condition = ", who may look" if look else ""
+        click.echo(
+            f"{answer['url']}\nIt works until {answer['expires_at'][:10]}, for one"
+            f" person{condition}."
+        )
+    elif "members" in answer:
+        for person in answer["members"]:
+            click.echo(f"{person['name']}  {person['role']}")
+        for invitation in answer.get("invitations", ()):
+            until = f"to {invitation['expires_at'][:10]}"
+            click.echo(
+                f"invitation {invitation['id']} by {invitation['made_by']}, "
+                f"{invitation['role']}, {until}"
+            )
+    else:
+        click.echo("Done.")
+
+
+@click.command()
+@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
+@click.option("--read", is_flag=True, help="They are read with this: next time only what is new.")
+@json_option
+@service_of
+def news(service: Service, team: str, read: bool, as_json: bool) -> None:
+    """Tell what happened to the runs of your team since its news were last read."""
+    with service.client() as client:
+        unread = client.news(team)
+        if read:
+            client.read_news(unread["now"], unread["team"])
+    if as_json:
+        show_json(unread)
+        return
+    for piece in unread["news"]:
+        click.echo(f"{minute(piece['at'])}  {piece['title']}")
+        if piece["text"]:
+            click.echo(f"    {piece['text']}")
+    if not unread["news"]:
+        click.echo("Nothing new.")
+
+
+@click.command()
+@click.option("--mail", help="Be told of these by mail and of no others: scored,refused or none.")
+@click.option("--webhook", help="Your webhooks are called for these and no others.")
+@json_option
+@service_of
+def notices(service: Service, mail: str | None, webhook: str | None, as_json: bool) -> None:
+    """Show by which ways you are told of what, or choose."""
+    chosen_events = {"by_mail": mail, "by_webhook": webhook}
+    chosen = {
+        way: [event for event in events.split(",") if event not in ("", "none")]
+        for way, events in chosen_events.items()
+        if events is not None
+    }
+    with service.client() as client:
+        events = client.choose_notices(**chosen) if chosen else client.notices()
+    marks = {True: "yes", False: "no"}
+    show_rows(
+        events,
+        as_json,
+        ["event", "when", "mail", "webhook"],
+        lambda one: [one["event"], one["when"], marks[one["by_mail"]], marks[one["by_webhook"]]],
+    )
+
+
+@click.command()
+@click.option("--add", help="An address that is to be called.")
+@click.option("--test", type=int, help="Call the webhook of this number for a test.")
+@click.option("--remove", type=int, help="The webhook of this number is called no more.")
+@json_option
+@service_of
+def webhooks(
+    service: Service, add: str | None, test: int | None, remove: int | None, as_json: bool
+) -> None:
+    """List your webhooks, addresses that are called when something happens, or change them."""
+    answer: Any = {}
+    with service.client() as client:
+        if add is not None:
+            answer = client.add_webhook(add)
+        elif test is not None:
+            answer = client.test_webhook(test)
+        elif remove is not None:
+            client.remove_webhook(remove)
+        else:
+            answer = client.webhooks()
+    if as_json:
+        show_json(answer)
+    elif add is not None:
+        click.echo(
+            f"{answer['id']}  {answer['url']}\nIts secret, which signs calls: {answer['secret']}"
+        )
+    elif test is not None:
+        click.echo("A test is on its way.")
+    elif remove is not None:
+        click.echo("It is called no more.")
+    else:
+        for hook in answer:
+            click.echo(f"{hook['id']}  {hook['url']}")
+
+
+COMMANDS = (login, teams, team, news, notices, webhooks)

@@ -1,0 +1,163 @@
+"""Commands that change a run: its plan confirmed, its words, whether others see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kbpo_client.commands.printing import show_json
+from kbpo_client.commands.service import Service, json_option, service_of
+from kbpo_client.telling import on_one_screen
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
+@click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
+@click.option("--at-most", type=str, help="Dollars; where it costs more by now, nothing is done.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def confirm(
+    service: Service,
+    number: int,
+    half_width: str | None,
+    good_lines_only: bool,
+    at_most: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Confirm the plan of submission NUMBER: its price is reserved."""
+    choices: dict[str, Any] = {"good_lines_only": good_lines_only}
+    if half_width is not None:
+        choices["half_width"] = half_width
+    if at_most is not None:
+        choices["at_most"] = at_most
+    with service.client() as client:
+        if not yes:
+            submission = client.submission(number)
+            click.echo("\n".join(on_one_screen(submission, {}, with_next=False)))
+            option = _chosen(submission["plan"], half_width)
+            price = f", at most ${option['at_most']}" if option else ""
+            click.confirm(f"Begin the judging{price}?", abort=True, err=True)
+            if option and at_most is None:
+                choices["at_most"] = option["at_most"]
+        submission = client.confirm(number, **choices)
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo(f"{submission['status_text']}; ${submission['money']['reserved']} reserved.")
+
+
+def _chosen(plan: dict[str, Any], half_width: str | None) -> dict[str, Any]:
+    """The option of a plan that is confirmed; an empty one where there is none of this width."""
+    widths: dict[float, dict[str, Any]] = {
+        float(width): option for width, option in plan.get("options", {}).items()
+    }
+    try:
+        return widths.get(float(half_width or plan.get("chosen", "nan")), {})
+    except ValueError:
+        return {}
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--half-width", required=True, help="The width that you want, as 0.02")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def order(service: Service, number: int, half_width: str, yes: bool, as_json: bool) -> None:
+    """Order more judgments of scored submission NUMBER, for a narrower interval."""
+    with service.client() as client:
+        submission = client.submission(number)
+        further = submission["further"] or {}
+        if not yes:
+            option = _chosen(further, half_width)
+            price = f", at most ${option['at_most']}" if option else ""
+            asked = f"Order more judgments of {submission['name']}, up to ±{half_width}{price}?"
+            click.confirm(asked, abort=True, err=True)
+        ordered = client.order(number, half_width, further.get("order"))
+    if as_json:
+        show_json(ordered)
+    else:
+        click.echo(f"{ordered['status_text']}; ${ordered['money']['reserved']} reserved.")
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--name", help="What the run is called on the board.")
+@click.option("--description", help="A sentence on how the system works.")
+@click.option("--paper", help="Address of the paper.")
+@click.option("--code", help="Address of the code.")
+@click.option("--anonymous/--named", default=None, help="Others see a number, or the names.")
+@json_option
+@service_of
+def edit(service: Service, /, number: int, as_json: bool, **said: Any) -> None:
+    """Say something else of submission NUMBER; what is not given stays as it is."""
+    changes = {name: value for name, value in said.items() if value is not None}
+    if not changes:
+        options = ", ".join(f"--{name}" for name in said)
+        raise click.UsageError(f"What is to change? Say one of {options}.")
+    with service.client() as client:
+        submission = client.edit(number, **changes)
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo(f"{submission['name']}: changed.")
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def publish(service: Service, number: int, yes: bool, as_json: bool) -> None:
+    """Show private submission NUMBER to everybody. That stays."""
+    with service.client() as client:
+        if not yes:
+            name = client.submission(number)["name"]
+            click.confirm(f"Show {name} to everybody, for good?", abort=True, err=True)
+        submission = client.publish(number)
+    if as_json:
+        show_json(submission)
+    else:
+        names = ", without your names" if submission["anonymous"] else ""
+        click.echo(f"{submission['name']} is public{names}.")
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def withdraw(service: Service, number: int, yes: bool, as_json: bool) -> None:
+    """Take submission NUMBER back. What people have judged is kept and paid."""
+    with service.client() as client:
+        if not yes:
+            name = client.submission(number)["name"]
+            click.confirm(f"Withdraw {name}, for good?", abort=True, err=True)
+        submission = client.withdraw(number)
+    show_where(submission, as_json)
+
+
+@click.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def retry(service: Service, number: int, as_json: bool) -> None:
+    """Put submission NUMBER, which was given up, back where it was: it is tried again at once."""
+    with service.client() as client:
+        submission = client.retry(number)
+    show_where(submission, as_json)
+
+
+def show_where(submission: dict[str, Any], as_json: bool) -> None:
+    """Prints where a submission is by now, in a line."""
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo(f"{submission['name']}: {submission['status_text']}.")
+
+
+COMMANDS = (confirm, order, edit, publish, withdraw, retry)

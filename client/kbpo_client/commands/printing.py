@@ -1,0 +1,87 @@
+"""What commands print: JSON as the service said it, tables, messages, a bar."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, cast
+
+import click
+
+SHOWN_MESSAGES = 50
+SHOWN_CHARACTERS = 160
+"""Of a text in a line"""
+
+
+def show_json(told: Any) -> None:
+    """Prints what the service said."""
+    click.echo(json_module.dumps(told, indent=2, ensure_ascii=False, default=str))
+
+
+def table(head: list[str], lines: list[list[str]]) -> None:
+    """Prints lines in columns, the first two to the left and all others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    for line in [head, *lines]:
+        cells = [
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def show_rows(
+    rows: list[dict[str, Any]],
+    as_json: bool,
+    head: list[str],
+    line_of: Callable[[dict[str, Any]], list[str]],
+    nothing: str = "",
+) -> None:
+    """Prints rows as the service said them, or as a table; `nothing` where there are none."""
+    if as_json:
+        show_json(rows)
+    elif nothing and not rows:
+        click.echo(nothing)
+    else:
+        table(head, [line_of(row) for row in rows])
+
+
+def show_message(severity: str, line: int | None, text: str, code: str) -> None:
+    """Prints one message of a reader."""
+    where = f"line {line}: " if line else ""
+    click.echo(f"{severity:7}  {where}{text} [{code}]")
+
+
+def minute(moment: str) -> str:
+    """A moment of the service to the minute, as “2026-05-01 12:30”."""
+    return moment[:16].replace("T", " ")
+
+
+@contextmanager
+def progress(
+    label: str, size: int | None = None, file: IO[str] | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A bar on the error stream that is told how many bytes came; where nobody knows of how many,
+    only these. Nothing where no person looks.
+    """
+    file = file or sys.stderr
+    template = "%(label)s  %(info)s" if size is None else "%(label)s  [%(bar)s]  %(info)s"
+    done = 0
+    endless: Iterator[int] = iter(int, 1)  # has no length, and is never read
+    with click.progressbar(
+        None if size is not None else endless,
+        length=size,
+        label=label,
+        bar_template=template,
+        item_show_func=lambda so_far: f"{(so_far or 0) / 1e6:,.1f} MB",
+        hidden=not file.isatty(),
+        file=cast(Any, file),
+    ) as bar:
+
+        def tell(count: int) -> None:
+            nonlocal done
+            done += count
+            bar.update(count, done)
+
+        yield tell

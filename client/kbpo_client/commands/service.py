@@ -1,0 +1,69 @@
+"""The service that a command speaks to, and how a command ends that cannot go on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NoReturn
+
+import click
+
+from kbpo_client import settings
+from kbpo_client.client import Client, Refused, Unreachable
+
+ACCOUNT_PAGE = "your account page"
+"""As the service's sentences call it"""
+REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
+"""Exit codes besides 0 and click's own 2 for a command that was not understood"""
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print what the service said, as JSON."
+)
+
+
+class Service:
+    """The service that a command speaks to: its address, and how it is told what went wrong."""
+
+    def __init__(self, url: str | None, token: str | None) -> None:
+        self.url = (url or "").rstrip("/")
+        self.token = token
+        self.then = "Then say it with --token or KBPO_TOKEN." if token else "`kbpo login` keeps it."
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """A connection; what goes wrong ends the command with a sentence and a code of its own."""
+        if not self.url:
+            raise click.UsageError("Which service? Say --url, or set KBPO_URL.")
+        token = self.token or settings.tokens().get(self.url, "")
+        tell = partial(click.echo, err=True)
+
+        def tell_token(refusal: Refused) -> None:
+            tell(f"{self.in_words(refusal)} This goes on without it.")
+
+        try:
+            with Client(
+                self.url, token, frames=False, tell_wait=tell, tell_token=tell_token
+            ) as client:
+                yield client
+        except Refused as refusal:
+            end(self.in_words(refusal), REFUSED)
+        except Unreachable as error:
+            end(str(error), UNREACHABLE)
+
+    def in_words(self, refusal: Refused) -> str:
+        """A refusal, with the address of the page that it speaks of, and what to do with the token
+        that is made there.
+        """
+        sentence = str(refusal).replace(ACCOUNT_PAGE, f"{ACCOUNT_PAGE}, {self.url}/account/")
+        return f"{sentence} {self.then}" if refusal.status == 401 else sentence
+
+
+service_of = click.make_pass_decorator(Service)
+
+
+def end(sentence: str, code: int) -> NoReturn:
+    """Ends the command with a sentence on the error stream and an exit code."""
+    click.echo(sentence, err=True)
+    sys.exit(code)

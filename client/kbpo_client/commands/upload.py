@@ -1,0 +1,94 @@
+"""Commands of a file that is yet to be judged: read as the service would, and uploaded."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from formats.messages import FormatError
+from kbpo_client.commands.printing import SHOWN_MESSAGES, progress, show_json, show_message
+from kbpo_client.commands.service import ERRORS_IN_FILE, Service, end, json_option, service_of
+from kbpo_client.reading import Reading, read_run
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--track", help="A track that was downloaded into ./TRACK/")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Where it lies")
+@json_option
+def validate(file: Path, track: str | None, data: Path | None, as_json: bool) -> None:
+    """Read FILE as the service would, without a connection."""
+    folder = data or (Path(track) if track else None)
+    if folder is None:
+        raise click.UsageError("Say --track, or --data with what `kbpo download` wrote.")
+    try:
+        reading = read_run(file, folder)
+    except FileNotFoundError as missing:
+        end(f"There is no {missing}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
+    except (OSError, FormatError, ValueError) as error:
+        end(str(error), ERRORS_IN_FILE)
+    show_reading(reading, as_json)
+    sys.exit(0 if reading.usable else ERRORS_IN_FILE)
+
+
+def show_reading(reading: Reading, as_json: bool) -> None:
+    """Prints the messages of a reader, the first ones in full, and what the file comes to."""
+    if as_json:
+        summary = asdict(reading) | {"usable": reading.usable}
+        summary[summary.pop("items")] = summary.pop("usable_items")
+        summary["messages"] = [
+            {
+                "code": message.code,
+                "severity": message.severity,
+                "line": message.line,
+                "text": message.text,
+            }
+            for message in reading.messages
+        ]
+        show_json(summary)
+        return
+    for message in reading.messages[:SHOWN_MESSAGES]:
+        show_message(message.severity, message.line, message.text, message.code)
+    if len(reading.messages) > SHOWN_MESSAGES:
+        click.echo(f"… and {len(reading.messages) - SHOWN_MESSAGES:,} more; --json has them.")
+    counts = (
+        (reading.usable_items, reading.items.removesuffix("s")),
+        (reading.errors, "error"),
+        (reading.warnings, "warning"),
+    )
+    words = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+    verdict = "The service would take it as it is." if reading.usable else "It needs mending first."
+    click.echo(f"{', '.join(words)}. {verdict}")
+
+
+@click.command()
+@click.argument("track")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--name", required=True, help="What the run is called on the board.")
+@click.option("--description", default="", help="A sentence on how the system works.")
+@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
+@click.option("--paper", default="", help="Address of the paper.")
+@click.option("--code", default="", help="Address of the code.")
+@click.option("--private", is_flag=True, help="Nowhere for others until `kbpo publish`.")
+@click.option("--anonymous", is_flag=True, help="Others see a number in place of names.")
+@click.option("--again", is_flag=True, help="Yes, although the same file is there already.")
+@json_option
+@service_of
+def submit(
+    service: Service, /, track: str, file: Path, name: str, as_json: bool, **said: Any
+) -> None:
+    """Upload FILE to TRACK. Nothing is spent before `kbpo confirm`."""
+    with service.client() as client, progress(file.name, file.stat().st_size) as tell:
+        submission = client.submit(track, file, name, tell=tell, **said)
+    if as_json:
+        show_json(submission)
+        return
+    click.echo(f"Submission {submission['id']}: {submission['status_text']}.")
+    click.echo(f"`kbpo status {submission['id']} --watch` shows its price once it is planned.")
+
+
+COMMANDS = (validate, submit)

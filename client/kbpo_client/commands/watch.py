@@ -1,0 +1,199 @@
+"""Commands that tell how a run fares: its state, its messages, its money, its file."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from kbpo_client.client import Refused, Unreachable
+from kbpo_client.commands.printing import (
+    SHOWN_MESSAGES,
+    minute,
+    progress,
+    show_json,
+    show_message,
+    show_rows,
+)
+from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
+from kbpo_client.telling import how_far, in_full, on_one_screen, percent
+
+ENDED = {"refused", "failed", "expired", "withdrawn"}
+"""Statuses in which a submission has ended without a score"""
+MOVED = {"reserve": "set aside", "spend": "spent", "release": "given back"}
+"""Directions of money, as the service calls them, in words"""
+
+
+@click.command()
+@click.option("--track", default="", help="Those of one track.")
+@click.option("--status", default="", help="Those in one state, as planned or scored.")
+@json_option
+@service_of
+def runs(service: Service, /, as_json: bool, **switches: str) -> None:
+    """List the runs of your teams, the latest first, with their numbers."""
+    chosen = {name: value for name, value in switches.items() if value}
+    with service.client() as client:
+        listed = cast(list[dict[str, Any]], client.submissions(**chosen))
+    show_rows(
+        listed,
+        as_json,
+        ["run", "track", "team", "number", "state"],
+        lambda row: [row["name"], row["track"], row["team"], str(row["id"]), row["status_text"]],
+        nothing=f"Your teams have no {'such run' if chosen else 'run yet'}.",
+    )
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--watch", is_flag=True, help="Wait until it waits for you, or ends.")
+@click.option("--long", "in_long", is_flag=True, help="With every figure that it has.")
+@json_option
+@service_of
+def status(service: Service, number: int, watch: bool, in_long: bool, as_json: bool) -> None:
+    """Tell where submission NUMBER is: its state, its scores and rank, what to do next.
+
+    With --watch it ends with 0 where the submission waits for you or is scored, and with 1 where it
+    was refused, expired or was given up or withdrawn.
+    """
+    last = ""
+
+    def tell(submission: dict[str, Any]) -> None:
+        nonlocal last
+        line = how_far(submission)
+        if line != last:
+            click.echo(line, err=True)
+        last = line
+
+    with service.client() as client:
+        submission = (
+            client.wait(number, tell=tell, tell_trouble=partial(click.echo, err=True))
+            if watch
+            else client.submission(number)
+        )
+        board: dict[str, Any] | None = {}
+        if submission["scores"] and not as_json:
+            try:
+                board = client.board(submission["track"])
+            except (Refused, Unreachable) as trouble:  # all but the rank is known by now
+                click.echo(f"{trouble} The rank is left out.", err=True)
+                board = None
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo("\n".join(on_one_screen(submission, board)))
+    if in_long and not as_json:
+        click.echo("\n".join(in_full(submission)))
+    if watch and submission["status"] in ENDED:
+        sys.exit(REFUSED)
+
+
+@click.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def problems(service: Service, number: int, as_json: bool) -> None:
+    """List what the reader noticed in the file of submission NUMBER: each thing once, with the
+    first line that has it.
+    """
+    with service.client() as client:
+        noticed = cast(list[dict[str, Any]], client.problems(number))
+    if as_json:
+        show_json(noticed)
+        return
+    lines_of: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for problem in noticed:
+        kind = (problem["severity"], problem["text"], problem["code"])
+        lines_of[kind].append(problem["line"])
+    for (severity, text, code), lines in list(lines_of.items())[:SHOWN_MESSAGES]:
+        more = f" (and {len(lines) - 1:,} more lines)" if len(lines) > 1 else ""
+        show_message(severity, lines[0], f"{text}{more}", code)
+    if len(lines_of) > SHOWN_MESSAGES:
+        click.echo(f"… and {len(lines_of) - SHOWN_MESSAGES:,} more; --json has them.")
+    elif not noticed:
+        click.echo("Nothing was noticed.")
+
+
+@click.command()
+@click.argument("number", type=int)
+@click.option("--to", type=click.Path(path_type=Path), help="Another folder than this one.")
+@json_option
+@service_of
+def fetch(service: Service, number: int, to: Path | None, as_json: bool) -> None:
+    """Download the file of submission NUMBER as your team uploaded it."""
+    with service.client() as client:
+        file = client.submission(number)["file"]
+        folder = to or Path()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / Path(file["name"]).name
+        if path.exists():
+            end(f"{path} is here already. Say another folder with --to.", REFUSED)
+        with progress(path.name, file["size"]) as tell:
+            client.file(number, path, tell=tell)
+    if as_json:
+        show_json(file | {"path": path})
+    else:
+        click.echo(f"{path}: as it was uploaded.")
+
+
+@click.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def intervals(service: Service, number: int, as_json: bool) -> None:
+    """Show how the interval of submission NUMBER narrowed while it was judged."""
+    with service.client() as client:
+        shown = cast(list[dict[str, Any]], client.intervals(number))
+    show_rows(
+        shown,
+        as_json,
+        ["shown", "80 %", "judgments"],
+        lambda row: [minute(row["made_at"]), percent(row), f"{row['n']:,}"],
+        nothing="No interval was shown yet.",
+    )
+
+
+@click.command()
+@click.argument("number", type=int)
+@json_option
+@service_of
+def history(service: Service, number: int, as_json: bool) -> None:
+    """Show what submission NUMBER was ranked by in every evaluation that is kept."""
+    with service.client() as client:
+        ranked = cast(list[dict[str, Any]], client.history(number))
+    show_rows(
+        ranked,
+        as_json,
+        ["evaluation", "made", "80 %"],
+        lambda row: [str(row["evaluation"]), minute(row["made_at"]), percent(row)],
+        nothing="It stands in no evaluation yet.",
+    )
+
+
+@click.command()
+@click.option("--team", default="", help="Which of your teams, by its slug; else the first.")
+@click.option("--run", "number", type=int, help="Of the run of this number alone.")
+@json_option
+@service_of
+def ledger(service: Service, team: str, number: int | None, as_json: bool) -> None:
+    """List what was set aside for the runs of your team, spent and given back, by day."""
+    with service.client() as client:
+        rows = cast(list[dict[str, Any]], client.ledger(team, number))
+    show_rows(
+        rows,
+        as_json,
+        ["day", "what", "run", "dollars"],
+        lambda row: [
+            row["on"],
+            MOVED.get(row["kind"], row["kind"]),
+            str(row["submission"]),
+            row["amount"],
+        ],
+        nothing="No money was moved yet.",
+    )
+
+
+COMMANDS = (runs, status, problems, fetch, intervals, history, ledger)
