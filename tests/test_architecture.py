@@ -368,42 +368,27 @@ NAMING_RELATIONS: dict[str, set[str]] = {
     "kbpo.instances.hashing": _PLACES,
     "kbpo.instances.merge": {"a_begin", "a_end"},
     "kbpo.instances.targets": {*_PLACES, "pair"},
-    # The columns of `manage.py export`: where a target lies.
-    "annotation.labels.export": _PLACES,
     # Columns that may not be empty are filled by whoever writes predictions by hand.
     "kbpo.tracks.content.store": {
         *_PLACES,
         *_TYPES,
         *("subject_link", "object_link", "same_predicate", "same_subject", "subject_facts"),
     },
-    # Fields of files of corpora, of annotations that were imported, and of their schemas.
+    # Fields of files of corpora and of their schemas.
     "kbpo.corpus.load": {
         *("canonical", "canonical_begin", "canonical_end", "predicate", "predicates"),
     },
     "kbpo.corpus.upload": {"predicates"},
-    "kbpo.sampling.documents.import_annotations": {"canonical", "mention", "predicate"},
-    "kbpo.web.desk.describe": {"predicates"},
-    "kbpo.web.public.relations": {"predicate", "predicates"},
-    "kbpo.web.public.track": {"predicates"},
-    "kbpo.web.public.whole": {"predicates"},
     # Names of files and addresses that are out: tables of releases, columns of CSV, old queries.
     "kbpo.web.desk.diagnostics": {"predicates"},
     "kbpo.web.research.explore": {"predicate"},
-    "kbpo.web.research.missed_page": {"predicate"},
     "scoring.release": {"subject_link", "object_link", "predicate"},
     # A parameter of an estimator.
     "kbpo.sampling.guess": {"predicate"},
     # The help of a column, which is a part of migrations.
     "kbpo.evaluation.models": {"subject_type"},
-    # What reads whole documents with their names, in pages and stages of tracks with recall alone.
-    "annotation.quality.judged": {"mention"},
-    "annotation.questions.pilot": {"mention"},
-    "kbpo.web.public.documents": {
-        *("canonical", "canonical_begin", "canonical_end", "subject_begin"),
-    },
     # The same words for something else: two texts, a price, two people, kinds of clusters.
     "kbpo.tracks.generation.declared": {"pair"},
-    "kbpo.web.desk.quality.pilots": {"pair"},
     "kbpo.web.desk.reading": {"pair"},
     "kbpo.web.management.commands.annotate_documents": {"pair"},
     "kbpo.web.public.throttle": {"PAIR"},

@@ -12,7 +12,7 @@ from django.db.models import F
 from annotation.interfaces.registry import interface_of
 from annotation.models import Response
 from annotation.quality.agreement import measure
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import ENDS, Label, Target
 from kbpo.tracks.models import Track
 
 Row = list[Any]
@@ -28,10 +28,7 @@ ANSWERS = [
     "document",
     "kind",
     "target",
-    "a_begin",
-    "a_end",
-    "b_begin",
-    "b_end",
+    *ENDS,
     "criterion",
     "value",
     "words",
@@ -46,10 +43,7 @@ LABELS = [
     "document",
     "kind",
     "target",
-    "a_begin",
-    "a_end",
-    "b_begin",
-    "b_end",
+    *ENDS,
     "value",
     "source",
     "method",
@@ -151,8 +145,7 @@ def agreement(track: Track) -> Iterator[Row]:
 
 def _place(target: Target) -> Row:
     """Which target, and where it stands in its document."""
-    spans = [target.a_begin, target.a_end, target.b_begin, target.b_end]
-    return [target.kind, target.key, *spans]
+    return [target.kind, target.key, *target.ends]
 
 
 EXPORTS: dict[str, tuple[list[str], Callable[[Track], Iterator[Row]]]] = {

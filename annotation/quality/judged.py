@@ -166,9 +166,10 @@ def _names(track: Track) -> Iterator[Judged]:
         .select_related("target")
         .defer("payload")
     }
-    documents = {one.target.document_id for one in questions.values()}
     labels = Label.objects.filter(
-        target__document__in=documents, source="document", target__kind__in=["document", "mention"]
+        target__document__in={question.target.document_id for question in questions.values()},
+        target__kind__in=["document", *kind_of(track).settles_besides],
+        source="document",
     )
     read: set[int] = set()
     shares: dict[int, list[float]] = defaultdict(list)

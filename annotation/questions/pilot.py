@@ -45,7 +45,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import kind_with_recall
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.registry import class_of, kind_of
 
 Span = tuple[int, int]
 
@@ -341,8 +341,9 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
         track=track, interface__in=reading(NAME), gold=None, responses__isnull=False
     )
     read = read.filter(**payer.at("payer")) if payer else read
+    named = class_of(track.kind).settles_besides
     documents = [
-        (question, marked, _expert_spans(question))
+        (question, marked, _expert_spans(question, named))
         for question in read.distinct().select_related("target")[:500]
         if len(marked := _marked(question)) > 1
     ]
@@ -445,9 +446,10 @@ def _marked(question: Question) -> list[set[Span]]:
     ]
 
 
-def _expert_spans(question: Question) -> set[Span]:
-    """The names of a document that an expert or an import marked. Of what experts were asked only
-    random draws count: what is disputed or divided is harder than the rest.
+def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
+    """The names of a document that an expert or an import marked: targets of the kinds that are
+    `named`. Of what experts were asked only random draws count: what is disputed or divided is
+    harder than the rest.
     """
     reread = ExpertCheck.objects.filter(
         judgment=OF_DOCUMENTS, target=question.target_id, kind="random", status="answered"
@@ -457,7 +459,7 @@ def _expert_spans(question: Question) -> set[Span]:
             return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
     labels = Label.objects.filter(
         target__document=question.target.document_id,
-        target__kind="mention",
+        target__kind__in=named,
         source__in=["expert", "import"],
     )
     return set(labels.values_list("target__a_begin", "target__a_end"))

@@ -254,3 +254,12 @@ class Mention(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.begin}-{self.end}"
+
+    @property
+    def stands_for(self) -> tuple[int, int]:
+        """The span of its canonical mention, which all names of one thing share; its own where the
+        corpus does not say.
+        """
+        if self.canonical_begin is None or self.canonical_end is None:
+            return self.begin, self.end
+        return self.canonical_begin, self.canonical_end

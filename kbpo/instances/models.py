@@ -11,6 +11,9 @@ from django.db import models
 from kbpo import clock
 from kbpo.corpus.models import Corpus, Document, Predicate
 
+ENDS = ("a_begin", "a_end", "b_begin", "b_end")
+"""The columns of where the spans of a target that lies in a document begin and end"""
+
 
 class Target(models.Model):
     """What people are asked about: the unit of chance, of cost and of variance.
@@ -71,6 +74,11 @@ class Target(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def ends(self) -> list[int]:
+        """The ends of its spans, as `ENDS` names them."""
+        return [getattr(self, end) for end in ENDS]
 
     @property
     def lies_in(self) -> int:

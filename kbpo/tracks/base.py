@@ -178,6 +178,8 @@ class Words:
     """What systems are run on"""
     downloaded: str = "texts with tokens and sentences"
     """What one finds in their file, after their number"""
+    schema: str = ""
+    """What the schema says that comes with them, for those who take part; empty: there is none"""
     published: str = "As published"
     """The head of the column of figures for comparison"""
     published_long: str = "As published"
@@ -377,6 +379,13 @@ class Judged:
     disputable: bool = False
     undisputed: str = ""
     """Why its team cannot dispute it, as a sentence"""
+
+    @property
+    def begins(self) -> int:
+        """Where it begins in its document: in this order a document's page lists what is said of
+        it.
+        """
+        return 0
 
     @property
     def is_judged(self) -> bool:
@@ -765,6 +774,12 @@ class Track(ABC):
     def asked(self) -> Sequence[Mapping[str, Any]]:
         """What people are asked about each thing, for the public page: questions (`ask`) with
         `options` (`label`, and perhaps `cue`); empty where the page says it otherwise.
+        """
+        return ()
+
+    def catalogue(self) -> Sequence[Mapping[str, Any]]:
+        """The kinds of things that systems say, a row each, for `Pages.about`; empty where there is
+        one.
         """
         return ()
 

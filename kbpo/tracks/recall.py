@@ -7,12 +7,15 @@ exhaustive follow-ups, recall in evaluation, and the questions about whole docum
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from kbpo.instances.merge import Value
+from kbpo.instances.targets import Place
 from kbpo.tracks.base import QuestionDraft, Track
 from kbpo.tracks.registry import kind_of
 from scoring.documents import Facts
@@ -55,6 +58,19 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """What files of annotations mark in whole documents."""
+
+    values: Mapping[str, Iterator[tuple[Place, Value]]]
+    """What is marked, in words for people -> what labels say of it, streamed, to be read in this
+    order
+    """
+    lacking: Mapping[Any, int]
+    """What relations name without its being marked -> the line that names it first; known once all
+    values are read"""
+
+
+@dataclass(frozen=True)
 class Named:
     """Which documents of a corpus name which entities of the world."""
 
@@ -89,6 +105,8 @@ class TrackWithRecall(Track):
     fact: that a relation holds is what readers marked, how it is linked is not"""
     found_facets: ClassVar[tuple[str, ...]] = ()
     """By which of its facets what readers found is chosen, too"""
+    found_columns: ClassVar[tuple[str, ...]]
+    """What a record of what readers found has (`Found.record`), in this order"""
 
     @abstractmethod
     def facts(
@@ -99,6 +117,12 @@ class TrackWithRecall(Track):
     @abstractmethod
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:
         """Those of some targets whose relations recall asks for."""
+
+    @abstractmethod
+    def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
+        """What files of annotations mark in these documents; they may cover more of them. Raises
+        CannotLoad (kbpo.corpus.load), some only while values are read: then none may be kept.
+        """
 
     @abstractmethod
     def found_by(

@@ -57,7 +57,7 @@ def value(toy: Any, document: str, kind: str, *first: Any) -> Any:
 def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -> None:
     documents = named_documents(toy.track, ["d1", "d2"])
     imported = import_annotations(toy.track, *files, documents, closed=True)
-    assert imported == Imported(2, 2, 2, 0, 2, lacking=3, first_lacking=2)
+    assert imported == Imported({"mentions": 2, "pairs": 2}, 2, 0, 2, lacking=3, first_lacking=2)
     both = ["per:employee_or_member_of>", "per:organizations_founded>"]
     assert value(toy, "d1", "pair") == {"shown": both, "holds": both}
     assert value(toy, "d2", "pair") == {"shown": ["per:parents<"], "holds": ["per:parents<"]}

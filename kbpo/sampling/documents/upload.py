@@ -33,8 +33,7 @@ def _load(row: AnnotationUpload) -> Found:
         raise OwnersFault(str(refusal)) from None
     found: Found = {
         "documents": done.documents,
-        "mentions": done.mentions,
-        "pairs": done.pairs,
+        **done.labels,
         "annotated in all": done.annotated,
     }
     if done.unmarked:

@@ -64,6 +64,10 @@ class Judged(base.Judged):
     ends_included: bool
     """Whether the last character of a mention is that at its end, in the file that predicted it"""
 
+    @property
+    def begins(self) -> int:
+        return self.row.subject[0]
+
     def as_json(self) -> dict[str, Any]:
         """With the document id of the file that predicted it, and the offsets as the text is cut by
         them; also as they stand in the file, where its ends are included.

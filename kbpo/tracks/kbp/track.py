@@ -45,14 +45,15 @@ from kbpo.tracks.kbp.columns import (
 )
 from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import found_by, read_facts, targets_in_scope
+from kbpo.tracks.kbp.marks import read_marks
 from kbpo.tracks.kbp.merge import together
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.same_relation import across_documents
 from kbpo.tracks.kbp.store import store
 from kbpo.tracks.kbp.to_judge import to_judge
 from kbpo.tracks.kbp.traits import cut_by, read_traits
-from kbpo.tracks.kbp.words import FACETS, GROUPS, PAGES, PARTS, WORDS
-from kbpo.tracks.recall import AboutEntities, Found, Named, TrackWithRecall
+from kbpo.tracks.kbp.words import FACETS, FOUND_COLUMNS, GROUPS, PAGES, PARTS, WORDS, in_catalogue
+from kbpo.tracks.recall import AboutEntities, Found, Marks, Named, TrackWithRecall
 from scoring.arrays import Ids
 from scoring.documents import Facts
 from scoring.pool import Pool
@@ -78,6 +79,7 @@ class KbpTrack(TrackWithRecall):
     groups: ClassVar = GROUPS
     facets: ClassVar = FACETS
     found_facets: ClassVar[tuple[str, ...]] = (FACETS[0].name,)
+    found_columns: ClassVar[tuple[str, ...]] = FOUND_COLUMNS
     parts: ClassVar = PARTS
     searchable: ClassVar[bool] = True
     names_entities: ClassVar[bool] = True
@@ -112,6 +114,9 @@ class KbpTrack(TrackWithRecall):
     @classmethod
     def base_criterion(cls) -> str:
         return "relation"
+
+    def catalogue(self) -> Sequence[Mapping[str, Any]]:
+        return [in_catalogue(predicate) for predicate in self.corpus.schema.get("predicates", ())]
 
     def guide(self) -> Mapping[str, Any]:
         return whole.asked_types(load_schema(self.corpus.schema))
@@ -208,6 +213,9 @@ class KbpTrack(TrackWithRecall):
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts:
         return read_facts(self.track, instances, submissions, annotated)
+
+    def read_marks(self, gold: Path, mentions: Path, documents: Collection[int]) -> Marks:
+        return read_marks(self.corpus, gold, mentions, documents)
 
     def found_by(
         self, documents: list[int], systems: list[int], *, public: bool

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
 from kbpo.corpus.frequency import FREQUENCIES
 from kbpo.tracks.base import Facet, Group, Pages, Words
 
@@ -28,6 +32,7 @@ WORDS = Words(
         " by the share of that relation that was answered. Relations of which little was asked are"
         " taken together."
     ),
+    schema="Types and relations, with the sentence that annotators read for each",
     published_long="As published: simple and joint estimators",
     described="which systems predict a relation, how sure they are, what kind it is",
     description=(
@@ -73,4 +78,25 @@ FACETS = (
     Facet("relation", "Relation", "predicate_id"),
     Facet("type", "Entity type", "subject_type"),
 )
+FOUND_COLUMNS = ("document", "subject", "predicate", "object", "claim")
 PARTS = {"relation": "Relation", "subject": "Subject", "object": "Object"}
+
+
+def in_catalogue(predicate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a predicate of a schema as the table of relations shows it."""
+    template = predicate.get("template") or "{subject} – {object}"
+    sentence = []
+    for place, piece in enumerate(re.split(r"\{(subject|object)\}", template)):
+        if place % 2:
+            sentence.append((piece, "A" if piece == "subject" else "B"))
+        else:
+            sentence.append(("", piece))
+    return {
+        "name": predicate.get("label") or predicate["name"],
+        "predicate": predicate["name"],
+        "types": [f"{subject} → {object_}" for subject, object_ in predicate.get("types") or []],
+        "sentence": sentence,
+        "definition": predicate.get("definition", ""),
+        "example": predicate.get("example", ""),
+        "counter_example": predicate.get("counter_example", ""),
+    }

@@ -300,7 +300,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         TrackTerms(sent, instance=track, prefix="terms"),
         CorpusWords(sent, instance=track.corpus, prefix="corpus"),
     ]
-    if track.corpus.schema.get("predicates"):
+    if class_of(track.kind).words.schema:
         forms_.append(SchemaWords(sent, instance=track.corpus, prefix="words"))
     for price in prices_of(track):
         forms_.append(PriceForm(sent, instance=price, prefix=f"price-{price.interface}"))

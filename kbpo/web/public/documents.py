@@ -175,7 +175,7 @@ def claims_of(
             instance: claim for (_, instance, _), claim in zip(predictions, judged, strict=True)
         }
     claims = [(claim_of[instance], runs) for instance, runs in by_instance.items()]
-    return sorted(claims, key=lambda claim: claim[0].prediction.instance.subject_begin or 0)
+    return sorted(claims, key=lambda claim: claim[0].begins)
 
 
 def found_in(request: Asking, track: Track, document: Document) -> list[tuple[Any, list[Any]]]:
@@ -203,10 +203,8 @@ def _names(document: Document, *, linked: bool) -> list[Span]:
     numbers: dict[tuple[int, int], int] = {}
     spans = []
     for mention in Mention.objects.filter(document=document).order_by("begin"):
-        canonical = (mention.begin, mention.end)
-        if linked and mention.canonical_begin is not None and mention.canonical_end is not None:
-            canonical = (mention.canonical_begin, mention.canonical_end)
-        number = numbers.setdefault(canonical, len(numbers) + 1)
+        named = mention.stands_for if linked else (mention.begin, mention.end)
+        number = numbers.setdefault(named, len(numbers) + 1)
         spans.append(Span(mention.begin, mention.end, NAME, number=number, type=mention.type))
     return spans
 

@@ -21,7 +21,6 @@ from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import public_track
 from kbpo.web.judging.attempt import example_at
-from kbpo.web.public.relations import relations_of
 
 
 @dataclass(frozen=True)
@@ -61,15 +60,16 @@ def asked_on(track: Track) -> list[Asked]:
 
 def context_of(track: Track) -> dict[str, Any]:
     """Return what the page and the file are filled with."""
-    kind, relations = kind_of(track), relations_of(track)
+    kind = kind_of(track)
+    catalogue = kind.catalogue()
     return {
         "track": track,
         "kind": kind,
         "words": kind.words,
         "questions": asked_on(track),
         "asked": kind.asked(),
-        "relations": relations,
-        "n_relations": len(relations),
+        "catalogue": catalogue,
+        "n_catalogue": len(catalogue),
         "everything": True,
         "site": settings.SITE_URL.rstrip("/"),
     }

@@ -30,7 +30,6 @@ from kbpo.web.moment import at_one_moment
 from kbpo.web.public.board import interval, kind_of_bars
 from kbpo.web.public.client import install_command
 from kbpo.web.public.documents import may_read
-from kbpo.web.public.relations import relations_of
 
 SHOWN = 4
 """Relations that are shown before “All of them”"""
@@ -60,9 +59,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """One track for somebody who has never seen it."""
     track = public_track(slug)
     everything = "all" in request.GET
-    relations = relations_of(track)
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
     kind = kind_of(track)
+    catalogue = kind.catalogue()
     headline = shown.headline.name
     figures = [row.figure(headline) for row in shown.rows[:BEST]]
     best: list[dict[str, Any]] = [
@@ -96,8 +95,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "example": list(islice(kind.example(), EXAMPLE_LINES)),
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
-        "relations": relations if everything else relations[:SHOWN],
-        "n_relations": len(relations),
+        "catalogue": catalogue if everything else catalogue[:SHOWN],
+        "n_catalogue": len(catalogue),
         "everything": everything,
         "baseline_command": _command(track),
         "install_command": install_command(),
@@ -147,11 +146,11 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "size": size("mentions", partial(mention_lines, track.corpus)),
             }
         )
-    if track.corpus.schema.get("predicates"):
+    if kind.words.schema:
         files.append(
             {
                 "name": "Schema",
-                "what": "Types and relations, with the sentence that annotators read for each",
+                "what": kind.words.schema,
                 "format": "JSON",
                 "url": reverse("api-schema-of-track", args=slug),
                 "file": "schema.json",
@@ -240,10 +239,11 @@ def _command(track: Track) -> str:
 
 def baseline_command(track: Track, texts: str, mentions: str) -> str:
     """Return how a track's baseline is run on files of these names; empty where there is none."""
-    if kind_of(track).baseline() is None:
+    kind = kind_of(track)
+    if kind.baseline() is None:
         return ""
     names = [texts]
-    if track.corpus.schema.get("predicates"):
+    if kind.words.schema:
         names.append("schema.json")
     if track.corpus.has_mentions:
         names.append(mentions)

@@ -67,7 +67,7 @@ def _head(track: Track) -> dict[str, bytes]:
     corpus, kind = track.corpus, kind_of(track)
     head = {"guidelines.html": as_file(track)}
     head["LICENCE.txt"] = f"{corpus.name}\n\n{corpus.licence or LICENCE_UNSAID}\n"
-    if corpus.schema.get("predicates"):
+    if kind.words.schema:
         head["schema.json"] = json.dumps(corpus.schema, indent=1, ensure_ascii=False) + "\n"
     if script := kind.baseline():
         head["baseline.py"] = script.read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def large_files(track: Track) -> Iterator[File]:
 
 def texts_name(track: Track) -> str:
     """Return what the client calls the file of a track's texts."""
-    return "documents.jsonl.gz" if track.corpus.schema.get("predicates") else "inputs.jsonl.gz"
+    return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
 
 
 def _files(track: Track, head: dict[str, bytes]) -> Iterator[File]:

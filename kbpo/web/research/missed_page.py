@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.urls import path
 
 from kbpo.inclusion.annotated import annotated
+from kbpo.tracks.recall import kind_with_recall
 from kbpo.web.components.figures import count_text
 from kbpo.web.csv import csv_stream, json_stream
 from kbpo.web.public.documents import may_read, shows_readers
@@ -84,7 +85,7 @@ def export(request: HttpRequest, pk: int, form: str) -> HttpResponse | Streaming
         missed = missed_of(request.user, explorer, request.GET.dict())
     except Unreadable as wrong:
         return HttpResponse(str(wrong), status=400, content_type="text/plain; charset=utf-8")
-    header = ["document", "subject", "predicate", "object", "claim", "found_by"]
+    header = [*kind_with_recall(explorer.submission.track).found_columns, "found_by"]
     rows = [list(missed_record(fact, runs).values()) for fact, runs in missed.listed]
     name = f"missed-{pk}.{form}"
     return csv_stream(name, header, rows) if form == "csv" else json_stream(name, header, rows)

@@ -36,14 +36,15 @@ from kbpo.accounts.models import User
 from kbpo.money.purpose import Purpose
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import class_of
 from kbpo.web.access import for_admins, track_of_relations
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of
 
 
-def unit_of(interface: str) -> str:
+def unit_of(track: Track, interface: str) -> str:
     """What an item of a pilot is called."""
-    return "document" if is_of_documents(interface) else "pair"
+    return "document" if is_of_documents(interface) else class_of(track.kind).target_kind
 
 
 @for_admins
@@ -69,8 +70,8 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "fewer": [_of_so_many(few) for few in report.fewer],
         "track": track,
         "pilot": pilot,
-        "unit": unit_of(pilot.interface) if pilot else "",
-        "pilots": [(launched, unit_of(launched.interface)) for launched in pilots_of(track)],
+        "unit": unit_of(track, pilot.interface) if pilot else "",
+        "pilots": [(launched, unit_of(track, launched.interface)) for launched in pilots_of(track)],
         "found": report,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
@@ -101,7 +102,7 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     )
     return {
         "interface": interface,
-        "unit": unit_of(interface),
+        "unit": unit_of(track, interface),
         "key": key,
         "said_workers": asked.get("workers", "") if mine else WORKERS,
         "why": asked.get("why", "") if mine else "",
@@ -155,7 +156,7 @@ def _launch(request: HttpRequest, track: Track) -> str:
         )
     except (CannotPilot, OverBudget) as refusal:
         return str(refusal)
-    extent = f"{made.items} {unit_of(made.interface)}s"
+    extent = f"{made.items} {unit_of(track, made.interface)}s"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {extent}.")
     return ""
 

@@ -17,6 +17,7 @@ from kbpo.sampling.documents.draw import (
 )
 from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 
 
 class Command(BaseCommand):
@@ -52,6 +53,8 @@ class Command(BaseCommand):
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
         if track is None:
             raise CommandError(f"There is no track {options['track']}.")
+        if recall_of(track) is None:
+            raise CommandError(f"On {track.name} no documents are read in full.")
         seed = options["seed"] if options["sample"] else None
         try:
             done = import_annotations(
@@ -64,10 +67,10 @@ class Command(BaseCommand):
             )
         except (CannotLoad, CannotDraw) as problem:
             raise CommandError(str(problem)) from problem
+        labels = " and ".join(f"{n:,} {what}" for what, n in done.labels.items())
         self.stdout.write(
-            f"Imported {done.mentions:,} mentions and {done.pairs:,} pairs of {done.documents:,}"
-            f" documents; {done.annotated:,} of {track.corpus.n_documents:,} documents of"
-            f" {track.name} are annotated now."
+            f"Imported {labels} of {done.documents:,} documents; {done.annotated:,} of"
+            f" {track.corpus.n_documents:,} documents of {track.name} are annotated now."
         )
         if done.unmarked:
             self.stdout.write(
