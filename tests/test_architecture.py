@@ -444,6 +444,45 @@ def test_no_template_asks_which_interface_or_criterion_it_shows() -> None:
     assert [path for path in found if not path.startswith(at_home)] == []
 
 
+# What templates may name of relations that are no templates of their kind or its interfaces.
+RELATION_WORDS = re.compile(r"\b(?:\w*(?:predicate|mention)\w*|pairs?|canonical)\b", re.I)
+NAMING_IN_TEMPLATES: dict[str, set[str]] = {
+    # Pages of tracks whose documents are read in full (`kbpo.tracks.recall`), or parts of pages
+    # that such tracks alone have.
+    "desk/adjudication.html": {"mentions", "pair", "pairs"},
+    "desk/aggregation.html": {"mentions", "pairs"},
+    "desk/diagnostics.html": {"mentions", "predicate", "predicates"},
+    "desk/pilots.html": {"pairs"},
+    "desk/pooling.html": {"predicate"},
+    "desk/reading.html": {"pair", "pairs"},
+    "desk/uploads.html": {"mention", "mentions"},
+    "submission_live.html": {"mentions"},
+    # What a corpus brings: names with its texts, relations in its schema.
+    "desk/track_new.html": {"predicates"},
+    "desk/tracks.html": {"mentions", "predicates"},
+    "track.html": {"has_mentions", "mentions"},
+    # Two systems.
+    "compare.html": {"pair"},
+    "leaderboard.html": {"pairs"},
+    "strengths.html": {"pairs"},
+    # The design system shows what there is to be drawn.
+    "gallery.html": {"mention_chip", "pair"},
+}
+
+
+def test_templates_name_relations_where_their_kind_is_shown_alone() -> None:
+    """Prose about the service, and classes of style sheets, are no part of it."""
+    at_home = ("tracks/kbp/", "prose/")
+    naming: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        name = str(path.relative_to(ROOT / "templates"))
+        text = re.sub(r'class="[^"]*"', "", path.read_text())
+        words = {word.lower() for word in RELATION_WORDS.findall(text)}
+        if words and not name.startswith(at_home):
+            naming[name] = words
+    assert naming == NAMING_IN_TEMPLATES, "nothing new, and nothing that is gone"
+
+
 # What is found by its name, since whoever names it must not know it: each with a registry, a list
 # of steps, or an argument of a command.
 BY_STRING = {

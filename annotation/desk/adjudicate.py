@@ -30,7 +30,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from annotation.interfaces.base import NAME
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from annotation.quality.judged import (
@@ -53,6 +52,7 @@ from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import NAME
 from kbpo.tracks.registry import kind_of
 
 DROP = "drop from queue"

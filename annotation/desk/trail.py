@@ -15,7 +15,7 @@ from annotation.desk.adjudicate import (
     question_of,
     rated,
 )
-from annotation.interfaces.base import NAME, Line
+from annotation.interfaces.base import Line
 from annotation.interfaces.registry import interface_of
 from annotation.models import Response
 from annotation.quality.describe import title_of
@@ -25,7 +25,7 @@ from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.base import Criterion
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import NAME, recall_of
 from kbpo.tracks.registry import kind_of
 
 
@@ -103,15 +103,14 @@ def trail_of(track: Track, pk: int) -> Trail | None:
         return None
     question = question_of(entry)
     votes, voters = _votes(entry)
-    value = merged(Label.objects.filter(target=entry.target_id), kind_of(track).merge)
-    now, disclosed = set(value.get("holds", ())), set(value.get("shown", ()))
+    kind = kind_of(track)
+    value = merged(Label.objects.filter(target=entry.target_id), kind.merge)
     expert = (entry.value or {}).get(str(entry.target_id), {})
-    says = set(expert.get("holds", ()))
-    parts = [
-        (part, votes[part], part in now if part in disclosed else None, part in says)
-        for part in entry.shown
-        if part in now | says or votes[part]
-    ]
+    now, says = kind.yes_or_no(value), kind.yes_or_no(expert)
+    parts = []
+    for part in entry.shown:
+        if now.get(part) or says.get(part) or votes[part]:
+            parts.append((part, votes[part], now.get(part), says.get(part, False)))
     return Trail(
         entry,
         list(answered_with(entry).select_related("raised_by", "submission__team")),

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from annotation.models import Question, Response
     from kbpo.instances.merge import Said
 
-NAME, RELATION = "name", "relation"
-"""What an interface may ask for in a whole document (`Interface.reads`)"""
-
 Lines = dict[tuple[str, tuple[int, int]], str]
 """What is said, and where it stands -> its words"""
 Unit = tuple[str, str]
@@ -147,8 +144,8 @@ class Interface(ABC):
     suggests_titles: ClassVar[bool] = False
     """Whether its page looks up titles while they are typed."""
     reads: ClassVar[str] = ""
-    """What it asks for in a whole document: every `NAME`, or every `RELATION` between these; empty:
-    it asks about one target alone"""
+    """What it asks for in a whole document: every `NAME`, or every `RELATION` between these
+    (kbpo.tracks.recall); empty: it asks about one target alone"""
     seconds_each: ClassVar[float] = 0.0
     """Expected for each of the things that a document is paid by (`size`)"""
     source: ClassVar[str] = "crowd"
@@ -216,6 +213,18 @@ class Interface(ABC):
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         """Returns what holds by a judgment under `criterion`: target, as text -> parts."""
         return {}
+
+    def value_of(
+        self, shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Returns the value of a label by which these of the parts that were shown hold."""
+        return {}
+
+    def choices(self, question: Question, raw: dict[str, Any]) -> list[dict[str, Any]]:
+        """Returns the sentences that its page lets people choose from, each with its `pieces`, the
+        parts that it stands for, in one word, and whether an answer has `chosen` it.
+        """
+        return []
 
     def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:
         """Returns part -> words, of all that a question about one target asks yes or no of."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from annotation.budget.promises import one_publisher, payers_of
 from annotation.hits.ask_again import ask_again, take_back, use_again
-from annotation.interfaces.base import NAME, RELATION, AggregatedLabel
+from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.labels.aggregate import Aggregates, aggregated, counting, to_record
 from annotation.labels.revise import MODEL, refit
@@ -24,7 +24,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.record import NewLabel, record
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import kind_with_recall
+from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
 
 
 @dataclass(frozen=True)

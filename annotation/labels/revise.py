@@ -22,7 +22,6 @@ from django.db.models import Avg
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
-from annotation.interfaces.base import RELATION
 from annotation.interfaces.registry import asking_yes_or_no, interface_of, reading
 from annotation.interfaces.shared.majority import holding
 from annotation.labels.votes import Votes, votes, votes_on
@@ -40,7 +39,7 @@ from kbpo.money.spend import balance
 from kbpo.pool.visibility import seen_by_everybody
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import kind_with_recall
+from kbpo.tracks.recall import RELATION, kind_with_recall
 
 MAJORITY, MODEL = "majority", "dawid_skene"
 UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
@@ -179,19 +178,15 @@ def _label(tally: Votes, holds: tuple[str, ...], method: str, number: int) -> Ne
     _, counted, disagreement = holding(
         [tally.said_by(worker) for worker in tally.workers], tally.shown
     )
-    value: dict[str, Any] = {"shown": list(tally.shown), "holds": list(holds), "votes": counted}
-    origin = f"{tally.question.origin}/{method}-{number}"
     page = interface_of(tally.question.interface)
-    if page.reads:  # of what is not marked nothing is said
-        value = value | {"shown": sorted(holds), "holds": sorted(holds)} if holds else {}
-        origin += "/again-0"
+    origin = f"{tally.question.origin}/{method}-{number}"
     return NewLabel(
         target_id=tally.target,
-        value=value,
+        value=page.value_of(tally.shown, holds, counted),
         source=page.source,
         method=method,
         n=len(tally.workers),
-        origin=origin,
+        origin=f"{origin}/again-0" if page.reads else origin,
         disagreement=disagreement,
         question=tally.question.pk,
         again=0 if page.reads else None,

@@ -16,6 +16,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def votes(track: Track, interface: str) -> list[Votes]:
         track=track, interface=interface, status="settled", gold=None
     ).in_bulk()
     said = _said(questions, interface)
-    labels = _labels(questions, interface)
+    labels = _labels(track, questions, interface)
     answered = []
     for pk, question in sorted(questions.items()):
         if (
@@ -116,13 +117,13 @@ def votes_of(
 
 
 def _labels(
-    questions: Mapping[int, Question], interface: str
+    track: Track, questions: Mapping[int, Question], interface: str
 ) -> dict[tuple[int, int], tuple[str, ...]]:
     """(question, target) -> what the latest label from that question says. Left out are flags,
     which say nothing, and what was before answers that were re-aggregated to nothing. That of a
     whole document holds nothing itself.
     """
-    page = interface_of(interface)
+    page, kind = interface_of(interface), kind_of(track)
     if not page.reads:
         labels = Label.objects.filter(
             target__in={one.target_id for one in questions.values()}, source=page.source
@@ -136,8 +137,9 @@ def _labels(
         question = questions.get(number or 0)
         if question is None or (not value and again is None):
             continue
-        if "holds" in value or (value and target == question.target_id):
-            found[question.pk, target] = tuple(value.get("holds", ()))
+        says = kind.yes_or_no(value)
+        if says or (value and target == question.target_id):
+            found[question.pk, target] = tuple(part for part, holds in says.items() if holds)
         elif not value:
             found.pop((question.pk, target), None)
     return found

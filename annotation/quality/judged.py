@@ -5,20 +5,19 @@ in documents, names of documents.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Max, Min, Q
 
-from annotation.interfaces.base import NAME, RELATION
 from annotation.interfaces.registry import interface_of, reading
 from annotation.interfaces.shared.majority import holding
 from annotation.models import Question, Response
 from kbpo.instances.merge import standing, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import NAME, RELATION, recall_of
 from kbpo.tracks.registry import kind_of
 
 PAIRS, MARKED, NAMES, TEXTS = "pairs", "marked", "names", "texts"
@@ -111,9 +110,10 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
         counts=True,
         target__document__in=set(document_of.values()),
     ).order_by("pk")
-    said: dict[int, list[dict[str, list[str]]]] = defaultdict(list)
-    for document, value in responses.values_list("target__document", "value"):
-        said[document].append(value["holds"])
+    said: dict[int, list[Mapping[str, Sequence[str]]]] = defaultdict(list)
+    columns = ("question__interface", "target", "target__document", "value")
+    for interface, target, document, value in responses.values_list(*columns):
+        said[document].append(interface_of(interface).held(target, value))
     return {
         target: [set(holds.get(str(target), ())) for holds in said[document]]
         for target, document in document_of.items()
@@ -148,9 +148,11 @@ def _marked(track: Track) -> Iterator[Judged]:
             if asked.target not in alone:
                 parts[asked.target] = asked.shown
     votes = {target: said for target, said in votes_in(track, list(parts)).items() if any(said)}
-    now = {
-        target for target, value, _ in values_of(votes, kind_of(track).merge) if value.get("holds")
-    }
+    kind = kind_of(track)
+    now = set()
+    for target, value, _ in values_of(votes, kind.merge):
+        if any(kind.yes_or_no(value).values()):
+            now.add(target)
     for target, said in votes.items():
         _, _, share = holding(said, parts[target])
         yield Judged(target, None, share, target in now)

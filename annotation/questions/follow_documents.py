@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from annotation.interfaces.base import NAME
 from annotation.interfaces.registry import reading
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import missing
@@ -19,6 +18,7 @@ from kbpo.instances.models import Label
 from kbpo.money.spend import NOTHING, ZERO, Balance, balances
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import NAME
 
 STAGES = ("not asked yet", "at the names", "at the relations", "read", "given up")
 

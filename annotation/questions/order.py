@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
 
 from annotation.budget.promises import committed
-from annotation.interfaces.base import RELATION
 from annotation.interfaces.registry import reading
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from kbpo import clock
@@ -25,6 +24,7 @@ from kbpo.queue import nudge
 from kbpo.sampling.documents import draw as sampling
 from kbpo.sampling.models import DocumentBatch, DocumentSample, TrackKey
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import RELATION
 
 CENT = Decimal("0.01")
 PER_TOKEN = Decimal("0.0075")

@@ -22,7 +22,6 @@ from math import comb
 
 from django.db import transaction
 
-from annotation.interfaces.base import NAME
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import Pilot, Question, Response
 from annotation.quality.agreement import Measured, choices, measure
@@ -44,7 +43,7 @@ from kbpo.sampling.models import DocumentSample, ExpertCheck
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import kind_with_recall
+from kbpo.tracks.recall import NAME, kind_with_recall
 from kbpo.tracks.registry import class_of, kind_of
 
 Span = tuple[int, int]

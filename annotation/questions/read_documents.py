@@ -14,7 +14,6 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.interfaces.base import NAME, RELATION
 from annotation.interfaces.registry import interface_of, reading
 from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import price_of, reward_of
@@ -25,7 +24,7 @@ from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.recall import kind_with_recall
+from kbpo.tracks.recall import NAME, RELATION, kind_with_recall
 
 log = logging.getLogger(__name__)
 

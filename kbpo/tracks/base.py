@@ -189,6 +189,11 @@ class Words:
     strata: str = "groups"
     once: str = ""
     """What is asked about, and counted, once, as a sentence, where it is not a single item"""
+    together: str = ""
+    """What people are asked about at once, where that judges several items: “mentions”"""
+    entity: str = ""
+    """What a field asks for by which predictions about an entity are found (`Track.about`); empty
+    where they are about none"""
     unanswered: str = (
         "Those that were answered stand for them: their chances are multiplied by the share that"
         " was answered."
@@ -196,6 +201,11 @@ class Words:
     """What is done about things that nobody could answer"""
     described: str = "which systems say a thing, and how sure they are"
     """What the model guesses from, after “what is free:”"""
+
+    @property
+    def asked_about(self) -> str:
+        """What an answer is about, after “the same”."""
+        return self.together or self.item
 
 
 @dataclass(frozen=True)
@@ -438,8 +448,6 @@ class Track(ABC):
     searchable: ClassVar[bool] = False
     """Whether predictions can be found by words of their text (`search`), and by its key
     (`within`)"""
-    names_entities: ClassVar[bool] = False
-    """Whether predictions are about entities, and can be found by an entity's name (`about`)"""
     parts: ClassVar[Mapping[str, str]] = {}
     """Each part of a prediction that can be wrong, and what pages call it"""
     plotted: ClassVar[tuple[str, str] | None] = None
@@ -675,6 +683,12 @@ class Track(ABC):
         whole (`marked`), nobody can contradict.
         """
         return True
+
+    def yes_or_no(self, value: Value) -> Mapping[str, bool]:
+        """What a value of a target says yes or no of, in the order of the page -> which; nothing
+        where it says something else.
+        """
+        return {}
 
     def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
         """What something that a question settles besides refers to, in words: as it counts now, as

@@ -21,6 +21,10 @@ from kbpo.tracks.registry import kind_of
 from scoring.documents import Facts
 from scoring.pool import Pool
 
+NAME, RELATION = "name", "relation"
+"""What is asked for in a document that is annotated whole: first every name (`mentions_question`),
+then every relation between these (`relations_question`)"""
+
 if TYPE_CHECKING:
     from datetime import datetime
 

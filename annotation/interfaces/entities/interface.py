@@ -10,7 +10,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
-    NAME,
     AggregatedLabel,
     Interface,
     Judgment,
@@ -26,6 +25,7 @@ from annotation.interfaces.shared.mentions import Settled, settle_mentions
 from annotation.interfaces.shared.payload import TELLING
 from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, is_date
 from kbpo.instances.targets import Place, targets_at
+from kbpo.tracks.recall import NAME
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response

@@ -100,9 +100,7 @@ class Relation(Interface):
         if 2 * len(flags) > n:
             return [AggregatedLabel(question.target_id, {}, "flagged", n, len(relations) / n)]
         pair = Pair.of(question.payload)
-        labels = [
-            _relation_label(question, pair, [relation.value["holds"] for relation in relations])
-        ]
+        labels = [self._label(question, pair, [relation.value["holds"] for relation in relations])]
         for side in pair.sides:
             values = [
                 response.value
@@ -113,6 +111,12 @@ class Relation(Interface):
                 labels.append(_mention_label(side, values))
         return labels
 
+    def _label(self, question: Question, pair: Pair, answers: list[list[str]]) -> AggregatedLabel:
+        shown = question.shown or pair.parts
+        holds, votes, disagreement = holding(answers, shown)
+        value = self.value_of(shown, holds, votes)
+        return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
+
     def asked(self, question: Question) -> list[Asked]:
         predicates = question.payload["predicates"]
         shown = list(question.shown) or _parts(predicates)
@@ -120,6 +124,15 @@ class Relation(Interface):
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         return {str(target): value["holds"]}
+
+    def value_of(
+        self, shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int]
+    ) -> dict[str, Any]:
+        return {"shown": list(shown), "holds": list(holds), "votes": votes}
+
+    def choices(self, question: Question, raw: dict[str, Any]) -> list[dict[str, Any]]:
+        page = page_of(question.payload, raw)
+        return [*page["common"], *page["rarer"]]
 
     def sentences(self, payload: Mapping[str, Any]) -> dict[str, str]:
         pair = Pair.of(payload)
@@ -384,13 +397,6 @@ def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
     if not holds and not none:
         raise BadAnswer("Step 3 is missing: pick what the text says, or “None of these”.")
     return {"holds": [part for part in pair.parts if part in holds]}
-
-
-def _relation_label(question: Question, pair: Pair, answers: list[list[str]]) -> AggregatedLabel:
-    shown = question.shown or pair.parts
-    holds, votes, disagreement = holding(answers, shown)
-    value = {"shown": list(shown), "holds": holds, "votes": votes}
-    return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
 
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import (
-    RELATION,
     AggregatedLabel,
     Asked,
     BadAnswer,
@@ -30,6 +29,7 @@ from annotation.interfaces.shared.payload import (
     sentence_of,
     sentences_in,
 )
+from kbpo.tracks.recall import RELATION
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -131,7 +131,7 @@ class RelationsExhaustive(Interface):
             )
             worst = max(worst, disagreement)
             if held:
-                value = {"shown": sorted(held), "holds": sorted(held), "votes": votes}
+                value = self.value_of(parts, held, votes)
                 label = AggregatedLabel(
                     pair["target"], value, METHOD, len(answers), disagreement, SOURCE
                 )
@@ -155,6 +155,14 @@ class RelationsExhaustive(Interface):
             shown = [part for parts in sentences.values() for part in parts]
             asked.append(Asked(pair["target"], names, sentences, shown))
         return asked
+
+    def value_of(
+        self, shown: Sequence[str], holds: Sequence[str], votes: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Of what is not marked nothing is said."""
+        if not holds:
+            return {}
+        return {"shown": sorted(holds), "holds": sorted(holds), "votes": votes}
 
     def held(self, target: int, value: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         holds: Mapping[str, Sequence[str]] = value["holds"]

@@ -82,7 +82,6 @@ class KbpTrack(TrackWithRecall):
     found_columns: ClassVar[tuple[str, ...]] = FOUND_COLUMNS
     parts: ClassVar = PARTS
     searchable: ClassVar[bool] = True
-    names_entities: ClassVar[bool] = True
     published: ClassVar[tuple[str, ...]] = ("simple", "joint")
     plotted: ClassVar = ("recall", "precision")
     unchecked: ClassVar[str] = ""
@@ -261,6 +260,9 @@ class KbpTrack(TrackWithRecall):
 
     def agrees(self, target: Target, says: Value, now: Value, *, marked: bool = False) -> bool:
         return agree.agrees(target, says, now, marked=marked)
+
+    def yes_or_no(self, value: Value) -> Mapping[str, bool]:
+        return agree.yes_or_no(value)
 
     def referred(self, target: Target, now: Value, says: Value) -> tuple[str, str, bool] | None:
         return agree.referred(target, now, says)

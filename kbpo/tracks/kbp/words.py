@@ -27,6 +27,8 @@ WORDS = Words(
         " that finds something new is not punished for it."
     ),
     once="Relations of the same two mentions are asked about, and counted, once.",
+    together="mentions",
+    entity="Name of the subject or object",
     unanswered=(
         "Those of the same relation that were answered stand for them: their chances are multiplied"
         " by the share of that relation that was answered. Relations of which little was asked are"

@@ -11,10 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from annotation.interfaces.base import NAME, BadAnswer
+from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.quality.gold import f1
+from kbpo.tracks.recall import NAME
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.policy import HEADER
 
@@ -85,14 +86,13 @@ def _answer(request: HttpRequest, number: int) -> HttpResponse:
 
 def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
     """The visitor's answer beside ours."""
-    page = interface_of(asked.interface).render(asked, raw)
-    ours = set(example["holds"])
+    interface, ours = interface_of(asked.interface), set(example["parts"])
     choices = [
         choice | {"ours": bool(ours & set(choice["part"].split()))}
-        for choice in (*page["common"], *page["rarer"])
+        for choice in interface.choices(asked, raw)
     ]
     return {
-        "page": page,
+        "page": interface.render(asked, raw),
         "choices": [choice for choice in choices if choice["chosen"] or choice["ours"]],
         "same": all(choice["chosen"] == choice["ours"] for choice in choices),
         "why": example["why"],

@@ -100,7 +100,6 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),
         "everywhere": choice.query(document=""),
-        "names_entities": explorer.kind.names_entities,
         "of_anything": choice.query(entity=""),
         "named": _named(explorer, choice),
         "export": choice.query(),

@@ -185,7 +185,7 @@ def carry(choice: Choice, submission: Submission, **changes: str) -> str:
 def _words(kind: Kind) -> list[str]:
     """What predictions of a kind are found by, in words of whoever looks."""
     of_text = ["q", "document"] if kind.searchable else []
-    return of_text + ([ENTITY] if kind.names_entities else [])
+    return of_text + ([ENTITY] if kind.words.entity else [])
 
 
 def verdicts_of(submission: Submission) -> dict[str, str]:

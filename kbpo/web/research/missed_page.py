@@ -32,6 +32,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     choice = missed.choice
     context = {
         "submission": submission,
+        "words": explorer.kind.words,
         "name": name_for(submission, is_own(request, submission)),
         "tabs": tabs_of(request, explorer, choice, current="Missed"),
         "shown": shows_readers(request.user, submission.track),

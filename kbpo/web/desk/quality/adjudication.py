@@ -16,14 +16,13 @@ from django.views.decorators.http import require_POST
 from annotation.desk import adjudicate, split_votes
 from annotation.desk.adjudicate import NEAR, CannotAsk
 from annotation.desk.trail import trail_of
-from annotation.interfaces.base import NAME
 from annotation.interfaces.registry import interface_of
 from annotation.quality import describe, error_rate, gold
 from annotation.quality.judged import MARKED, PAIRS, TEXTS, words_of
 from kbpo.accounts.models import User
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
-from kbpo.tracks.recall import recall_of
+from kbpo.tracks.recall import NAME, recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import check_may_act, for_admins
 from kbpo.web.desk.reason import why_of
