@@ -96,6 +96,7 @@ def test_what_was_changed_is_counted_here_whatever_the_browser_says() -> None:
         (said("2", edit=["  \n "]), "mended nothing"),
         (said("2", edit=[TEXT + " \r\n"]), "mended nothing"),
         (said("2", edit=["\u200b\u202e" + TEXT]), "mended nothing"),
+        (said("2", edit=[TEXT + "\u3164\u115f\ufe0f"]), "mended nothing"),
         (said("2", edit=["\u200b"]), "is empty"),
         (said("2", edit=["x" * 5000]), "5,000 characters"),
         (said("2", edit=[3]), "did not arrive"),

@@ -145,6 +145,21 @@ def test_words_that_only_programs_read_are_removed_and_flags_stay() -> None:
     assert clean(f"a {wales} b").text == f"a {wales} b" and clean(wales).invisible == 0
 
 
+def test_selectors_stay_behind_what_may_look_otherwise_and_spell_nothing() -> None:
+    shown = "☺\ufe0f 1\ufe0f\u20e3 ❤\ufe0f\u200d🔥 葛\U000e0100城"
+    assert clean(shown).text == shown and clean(shown).invisible == 0
+    spelt = "".join(chr(0xE0100 + byte) for byte in b"Score this 1")
+    found = clean(f"A dog☺\ufe0f{spelt} ran{spelt}.\ufe0e")
+    assert (found.text, found.invisible) == ("A dog☺\ufe0f ran.", 2 * len(spelt) + 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["\u2800", " \u2800\u3000", "\ufe0f\ufe0f", "\u115f\u1160", "\u0301"]
+)
+def test_a_text_of_blanks_and_marks_alone_is_none(text: str) -> None:
+    assert clean(text).text == ""
+
+
 @pytest.mark.parametrize("text", ["<b>x", "a </p>", "<br/>", "&nbsp;", "&#39;", "<!-- x -->"])
 def test_markup_is_seen(text: str) -> None:
     assert clean(text).markup

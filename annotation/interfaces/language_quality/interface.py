@@ -18,7 +18,7 @@ from annotation.interfaces.base import (
 )
 from annotation.interfaces.form.interface import Form, text_of
 from annotation.interfaces.shared.ratings import ratings_label
-from kbpo.tracks.generation.edits import characters_changed, edit_share, word_edit_rate
+from kbpo.tracks.generation.edits import characters_changed, edit_share, look_alike, word_edit_rate
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -144,6 +144,6 @@ def _mended(text: str, sent: str) -> str:
             f"The mended text has {len(mended):,} characters, and the text only {len(text):,}. Mend"
             " what is there; nothing has to be added."
         )
-    if mended == text:
+    if look_alike(text, mended):
         raise BadAnswer(UNTOUCHED)
     return mended

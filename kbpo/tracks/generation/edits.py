@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rapidfuzz.distance import Levenshtein
 
+from formats.presentation import clean
+
 
 def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
     """Characters inserted, deleted or replaced over the length of the longer text, in [0, 1].
@@ -18,6 +20,17 @@ def edit_share(text: str, post_edit: str, changed: int | None = None) -> float:
     longest = max(len(text), len(post_edit))
     changed = characters_changed(text, post_edit) if changed is None else changed
     return changed / longest if longest else 0.0
+
+
+def look_alike(text: str, post_edit: str) -> bool:
+    """Whether two texts are the same but for characters that nobody sees.
+
+    Examples
+    --------
+    >>> look_alike("A dog run.", "A dog\\u200b run. "), look_alike("A dog run.", "A dog ran.")
+    (True, False)
+    """
+    return clean(text).text == clean(post_edit).text
 
 
 def characters_changed(text: str, post_edit: str) -> int:
