@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -57,6 +58,10 @@ MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 JUDGE = {"name": "Simulated judge", "version": "1"}
 WAITING = ("received", "read", "planned", "confirmed", "judging")
+
+
+PAUSES = (1, 2, 4, 8, 15, 30)
+"""Seconds after which a service that is busy is asked again: all that is sent may be sent twice"""
 
 
 class DemoFailed(Exception):
@@ -472,14 +477,17 @@ class Demo:
             f"{self.url}/api/{path}", data=body, headers=headers | {"Content-Type": kind}
         )
         request.add_header("Authorization", f"Token {token}")
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                answered: dict[str, Any] = json.load(answer)
-                return answered
-        except urllib.error.HTTPError as error:
-            raise DemoFailed(
-                f"{path} answered {error.code}: {error.read().decode(errors='replace')[:500]}"
-            ) from error
+        for pause in (*PAUSES, None):
+            try:
+                with urllib.request.urlopen(request, timeout=120) as answer:
+                    answered: dict[str, Any] = json.load(answer)
+                    return answered
+            except urllib.error.HTTPError as error:
+                if pause is None or error.code != HTTPStatus.SERVICE_UNAVAILABLE:
+                    said = error.read().decode(errors="replace")[:500]
+                    raise DemoFailed(f"{path} answered {error.code}: {said}") from error
+            time.sleep(pause)
+        raise AssertionError("the last try ends it")
 
     def _commands(self) -> dict[str, list[str]]:
         python = sys.executable

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -157,7 +158,7 @@ def test_a_stranger_comes_to_a_first_score_in_minutes(
         _to_the_track(stranger, travel)
         file = _baseline(stranger, travel, desk)
     with stranger.step("checks it offline"):
-        _validate(page, desk, file, folder)
+        _validate(page, file, folder)
     with stranger.step("uploads, sees the price"):
         stranger.click(page.get_by_role("link", name="Submit a run"))
         number = _submit(stranger, file)
@@ -237,12 +238,13 @@ def _let_in(admin: Page, service: Service) -> str:
 
 
 def _baseline(stranger: Stranger, travel: Travel, folder: Path) -> Path:
-    """The file that the page's own command makes of what was downloaded."""
+    """The file that the page's own command makes of what was downloaded and unpacked."""
     page = stranger.page
-    links = page.locator("a[download]")
-    names = [str(name) for name in links.all_inner_texts() if "baseline.jsonl" not in name]
-    for name in names:
-        stranger.download(name, folder)
+    with page.expect_download() as download:
+        stranger.click(page.get_by_role("link", name="Download all of it, about"))
+    with zipfile.ZipFile(download.value.path()) as archive:
+        archive.extractall(folder)
+    folder /= travel.track
     command = page.locator("code", has_text="python baseline.py").first.inner_text()
     words, _, result = command.partition(" > ")
     done = subprocess.run(
@@ -254,9 +256,9 @@ def _baseline(stranger: Stranger, travel: Travel, folder: Path) -> Path:
     return file
 
 
-def _validate(page: Page, desk: Path, file: Path, home: Path) -> None:
+def _validate(page: Page, file: Path, home: Path) -> None:
     """With the client as the page has it installed, from the service's own file, and by the
-    commands of the page: offline once it has downloaded the track.
+    command of the page, beside what was unpacked: offline.
     """
     texts = page.locator(".steps-to-take code").all_inner_texts()
     [install] = [text for text in texts if text.startswith("pip install ")]
@@ -265,22 +267,17 @@ def _validate(page: Page, desk: Path, file: Path, home: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", *where]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
-    commands = [
-        text.removeprefix("kbpo ").replace("FILE", str(file)).split()
-        for text in texts
-        if text.startswith("kbpo ")
-    ]
-    assert [words[-2] for words in commands] == ["download", "--track"]
-    for words in commands:
-        done = subprocess.run(
-            [sys.executable, "-c", "from kbpo_client.commands import main; main()", *words],
-            cwd=desk,
-            env=os.environ | {"PYTHONPATH": str(installed), "XDG_CONFIG_HOME": str(home)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
+    [words] = [text.split()[1:] for text in texts if text.startswith("kbpo ")]
+    assert words == ["validate", file.name, "--data", "."]
+    done = subprocess.run(
+        [sys.executable, "-c", "from kbpo_client.commands import main; main()", *words],
+        cwd=file.parent,
+        env=os.environ | {"PYTHONPATH": str(installed), "XDG_CONFIG_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
     assert ", 0 errors," in done.stdout
 
 

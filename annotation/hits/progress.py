@@ -14,6 +14,10 @@ from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
+BASE = timedelta(minutes=1)
+"""For which people must have answered before that tells a pace"""
+IDLE, GAPS = timedelta(minutes=5), 5
+"""A pace holds no longer once nobody answered for so long, and for so many of its usual gaps"""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,18 @@ def answers_per_hour(track: Track) -> float:
     return _rate(_sent(track, None))
 
 
+def last_answer(track: Track) -> datetime | None:
+    """Return when a question of a track was answered last; None where nobody did in an hour."""
+    recent = _sent(track, None).filter(submitted_at__gte=clock.now() - WINDOW)
+    last: datetime | None = recent.aggregate(last=Max("submitted_at"))["last"]
+    return last
+
+
+def is_idle(first: datetime, last: datetime, n: int) -> bool:
+    """Return whether nobody is at work any more, who did so many things in that time."""
+    return clock.now() - last > max(IDLE, GAPS * (last - first) / max(1, n - 1))
+
+
 def _sent(track: Track | None, payer: Purpose | None) -> QuerySet[Assignment]:
     """Answers about questions, gold left out."""
     return Assignment.objects.filter(
@@ -95,15 +111,16 @@ def _of(track: Track | None, payer: Purpose | None, prefix: str) -> dict[str, An
 
 def _rate(sent: QuerySet[Assignment]) -> float:
     """Answers an hour, from the last hour; over the time since its first answer if that is
-    shorter.
+    shorter. 0 until that tells a pace, and once nobody is at work any more.
     """
     now = clock.now()
     recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(
-        n=Count("pk"), first=Min("submitted_at")
+        n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at")
     )
-    if recent["n"] < 2:
+    n, first = recent["n"], recent["first"]
+    if n < 2 or now - first < BASE or is_idle(first, recent["last"], n):
         return 0.0
-    return float(3600 * recent["n"] / max(1.0, (now - recent["first"]).total_seconds()))
+    return float(3600 * n / (now - first).total_seconds())
 
 
 def _answers_left(questions: QuerySet[Question]) -> int:

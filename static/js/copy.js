@@ -1,5 +1,7 @@
 // A permalink is copied by a click or its key, and a text by the button beside it, where a browser lets a page do that.
 
+import { named } from "./keys.js";
+
 /** Says so on what was clicked, for a moment. */
 function say(element, words) {
   const before = element.dataset.words || (element.dataset.words = element.textContent);
@@ -24,7 +26,7 @@ for (const button of document.querySelectorAll(".copied > button")) {
     const choose = () => { // without TLS, or where it is not allowed
       const before = button.dataset.words || (button.dataset.words = button.textContent);
       getSelection().selectAllChildren(text);
-      button.textContent = "Selected: press Ctrl+C";
+      button.textContent = matchMedia("(hover: none)").matches ? "Selected: copy it" : named("Selected: press Ctrl+C");
       button.addEventListener("blur", () => { button.textContent = before; }, { once: true });
     };
     if (navigator.clipboard) navigator.clipboard.writeText(text.textContent).then(() => say(button, "Copied"), choose);

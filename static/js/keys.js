@@ -12,6 +12,7 @@
 // somebody has them, `data-keys-url` where that is kept with them; of others this browser keeps it. A page need not know:
 // a changed key arrives as the key that it stands for.
 
+const IS_APPLE = /^(Mac|iP)/.test(navigator.platform);
 const programmed = new Map();
 const KEPT = "keys";
 let own = { off: false, keys: {} }; // key of the page -> key that is pressed instead
@@ -27,6 +28,11 @@ function register(key, verb, action, { quiet = false } = {}) {
 function unregister(key) {
   programmed.delete(key);
   printHints();
+}
+
+/** Words about a key as this machine's keyboard has it: Apple's have ⌘ where others have Ctrl. */
+function named(words) {
+  return IS_APPLE ? words.replace("Ctrl", "⌘") : words;
 }
 
 function isShown(element) {
@@ -166,7 +172,7 @@ function caps(key) {
   return key.split(" ").map((part) => {
     const cap = document.createElement("kbd");
     const pressed = pressedFor(part);
-    cap.textContent = WORDS[pressed] || (pressed.length === 1 ? pressed.toUpperCase() : pressed);
+    cap.textContent = WORDS[pressed] || (pressed.length === 1 ? pressed.toUpperCase() : named(pressed));
     return cap;
   });
 }
@@ -272,6 +278,7 @@ async function keep(dialog, wanted) {
 /** What a page needs that was put in the place of another. */
 function refresh() {
   for (const opener of document.querySelectorAll("[data-key-sheet]")) opener.hidden = false;
+  if (IS_APPLE) for (const cap of document.querySelectorAll("kbd")) cap.textContent = named(cap.textContent);
   printHints();
   if (own.off || Object.keys(own.keys).length) relabel();
 }
@@ -286,10 +293,10 @@ function begin() {
   register("?", "keys and help", sheet, { quiet: true });
   document.addEventListener("click", (event) => { if (event.target.closest("[data-key-sheet]")) sheet(); });
   refresh();
-  return { register, unregister, bindings, printHints, refresh };
+  return { register, unregister, bindings, printHints, refresh, named };
 }
 
 // One registry a page, even where a server gives this file two addresses (with and without a hash in its name).
 const shared = (globalThis.kbpoKeys ??= begin());
 const { register: sharedRegister, unregister: sharedUnregister, bindings: sharedBindings, printHints: sharedHints } = shared;
-export { sharedRegister as register, sharedUnregister as unregister, sharedBindings as bindings, sharedHints as printHints };
+export { named, sharedRegister as register, sharedUnregister as unregister, sharedBindings as bindings, sharedHints as printHints };

@@ -102,7 +102,7 @@ def test_what_was_judged_before_its_sample_was_drawn_is_no_pace_of_it(drawn: Sub
     targets = sorted(set(samples))[:3]
     value = {"holds": [], "votes": {}, "links": {}}
     record([NewLabel(target, value, "crowd", "majority", 1, "v") for target in targets])
-    for minutes, label in zip((40, 39, 38), Label.objects.order_by("pk"), strict=True):
+    for minutes, label in zip((40, 20, 2), Label.objects.order_by("pk"), strict=True):
         before = clock.now() - timedelta(minutes=minutes)
         Label.objects.filter(pk=label.pk).update(created_at=before)
     extent = Extent(sample=4, judged=3, open=1, unanswered=0, labels=3, half_width=None)
@@ -110,6 +110,35 @@ def test_what_was_judged_before_its_sample_was_drawn_is_no_pace_of_it(drawn: Sub
     drawn.sampled_at = clock.now() - timedelta(minutes=50)
     left = time_left(drawn, extent)
     assert left is not None and timedelta(minutes=19) < left < timedelta(minutes=21)
+
+
+def test_the_first_answers_tell_no_pace(drawn: Submission) -> None:
+    samples = Sample.objects.filter(batch__submission=drawn).values_list("target", flat=True)
+    value = {"holds": [], "votes": {}, "links": {}}
+    record(
+        [
+            NewLabel(target, value, "crowd", "majority", 1, "v")
+            for target in sorted(set(samples))[:3]
+        ]
+    )
+    drawn.sampled_at = clock.now() - timedelta(minutes=50)
+    extent = Extent(sample=4, judged=3, open=1, unanswered=0, labels=3, half_width=None)
+    assert time_left(drawn, extent) is None, "three within a second"
+    Label.objects.update(created_at=clock.now() - follow.BASE)
+    assert time_left(drawn, extent) is not None
+
+
+def test_while_the_pace_is_not_known_nobody_is_said_to_have_judged_nothing(
+    drawn: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ago, why in (
+        (timedelta(seconds=5), "it is too early to say when it is done"),
+        (timedelta(minutes=12), f"nobody has judged for 12{NBSP}min"),
+    ):
+        answered_at = clock.now() - ago
+        monkeypatch.setattr(follow, "last_answer", lambda track, at=answered_at: at)
+        note = told(drawn)["Being judged"]["note"]
+        assert note.endswith(f"of work left; {why}")
 
 
 def test_a_submission_that_waits_for_its_sample_says_so(draft: Draft, as_user: As) -> None:

@@ -37,7 +37,7 @@ ROWS = """<!doctype html><html><body><script type="module" src="/static/js/rows.
 COPIED = """<!doctype html><html><body><script type="module" src="/static/js/copy.js"></script>
 <div class="copied"><pre tabindex="0">@misc{one,
   title = {A &amp; B}
-}</pre><button type="button" hidden>Copy</button></div></body></html>"""
+}</pre><button type="button" hidden>Copy</button></div><kbd>Ctrl Enter</kbd></body></html>"""
 
 # The document is never left: a frame takes the answer, so that what the button says can be read.
 BUSY = """<!doctype html><html><body><script type="module" src="/static/js/busy.js"></script>
@@ -137,7 +137,7 @@ def tab(browser):
 def test_a_text_is_copied_as_it_stands_and_chosen_where_that_is_not_allowed(tab, site):
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.goto(f"{site}/copied")
-    button, text = tab.locator("button"), "@misc{one,\n  title = {A & B}\n}"
+    button, text = tab.locator(".copied button"), "@misc{one,\n  title = {A & B}\n}"
     button.click()
     expect(button).to_have_text("Copied")
     assert tab.evaluate("navigator.clipboard.readText()") == text
@@ -150,6 +150,19 @@ def test_a_text_is_copied_as_it_stands_and_chosen_where_that_is_not_allowed(tab,
     expect(button).to_have_text("Selected: press Ctrl+C")
     button.blur()
     expect(button).to_have_text("Copy")
+
+
+def test_a_mac_is_told_its_own_key(browser, site):
+    tab = browser.new_page()
+    tab.add_init_script(
+        "Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' });"
+        "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+    )
+    tab.goto(f"{site}/copied")
+    tab.locator(".copied button").click()
+    expect(tab.locator(".copied button")).to_have_text("Selected: press ⌘+C")
+    expect(tab.locator("kbd")).to_have_text("⌘ Enter")
+    tab.close()
 
 
 @pytest.mark.walk

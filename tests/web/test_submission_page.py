@@ -102,6 +102,7 @@ def test_the_page_of_a_run_stands_among_ones_own_runs_for_its_team_alone(
         return lit.findall(menu)
 
     assert marked("Rosa") == marked("Rosa", "submission-edit") == ["Your runs"]
+    assert marked("Rosa", "submission-problems") == ["Your runs"]
     assert [marked(who) for who in ("Tim", "Admin", "")] == 3 * [["Leaderboard"]]
 
 

@@ -161,7 +161,7 @@ def test_rows_tell_when_it_is_scored_and_who_sees_it_and_keys_lead_on(
     told = page(client)
     assert "there is no board yet" in told and "private until you publish it" in told
     assert 'data-key="s"' not in told, "a stranger submits nothing"
-    address = re.escape(reverse("api-documents", args=["toy"]))
+    address = re.escape(reverse("track-zip", args=["toy"]))
     assert re.search(rf'href="{address}"[^>]* data-key="d"', told)
     assert told.count('data-key="d"') == 1
     submit = re.escape(f"{reverse('submit')}?track=toy")
@@ -239,13 +239,14 @@ def test_mentions_are_offered_only_where_names_came_with_the_texts(
     address = reverse("api-mention-types", args=["toy"])
     without = page(client)
     assert address not in without and "mentions.jsonl" not in without
-    assert "the documents, schema and baseline" in without
+    assert "documents, schema, guidelines, baseline, its output" in without
     api = client.get(reverse("api-track", args=["toy"]))
     assert address not in api.content.decode()
     Mention.objects.create(document=toy.documents["d1"], begin=0, end=4, type="PER")
     offered = page(client)
-    assert address in offered and "toy.jsonl.gz schema.json toy-mentions.jsonl.gz" in offered
-    assert "the documents, mentions, schema and baseline" in offered
+    command = "baseline.py documents.jsonl.gz schema.json mentions.jsonl.gz &gt; baseline.jsonl"
+    assert address in offered and command in offered
+    assert "documents, mentions, schema, guidelines, baseline, its output" in offered
     assert address in client.get(reverse("api-track", args=["toy"])).content.decode()
 
 
@@ -708,7 +709,7 @@ def test_the_baseline_of_texts_is_run_on_their_inputs_and_read_without_a_word(
 ) -> None:
     track = texts(kind, *inputs)
     told = page(client, "texts")
-    assert "python baseline.py articles.jsonl.gz &gt; baseline.jsonl" in told
+    assert "python baseline.py inputs.jsonl.gz &gt; baseline.jsonl" in told
     files = {}
     for name in ("api-documents", "baseline"):
         assert reverse(name, args=["texts"]) in told
@@ -755,7 +756,7 @@ def test_a_track_of_texts_says_what_is_asked_and_what_a_line_says(
     texts(kind, *ASKED)
     told = page(client, "texts")
     assert "tokens and sentences" not in told
-    assert asked in told and "--track</span> texts</code>" in told
+    assert asked in told and "kbpo validate baseline.jsonl" in told
     assert all(f"<code>{name}</code>" in told for name in fields)
     assert "Read them here" not in told, "these are no documents"
     links = client.get(reverse("api-track", args=["texts"])).json()["links"]
@@ -835,6 +836,7 @@ def test_all_of_a_track_is_one_file_that_is_made_while_it_is_sent(
     assert texts == gzip.decompress(corpus)
     assert json.loads((folder / "schema.json").read_text()) == toy.corpus.schema
     assert "How to judge" in (folder / "guidelines.html").read_text()
+    assert "kbpo validate baseline.jsonl --data ." in readme, "as it lies there"
     command = next(line for line in readme.splitlines() if "baseline.py" in line and ">" in line)
     words = command.split(">")[0].split()[1:]
     ran = subprocess.run([sys.executable, *words], capture_output=True, check=True, cwd=folder)
@@ -856,6 +858,21 @@ def test_one_address_has_all_of_a_track_made_so_often(client: Client, toy: Toy, 
     assert refused.status_code == 429 and refused["Retry-After"] == str(OUTPUTS.seconds)
     assert b"often in the last hour" in refused.content
     cache.clear()
+
+
+def test_one_file_with_everything_is_offered_before_its_parts(client: Client, toy: Toy) -> None:
+    shown, slug = page(client), ["toy"]
+    assert shown.index(reverse("track-zip", args=slug)) < shown.index(
+        reverse("api-documents", args=slug)
+    )
+    names = [reverse("api-documents", args=slug), reverse("baseline-output", args=slug)]
+    for name in names:
+        file = re.search(rf'href="{name}"\s+download="([^"]+)"', shown)
+        assert file and f'filename="{file[1]}"' in client.get(name)["Content-Disposition"]
+    toy.corpus.may_be_downloaded = False
+    toy.corpus.save()
+    without = page(client)
+    assert "Download all of it" not in without and "kbpo validate" not in without
 
 
 def test_documents_can_be_read_from_the_page_and_all_links_from_the_api_lead_somewhere(

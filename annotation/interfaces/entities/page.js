@@ -238,6 +238,10 @@ function paint() {
   view.paint({ first: seen ? at.first : 0, last: seen ? at.last : 0, active: at.active, read });
 }
 
+function named(words) {
+  return globalThis.kbpoKeys?.named(words) ?? words;
+}
+
 function draw() {
   paint();
   drawInspector(inspector, marks, seen ? at : null, act);
@@ -267,7 +271,7 @@ function drawRest() {
     else one.removeAttribute("aria-current");
   }
   primary.firstChild.textContent = `${read < sentences ? "Continue reading" : phase === "mark" ? "Check" : phase === "send" && !open.length ? "Send" : open.length ? "Next open question" : "Send"} `;
-  primary.lastElementChild.textContent = phase === "send" && read >= sentences && !open.length ? "Ctrl Enter" : "C";
+  primary.lastElementChild.textContent = phase === "send" && read >= sentences && !open.length ? named("Ctrl Enter") : "C";
   document.getElementById("undo").disabled = !marks.history.canUndo;
   document.getElementById("redo").disabled = !marks.history.canRedo;
   document.getElementById("nothing").hidden = marks.mentions.length > 0;
@@ -304,7 +308,7 @@ const TYPE_KEYS = new Map(data.types.filter((one) => one.key).map((one) => [one.
 const MOVES = { ArrowRight: () => move(1), ArrowLeft: () => move(-1), ArrowDown: () => moveSentence(1), ArrowUp: () => moveSentence(-1) };
 const EXTENDS = { ArrowRight: () => extend(1), ArrowLeft: () => extend(-1) };
 const KEYS = {
-  z: () => turn(marks.undo()), y: () => turn(marks.redo()), j: nextUnmarked, n: nextOpen, c: () => (isReady() ? tell("All is ready. Ctrl and Enter send it.") : goOn()),
+  z: () => turn(marks.undo()), y: () => turn(marks.redo()), j: nextUnmarked, n: nextOpen, c: () => (isReady() ? tell(named("All is ready. Ctrl and Enter send it.")) : goOn()),
   Delete: () => act("remove"), Backspace: () => act("remove"), w: () => inspector.querySelector("input[data-act=link], input[data-act=value]")?.focus(),
   e: () => act("another"), "+": () => zoom(1), "=": () => zoom(1), "-": () => zoom(-1), f: () => { flag.open = !flag.open; },
 };

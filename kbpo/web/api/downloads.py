@@ -21,6 +21,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import as_track, public_track
 
+MENTIONS = "mentions.jsonl.gz"
 ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
 
 
@@ -117,7 +118,7 @@ class Documents(APIView):
         return as_file(
             request,
             track.corpus,
-            f"{track.corpus.slug}.jsonl.gz",
+            texts_name(track),
             kind.input_lines(),
             kind.n_inputs(),
         )
@@ -137,7 +138,12 @@ class MentionTypes(APIView):
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         corpus = downloadable(slug).corpus
-        return as_file(request, corpus, f"{corpus.slug}-mentions.jsonl.gz", mention_lines(corpus))
+        return as_file(request, corpus, MENTIONS, mention_lines(corpus))
+
+
+def texts_name(track: Track) -> str:
+    """Return what the file of a track's texts is called, by itself and in the zip."""
+    return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
 
 
 def downloadable(slug: str) -> Track:

@@ -24,6 +24,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of, n_inputs_of
 from kbpo.web.address import address_of
+from kbpo.web.api.downloads import MENTIONS, texts_name
 from kbpo.web.api.tracks import public_track
 from kbpo.web.components import drawing
 from kbpo.web.moment import at_one_moment
@@ -98,12 +99,15 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "catalogue": catalogue if everything else catalogue[:SHOWN],
         "n_catalogue": len(catalogue),
         "everything": everything,
-        "baseline_command": _command(track),
+        "baseline_command": baseline_command(track),
         "install_command": install_command(),
         "site": settings.SITE_URL.rstrip("/"),
+        "offline": recall_of(track) is not None or kind.words.fields,
         "downloads": downloads,
+        "whole": _whole(track, downloads),
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
+        "headline": shown.headline.label,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "has_few": any(one["kind"] == "few" and one["figure"].estimate is not None for one in best),
         "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
@@ -131,7 +135,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "what": f"{n:,} {kind.words.downloaded}",
                 "format": "JSON Lines",
                 "url": reverse("api-documents", args=slug),
-                "file": f"{track.corpus.slug}.jsonl.gz",
+                "file": texts_name(track),
                 "size": size("documents", kind.input_lines),
             }
         )
@@ -142,7 +146,7 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "what": "Spans and types of the names that came with the texts",
                 "format": "JSON Lines",
                 "url": reverse("api-mention-types", args=slug),
-                "file": f"{track.corpus.slug}-mentions.jsonl.gz",
+                "file": MENTIONS,
                 "size": size("mentions", partial(mention_lines, track.corpus)),
             }
         )
@@ -189,17 +193,6 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
                 "size": size("baseline", kind.baseline_output),
             }
         )
-    if track.corpus.may_be_downloaded and n:
-        files.append(
-            {
-                "name": "All of it",
-                "what": "One file with all of these",
-                "command": ("kbpo download", track.slug, "--all"),
-                "format": "Zip",
-                "url": reverse("track-zip", args=slug),
-                "file": f"{track.slug}.zip",
-            }
-        )
     for release in track.releases.filter(status="made").order_by("-number"):
         made = f"{release.made_at:%-d %B %Y}"
         files.append(
@@ -218,6 +211,21 @@ def _downloads(track: Track) -> list[dict[str, Any]]:
     return files
 
 
+def _whole(track: Track, downloads: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """One file with all that somebody needs to take part, about as large as its parts; None where
+    the texts are not to be downloaded.
+    """
+    if not (track.corpus.may_be_downloaded and kind_of(track).n_inputs()):
+        return None
+    parts = [file for file in downloads if not file["name"].startswith("Release ")]
+    return {
+        "url": reverse("track-zip", args=[track.slug]),
+        "file": f"{track.slug}.zip",
+        "size": sum(file.get("size", 0) for file in parts),
+        "names": [file["name"].lower() for file in parts],
+    }
+
+
 def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]) -> int:
     """About how many bytes a file has that is made of the corpus while it is sent."""
     corpus = track.corpus
@@ -229,24 +237,18 @@ def _size(track: Track, n: int, name: str, lines: Callable[[int], Iterator[str]]
     return int(size)
 
 
-def _command(track: Track) -> str:
-    """How the baseline is run on what is downloaded; empty where there is none."""
-    if not track.corpus.may_be_downloaded:
-        return ""
-    corpus = track.corpus.slug
-    return baseline_command(track, f"{corpus}.jsonl.gz", f"{corpus}-mentions.jsonl.gz")
-
-
-def baseline_command(track: Track, texts: str, mentions: str) -> str:
-    """Return how a track's baseline is run on files of these names; empty where there is none."""
+def baseline_command(track: Track) -> str:
+    """Return how a track's baseline is run beside what is downloaded; empty where there is none, or
+    nothing is to be downloaded.
+    """
     kind = kind_of(track)
-    if kind.baseline() is None:
+    if kind.baseline() is None or not track.corpus.may_be_downloaded:
         return ""
-    names = [texts]
+    names = [texts_name(track)]
     if kind.words.schema:
         names.append("schema.json")
     if track.corpus.has_mentions:
-        names.append(mentions)
+        names.append(MENTIONS)
     return f"python baseline.py {' '.join(names)} > baseline.jsonl"
 
 

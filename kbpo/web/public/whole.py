@@ -19,7 +19,7 @@ from kbpo.submissions.limits import limits_in_words
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.address import address_of
-from kbpo.web.api.downloads import downloadable
+from kbpo.web.api.downloads import MENTIONS, downloadable, texts_name
 from kbpo.web.public.client import install_command
 from kbpo.web.public.guidelines import as_file
 from kbpo.web.public.track import (
@@ -32,7 +32,6 @@ from kbpo.web.public.track import (
 from kbpo.web.zipped import zipped
 
 File = tuple[str, Iterator[bytes]]
-MENTIONS = "mentions.jsonl.gz"
 LICENCE_UNSAID = "The licence of these texts is not stated: ask before you use them elsewhere."
 
 
@@ -71,6 +70,7 @@ def _head(track: Track) -> dict[str, bytes]:
         head["schema.json"] = json.dumps(corpus.schema, indent=1, ensure_ascii=False) + "\n"
     if script := kind.baseline():
         head["baseline.py"] = script.read_text(encoding="utf-8")
+    command = baseline_command(track)
     files = [*head, *(name for name, _ in large_files(track))]
     context = {
         "track": track,
@@ -81,7 +81,8 @@ def _head(track: Track) -> dict[str, bytes]:
         "site": settings.SITE_URL.rstrip("/"),
         "page": reverse("track", args=[track.slug]),
         "install_command": install_command(),
-        "command": baseline_command(track, texts_name(track), MENTIONS),
+        "command": command,
+        "file": "baseline.jsonl" if command else "FILE",
         "files": files,
     }
     return {"README.md": render_to_string("track_readme.md", context).encode()} | {
@@ -97,11 +98,6 @@ def large_files(track: Track) -> Iterator[File]:
         yield MENTIONS, gzipped(mention_lines(track.corpus))
     if kind.baseline() is not None:
         yield "baseline.jsonl.gz", output_of_baseline(track)
-
-
-def texts_name(track: Track) -> str:
-    """Return what the client calls the file of a track's texts."""
-    return "documents.jsonl.gz" if kind_of(track).words.schema else "inputs.jsonl.gz"
 
 
 def _files(track: Track, head: dict[str, bytes]) -> Iterator[File]:

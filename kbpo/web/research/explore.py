@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -403,13 +404,16 @@ def judged(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def newest(request: HttpRequest) -> HttpResponse:
-    """To the newest run of one's own that has judgments, else to the newest track's documents."""
+    """To the run of one's own that was scored last, else to the newest that is judged, else to the
+    newest track's documents.
+    """
     user = request.user
     if isinstance(user, User):
         submissions = Submission.objects.filter(
             sampled_at__isnull=False, status__in=["judging", "scored"]
         )
-        row = submissions.filter(team__members=user).order_by("-pk").first()
+        last_scored = F("scored_at").desc(nulls_last=True)
+        row = submissions.filter(team__members=user).order_by(last_scored, "-pk").first()
         if row is not None:
             return redirect("submission-explore", pk=row.pk)
     tracks = Track.objects.exclude(status="draft").filter(

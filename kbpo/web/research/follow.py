@@ -11,7 +11,7 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
-from annotation.hits.progress import answers_per_hour
+from annotation.hits.progress import BASE, IDLE, answers_per_hour, is_idle, last_answer
 from kbpo import clock
 from kbpo.evaluation.extent import Extent
 from kbpo.instances.models import Label
@@ -43,7 +43,7 @@ def time_left(submission: Submission, extent: Extent) -> timedelta | None:
     recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
     recent = recent.filter(again=None)  # nobody judged anything then
     times = list(recent.order_by("created_at").values_list("created_at", flat=True))
-    if len(times) <= 2:
+    if len(times) <= 2 or clock.now() - times[0] < BASE or is_idle(times[0], times[-1], len(times)):
         return None
     rate = (len(times) - 1) / (clock.now() - times[0]).total_seconds()
     return timedelta(seconds=extent.open / rate)
@@ -188,8 +188,18 @@ def _remains(submission: Submission, sample: Extent) -> str:
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
     if option.get("new") and option.get("work_seconds"):
         work = timedelta(seconds=option["work_seconds"] / option["new"] * sample.open)
-        return f"{about_text(work)} of work left; nobody judged in the last hour"
-    return "waits for people; nobody judged in the last hour"
+        return f"{about_text(work)} of work left; {_no_pace(submission)}"
+    return f"waits for people; {_no_pace(submission)}"
+
+
+def _no_pace(submission: Submission) -> str:
+    """Why nobody can say yet when it is done."""
+    last = last_answer(submission.track)
+    if last is None:
+        return "nobody judged in the last hour"
+    if clock.now() - last > IDLE:
+        return f"nobody has judged for {duration_text(clock.now() - last)}"
+    return "it is too early to say when it is done"
 
 
 def _near(when: datetime) -> str:

@@ -46,6 +46,8 @@ PAGE = 50
 UNDER_WAY = ("confirmed", "judging")
 STATES = {"all": "All", "under-way": "Under way", "scored": "Scored", "private": "Private"}
 NOTHING = drawing.Interval(None)
+EXPLAINED: tuple[drawing.Kind, ...] = ("live", "moment", "few")
+"""Bars that are explained where there is one"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,15 @@ class Run:
         """“3”, or the range “1–4”."""
         best, worst = self.rank or ("", "")
         return f"{best}" if best == worst else f"{best}–{worst}"
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether people rate what it says, so that nothing of it is wrong."""
+        return kind_of(self.submission.track).rates
+
+    def is_drawn_as(self, kind: drawing.Kind) -> bool:
+        """Whether its bar is of that kind."""
+        return self.interval.estimate is not None and self.kind == kind
 
     @property
     def share(self) -> str:
@@ -117,6 +128,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "query": urlencode({"team": team.slug, "state": state}),
         "rows": listed,
         "axis": drawing.axis_over([row.interval for row in listed]),
+        "legends": [kind for kind in EXPLAINED if any(row.is_drawn_as(kind) for row in listed)],
         "csv": f"{reverse('runs-csv')}?{urlencode({'team': team.slug})}",
         "discards": discards[:200],
         "money": money_of(team),
