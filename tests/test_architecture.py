@@ -460,7 +460,6 @@ NAMING_IN_TEMPLATES: dict[str, set[str]] = {
     # What a corpus brings: names with its texts, relations in its schema.
     "desk/track_new.html": {"predicates"},
     "desk/tracks.html": {"mentions", "predicates"},
-    "track.html": {"has_mentions", "mentions"},
     # Two systems.
     "compare.html": {"pair"},
     "leaderboard.html": {"pairs"},
