@@ -61,7 +61,8 @@ class Study:
 
 def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | None:
     """What is planned from, given what an evaluation stored of a criterion's worth; None where
-    neither this track nor another study tells.
+    neither this track nor another study tells. Another study counts as long as few outputs here
+    have two judgments.
     """
     measured = told.get("components")
     prior = kind.priors.get(criterion)
@@ -83,19 +84,18 @@ def study_of(kind: Kind, criterion: str, told: Mapping[str, Any]) -> Study | Non
         tuple(measured["warnings"]),
         None,
     )
-    if prior is not None:
+    if prior is not None and components.warnings:  # too few were asked twice to tell it by itself
         components = with_prior(components, sigma_f2=prior[1], sigma_a2=prior[0])
     if components.sigma_f2 < 0 or components.sigma_a2 < 0:
         return None
     r = (told.get("together") or {}).get("r") or 0.0
-    return Study(components, _without_noise(r, components), False)
+    explained = r * r * (sigma_f2 + sigma_a2)
+    return Study(components, _without_noise(explained, components.sigma_f2), False)
 
 
-def _without_noise(r: float, components: VarianceComponents) -> float:
-    """The correlation with what people think on average that belongs to one with single judgments:
-    ρ² = r² (1 + γ), at most 1. It is known where too few were asked twice to measure ρ by itself.
+def _without_noise(explained: float, sigma_f2: float) -> float:
+    """The correlation with what people think on average, at most 1, of what takes so much away of
+    the variance of single judgments. It is known where too few were asked twice to measure ρ by
+    itself.
     """
-    if not components.sigma_f2:
-        return 0.0
-    size = abs(r) * (1 + components.sigma_a2 / components.sigma_f2) ** 0.5
-    return float(min(1.0, size))
+    return min(1.0, explained / sigma_f2) ** 0.5 if sigma_f2 > 0 else 0.0

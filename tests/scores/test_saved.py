@@ -250,8 +250,28 @@ def test_before_anybody_rated_plans_rest_on_other_studies(world: World) -> None:
     assert "Needs 50 rated outputs; 0 so far" in page
     study = study_of(kind_of(world.track), "fluency", {})
     assert study is not None and study.is_prior
-    assert study.components.sigma_a2 == 0.32 and study.judgments(0.05).judgments == 382
+    assert study.components.sigma_a2 == 0.08 and study.judgments(0.05).judgments == 96
     assert study_of(kind_of(world.track), "unknown", {}) is None
+
+
+def test_what_was_measured_here_is_planned_from_alone_once_enough_were_asked_twice(
+    world: World,
+) -> None:
+    components = {"sigma_f2": 0.025, "sigma_a2": 0.0125, "gamma": 0.5, "repeated": 40}
+    told = {
+        "components": components | {"warnings": []},
+        "rated": 180,
+        "judgments": 220,
+        "together": {"r": 0.7},
+    }
+    study = study_of(kind_of(world.track), "overall", told)
+    assert study is not None and study.judgments(0.05, aided=False).judgments == 25
+    assert study.rho == pytest.approx(0.7 * 1.5**0.5) and study.judgments(0.05).judgments == 13
+    told["components"] = components | {"repeated": 5, "warnings": ["Only 5 outputs …"]}
+    rough = study_of(kind_of(world.track), "overall", told)
+    assert rough is not None and 0.0125 < rough.components.sigma_a2 < 0.07
+    taken = rough.rho**2 * rough.components.sigma_f2
+    assert taken == pytest.approx(study.rho**2 * 0.025), "what the metrics take away was measured"
 
 
 def test_no_rating_has_a_say_in_what_is_guessed_of_its_own_output(studied: World) -> None:
