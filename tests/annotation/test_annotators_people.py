@@ -390,6 +390,10 @@ def test_admins_set_the_rules_and_publish_terms(
     published: Submission, admin: Client, ada: Client
 ) -> None:
     assert admin.get(f"{DESK}rules/").status_code == 200
+    wanted = {"track": "toy", "mode": "open", "reward": "0", "why": "x"}
+    told = text_of(admin.post(f"{DESK}rules/intake/", wanted, follow=True))
+    assert "Nobody comes in without an invitation yet" in told
+    Intake.objects.all().delete()
     admin.post(
         f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2", "why": "x"}
     )

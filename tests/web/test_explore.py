@@ -233,10 +233,24 @@ def test_pages_keep_the_order_that_was_chosen(row: Submission) -> None:
         for verdict in ("", "judged", "unjudged"):
             found = listed(explorer, sort=sort, verdict=verdict)
             by_pk = row.predictions.in_bulk(found)
+            by_confidence = sort in ("sure", "unsure")
             keys = [
-                (by_pk[pk].confidence or -1.0, pk) if sort != "text" else (0, pk) for pk in found
+                (by_pk[pk].confidence or -1.0, pk) if by_confidence else (0, pk) for pk in found
             ]
-            assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
+            if sort != "worst":
+                assert keys == sorted(keys, reverse=sort == "sure"), (sort, verdict)
+
+
+def test_the_worst_come_first_of_what_is_judged(row: Submission, toy: Toy) -> None:
+    explorer = Explorer(row, public=False)
+    judged = explorer.judged
+    goodness = dict(zip(judged.ids.tolist(), judged.value.tolist(), strict=True))
+    found = listed(explorer, sort="worst", verdict="judged")
+    values = [goodness[pk] for pk in found if goodness[pk] in (0, 1)]
+    assert set(found) == set(goodness) and values == sorted(values) and {0, 1} == set(values)
+    choice = read_choice({"sort": "worst"}, row)
+    assert choice["verdict"] == "judged" and "sort" not in choice.query(verdict="")
+    assert "sort=worst" in choice.query(verdict="wrong")
 
 
 def test_a_verdict_that_is_chosen_leaves_the_counts_of_the_others(row: Submission) -> None:
@@ -253,7 +267,7 @@ def test_a_verdict_that_is_chosen_leaves_the_counts_of_the_others(row: Submissio
 
 
 def test_the_page_shows_a_claim_beside_what_people_said(
-    row: Submission, toy: Toy, django_assert_max_num_queries: Any
+    row: Submission, toy: Toy, world: World, django_assert_max_num_queries: Any
 ) -> None:
     client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
     client.get(address)
@@ -281,13 +295,17 @@ def test_the_page_shows_a_claim_beside_what_people_said(
     assert old.status_code == 302 and old["Location"] == f"{address}?verdict=wrong"
     assert client_of(toy, "Tim").get(address).status_code == 404
     assert client.get(reverse("explore"))["Location"] == address
+    later = world.system("later", lambda one: True)
+    Submission.objects.filter(pk=later.pk).update(status="judging", scored_at=None)
+    Submission.objects.filter(pk=row.pk).update(scored_at=now())
+    assert client.get(reverse("explore"))["Location"] == address, "the one that was scored"
 
 
 def test_one_walks_through_a_run_and_back_one_prediction_at_a_time(
     row: Submission, toy: Toy
 ) -> None:
     client, address = client_of(toy, "Rosa"), reverse("submission-explore", args=[row.pk])
-    for said in ("", "?verdict=judged", "?sort=sure"):
+    for said in ("", "?verdict=judged", "?sort=sure", "?sort=worst"):
         page, seen = client.get(address + said), []
         for _ in range(3):
             seen.append(page.context["one"].prediction.pk)

@@ -26,7 +26,7 @@ WHO_FOUND = {"others": "missed", "nobody": "nobody"}
 @click.option("--who", type=click.Choice(["alone"]), help="No other system says so.")
 @click.option("--document", help="In one document.")
 @click.option("--q", help="Words of the text.")
-@click.option("--sort", help="text, sure or unsure; with --missed text or most.")
+@click.option("--sort", help="text, sure, unsure or worst; with --missed text or most.")
 @click.option("--missed", type=click.Choice(["others", "nobody"]), help=MISSED)
 @json_option
 @service_of

@@ -97,6 +97,7 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
         "all_found": explorer.all_found,
         "filters": _filters(explorer, choice, counts, unfound),
         "sorts": [(name, words, choice["sort"] or "text") for name, words in SORTS.items()],
+        "rated": explorer.kind.rates,
         "searchable": explorer.kind.searchable,
         "tabs": tabs_of(request, explorer, choice, is_cut=bool(slices["rows"])),
         "documents": explorer.reads_documents and may_read(request, submission.track),

@@ -73,7 +73,9 @@ SORTS = {
     "text": "As in the text",
     "sure": "Most confident first",
     "unsure": "Least confident first",
+    "worst": "Worst first",
 }
+"""What is not judged is neither good nor bad, so that the worst are the worst of what is judged"""
 GIVEN = ("verdict", "part", "votes", "who", "confidence", "sort")
 ELSEWHERE = {"q", "document", ENTITY}
 """What predictions are found by in words, on tracks of some kinds"""
@@ -121,6 +123,8 @@ class Choice:
         """
         kept = {key: value for key, value in self.said.items() if key not in NUMBERS}
         chosen = kept | {key: str(value) for key, value in changes.items()}
+        if chosen.get("sort") == "worst" and chosen.get("verdict", "") in ("", "unjudged"):
+            del chosen["sort"]
         return "?" + urlencode({key: value for key, value in chosen.items() if value})
 
 
@@ -152,6 +156,8 @@ def read_choice(
             if sent[name] not in values_of[name]:
                 raise _no_such(name, sent[name], values_of[name])
             chosen[name] = sent[name]
+    if chosen.get("sort") == "worst":
+        chosen.setdefault("verdict", "judged")
     for name in NUMBERS:
         if (value := sent.get(name)) is not None:
             if not (value.isascii() and value.isdecimal() and len(value) < 18):
@@ -326,6 +332,10 @@ class Explorer:
         """Whether people read documents of the track in full."""
         return recall_of(self.submission.track) is not None
 
+    @property
+    def _more_is_better(self) -> bool:
+        return self.kind.criterion(self.submission.track.criterion).higher_is_better
+
     @cached_property
     def flips(self) -> dict[int, Flip]:
         """How verdicts turned, by instances, as their team is told."""
@@ -477,7 +487,7 @@ class Explorer:
             return replace(page, n=counted_whole["verdict"][choice["verdict"]]), counted_whole
         groups = bounded.groups(self.told)
         kept = _kept(groups, _chosen(choice, groups))
-        page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size)
+        page = _page_of(bounded.at(np.flatnonzero(kept)), choice, size, self._more_is_better)
         if not counted:
             return page, {}
         counts: Counts = _counts(groups, _chosen(choice, groups))
@@ -641,11 +651,13 @@ def _counts(
     return counts
 
 
-def _page_of(rows: Rows, choice: Choice, size: int) -> Page:
+def _page_of(rows: Rows, choice: Choice, size: int, more_is_better: bool = True) -> Page:
     """A page of rows that are all held, in the order that was chosen."""
     if choice["sort"] in ("sure", "unsure"):
         order = np.lexsort((rows.ids, rows.confidence))
         order = order[::-1] if choice["sort"] == "sure" else order
+    elif choice["sort"] == "worst":
+        order = np.lexsort((rows.ids, rows.value if more_is_better else -rows.value))
     else:
         order = np.arange(rows.ids.size)
     ids = rows.ids[order]

@@ -38,6 +38,10 @@ from kbpo.web.judging.own_pages import show_receipt
 MOST = Decimal("100000")
 TAKEN_BACK = {True: "What was refused is paid.", False: "Reinstated."}
 MOST_SHOWN = 200
+NOBODY_COMES = (
+    "Nobody comes in without an invitation yet: under “The service”, say who may. Those who came"
+    " before judge on it."
+)
 
 
 @for_admins
@@ -273,6 +277,8 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     rules = ", ".join(f"{field} {value}" for field, value in fields.items())
     note("intake", subject, who=admin_of(request), why=_why(request), after=rules)
     messages.success(request, f"The rules of {name} are changed.")
+    if track is not None and mode != Intake.Volunteers.CLOSED == takes_volunteers():
+        messages.warning(request, NOBODY_COMES)
     if payee.schedule() != before:
         n = speak.write_to_all(
             "How you are paid has changed", payee.schedule().sentence(), admin_of(request)
