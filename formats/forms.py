@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
 from formats.messages import Report, quoted
+from formats.presentation import clean
 from formats.yaml_text import BadYaml, Node, read_yaml
 
 KINDS = ("rating", "choice", "preference", "text")
@@ -409,18 +410,19 @@ class _Reader:
         if node is None:
             return default or ""  # a missing one that is needed was told
         value = str(node.value) if isinstance(node.value, int | float) else node.value
-        if isinstance(node.value, bool) or not isinstance(value, str) or not value.strip():
+        shown = clean(value).text if isinstance(value, str) else ""  # as outputs are shown
+        if isinstance(node.value, bool) or not isinstance(value, str) or not shown:
             self.wrong(
                 "schema.form", node, path, "Here stand words. Write some, in quotation marks."
             )
             return ""
-        if len(value.strip()) > most or _UNPRINTABLE.search(value):
+        if len(shown) > most or _UNPRINTABLE.search(value):
             sentence = (
                 f"{len(value):,} characters; at most {most:,} that can be printed. Shorten it."
             )
             self.wrong("schema.form", node, path, sentence)
             return ""
-        return value.strip()
+        return shown
 
     def texts(self, node: Node | None, path: str, most: int = LONGEST) -> tuple[str, ...]:
         items = self.items(node, path) if node is not None else []

@@ -90,6 +90,13 @@ def test_a_good_form_has_its_scales_prices_and_lessons() -> None:
     assert not form.compares
 
 
+def test_marks_that_nobody_sees_are_taken_out_of_a_form() -> None:
+    form, report = said(GOOD.replace("How helpful is it?", '"Of \\u202ewhat\\u200b use?"'))
+    assert form is not None and form.title == "Of what use?" and not report.errors
+    form, report = said(GOOD.replace("title: How helpful is it?", 'title: "\\u202e\\u200b"'))
+    assert form is None and "Here stand words" in next(iter(report)).text
+
+
 def test_a_preference_has_two_texts_and_ties_unless_it_says_no() -> None:
     text = "name: a\ntitle: A\nquestions:\n  - {name: b, kind: preference, ask: Which one}\n"
     form, _ = said(text)
