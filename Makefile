@@ -16,8 +16,9 @@ RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 ARGS ?=
-# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process.
-JOBS ?= 2
+# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process. One more than there
+# are processors: tests that play the running service wait a third of their time.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # How often each process is killed in a soak.
 KILLS ?= 200
 PYTEST := $(RUN) -m pytest -p tests.apart -n $(JOBS) --dist worksteal

@@ -63,6 +63,7 @@ def browser(chromium: Browser) -> Iterator[Browser]:
     """Chromium for one test. Its pages are closed then: they would go on saving and asking during
     the next.
     """
+    DOOR.forget()
     yield chromium
     close_all(*chromium.contexts)
 

@@ -61,3 +61,20 @@ def test_whoever_breaks_off_without_a_word_is_not_waited_for() -> None:
     gone.join(30)
     assert DOOR.is_empty
     DOOR.wait_until_empty()
+
+
+def test_whom_an_earlier_test_left_inside_is_not_waited_for() -> None:
+    may_go = Event()
+
+    def stay() -> None:
+        request_started.send(WSGIHandler, environ={})
+        may_go.wait(30)
+
+    stuck = Thread(target=stay, daemon=True)
+    stuck.start()
+    try:
+        wait_for(lambda: not DOOR.is_empty, "somebody inside")
+        DOOR.forget()
+        assert DOOR.is_empty
+    finally:
+        may_go.set()

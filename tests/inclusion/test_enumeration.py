@@ -72,13 +72,22 @@ def by_documents(play: Play) -> dict[str, Any]:
 
 
 def by_follow_up(play: Play) -> dict[str, Any]:
-    play.numbers({0: [0.4], 1: [0.4, 0.7], 2: [0.4, 0.7], 3: [0.7]})
-    play.upload("first", "Patterns", [0, 1, 2])
-    play.ask("first", dict.fromkeys([0, 1, 2], 0.4))
+    return _by_follow_up(play, 3)
+
+
+def by_follow_up_of_four(play: Play) -> dict[str, Any]:
+    return _by_follow_up(play, 4)
+
+
+def _by_follow_up(play: Play, n: int) -> dict[str, Any]:
+    both = {k: [0.4, 0.7] for k in range(1, n - 1)}
+    play.numbers({0: [0.4], **both, n - 1: [0.7]})
+    play.upload("first", "Patterns", [0, *both])
+    play.ask("first", dict.fromkeys([0, *both], 0.4))
     play.read(play.fate.sample(range(3), 2), closed=False, finds={0})
     play.follow_up()
-    play.upload("second", "Neural", [1, 2, 3])
-    play.ask("second", dict.fromkeys([1, 2, 3], 0.7))
+    play.upload("second", "Neural", [*both, n - 1])
+    play.ask("second", dict.fromkeys([*both, n - 1], 0.7))
     return {"first": None, "second": None}
 
 
@@ -182,6 +191,7 @@ STORIES = {
     "draws": Story(2, by_draws),
     "documents in which what is not marked is false": Story(3, by_documents),
     "an exhaustive follow-up": Story(3, by_follow_up),
+    "an exhaustive follow-up, of four targets": Story(3, by_follow_up_of_four),
     "a second run by thresholds": Story(2, again_by_thresholds),
     "a second run by thresholds, of four targets": Story(2, again_by_thresholds_of_four),
     # How much of its draws a second run spends on what others predict depends on what its team saw,
@@ -194,6 +204,7 @@ STORIES = {
     "a second run, follow-ups before and after": Story(4, again_with_follow_ups),
 }
 LONG = {
+    "an exhaustive follow-up, of four targets",
     "a second run by thresholds, of four targets",
     "a run made from another team's answers, by thresholds",
     "a second run, documents before and after",
