@@ -18,30 +18,39 @@ FORMS = ("dot-a", "dot-b")
 
 @dataclass(frozen=True)
 class Series:
-    """One set of points (x, y), both above 0, with its name."""
+    """One set of points (x, y), with its name."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
+    @property
+    def drawable(self) -> list[tuple[float, float]]:
+        """Those that logarithmic axes have a place for."""
+        return [(x, y) for x, y in self.points if x > 0 and y > 0]
+
 
 def draw_log_log(series: Sequence[Series], alt: str, *, x_name: str, y_name: str) -> SafeString:
     """The points of up to two series on axes of powers of ten."""
-    drawable = [[(x, y) for x, y in curve.points if x > 0 and y > 0] for curve in series]
-    xs = [x for points in drawable for x, _ in points] or [1.0]
-    ys = [y for points in drawable for _, y in points] or [1.0]
-    across, up = _powers(xs), _powers(ys)
-    body = "".join(
-        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t)}%" y2="{_y(up, t)}%"/>' for t in up
-    )
-    body += "".join(
-        f'<line class="grid" x1="{_x(across, t)}%" x2="{_x(across, t)}%" y1="0" y2="100%"/>'
-        for t in across
-    )
-    for form, curve, points in zip(FORMS, series, drawable, strict=False):
+    xs, ys = [], []
+    for curve in series:
+        for x, y in curve.drawable:
+            xs.append(x)
+            ys.append(y)
+    across, up = _powers(xs or [1.0]), _powers(ys or [1.0])
+    body, x_labels, y_labels = "", "", ""
+    for power in up:
+        y = _y(up, power)
+        body += f'<line class="grid" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>'
+        y_labels += f'<text x="28" y="{y}%">{_power(power)}</text>'
+    for power in across:
+        x = _x(across, power)
+        body += f'<line class="grid" x1="{x}%" x2="{x}%" y1="0" y2="100%"/>'
+        x_labels += f'<text x="{x}%" y="14">{_power(power)}</text>'
+    for form, curve in zip(FORMS, series, strict=False):
         body += f'<g class="{form}"><title>{escape(curve.name)}</title>'
-        body += "".join(_mark(form, _x(across, x), _y(up, y)) for x, y in points) + "</g>"
-    y_labels = "".join(f'<text x="28" y="{_y(up, t)}%">{_power(t)}</text>' for t in up)
-    x_labels = "".join(f'<text x="{_x(across, t)}%" y="14">{_power(t)}</text>' for t in across)
+        for x, y in curve.drawable:
+            body += _mark(form, _x(across, x), _y(up, y))
+        body += "</g>"
     return mark_safe(  # all text is ours or escaped
         f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
         f' height="{HEIGHT}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'

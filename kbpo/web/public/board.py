@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
@@ -76,6 +77,12 @@ PEOPLE, BEST, ALL = "0", "best", "all"
 SAYS_NOTHING = 0.5
 """Width from which an interval small under a figure is not printed, as a share of the range: of
 two people who rate, say, nobody knows how much people differ."""
+
+
+CSV_ENDS = ("value", "low80", "high80", "low95", "high95")
+"""What a CSV file has of a figure"""
+CsvPart = tuple[Sequence[str], Callable[[Row], Sequence[Any]]]
+"""The heads of some columns of a CSV file, and what a system has in them"""
 
 
 @dataclass(frozen=True)
@@ -256,12 +263,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
     )
     kind = kind_of(track)
     rows = shown.rows if view.all else shown.rows[:SHORT]
-    groups = [
-        kept
-        for group in shown.groups
-        if len(kept := [index for index in group if index < len(rows)]) > 1
-    ]
-    lanes, parts = drawing.pack_ties(groups, len(rows))
+    lanes, parts = drawing.pack_ties(_ties_among(shown.groups, len(rows)), len(rows))
     heads = _heads(kind, view, address, shown.rows)
     sorted_by = {
         name: {"url": view.url(address, sort=name), "current": view.sort == name}
@@ -271,8 +273,6 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         _row(shown, heads, row, mine, view) | {"parts": part}
         for row, part in zip(rows, parts, strict=True)
     ]
-    beneath = [column for column in kind.columns if column.place == "beneath"]
-    mean = kind.column_of(kind.mean).name
     return {
         "track": track,
         "kind": kind,
@@ -292,12 +292,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "facts": facts(track, shown),
         "judges": of_board(shown),
         "has_published": any(column.place == "published" for column in kind.columns),
-        "has_expert": any(
-            _value(row, column.name) is not None
-            for row in shown.rows
-            for column in beneath
-            if column.under == mean and column.method == "expert"
-        ),
+        "has_expert": _has_expert(kind, shown.rows),
         "has_saved": any(row.saved is not None for row in shown.rows),
         "shows_alone": view.helped != PEOPLE,
         "helped_by": _helped_by(shown, view),
@@ -312,6 +307,26 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "finding": _finding(shown.rows) if kind.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
     }
+
+
+def _ties_among(groups: Sequence[Sequence[int]], n: int) -> list[list[int]]:
+    """Return the groups of systems that cannot be told apart, of those among the first n."""
+    ties = []
+    for group in groups:
+        shown = [index for index in group if index < n]
+        if len(shown) > 1:
+            ties.append(shown)
+    return ties
+
+
+def _has_expert(kind: Kind, rows: Iterable[Row]) -> bool:
+    """Whether a mean that experts corrected stands small under the mean of any row."""
+    mean = kind.column_of(kind.mean).name
+    corrected = []
+    for column in kind.columns:
+        if (column.place, column.under, column.method) == ("beneath", mean, "expert"):
+            corrected.append(column.name)
+    return any(_value(row, name) is not None for row in rows for name in corrected)
 
 
 def _helper(asked: str, track: Track) -> str:
@@ -725,48 +740,60 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = of_view(track, view)
-    ends = ("value", "low80", "high80", "low95", "high95")
-    kind = kind_of(track)
-    with_documents = recall_of(track) is not None
-    header = ["team", "system", "rank_best", "rank_worst", "labels", *JUDGES, "note"]
-    described = ["submission", "role", "paper", "code"]
-    header += ["documents"] if with_documents else []
-    header += [count.name for count in kind.counted]
-    header += [f"{column.name}_{end}" for column in kind.columns for end in ends]
-    beside = kind.criteria_beside(view.criterion)
-    header += [f"beside_{criterion.name}_{end}" for criterion in beside for end in ends]
-    with_saved = any(row.saved is not None for row in shown.rows)
-    resampled = [
-        column.name
-        for column in kind.columns
-        if any(column.name in r.bootstrap for r in shown.rows)
-    ]
-    header += [f"{name}_bootstrap_{end}" for name in resampled for end in ("low80", "high80")]
-    header += ["saved"] if with_saved else []
-    header += described
-    rows = []
+    parts = list(_csv_parts(track, view, shown))
+    header: list[str] = []
+    for heads, _ in parts:
+        header.extend(heads)
+    rows: list[list[Any]] = []
     for row in shown.rows:
-        names = [row.submission.public_team, row.submission.public_name]
-        cells = [*(row.rank or (None, None)), row.n_labels]
-        cells += [*judges_as_json(shown, row).values(), row.note]
-        cells += [row.n_documents] if with_documents else []
-        cells += [row.counted.get(count.name) for count in kind.counted]
-        for drawn in kind.columns:
-            cells += [getattr(row.figure(drawn.name), end, None) for end in ends]
-        for other in beside:
-            column = kind.column_of(kind.headline(other.name)).name
-            row_of_other = row.beside.get(other.name)
-            figure = row_of_other.figure(column) if row_of_other else None
-            cells += [getattr(figure, end, None) for end in ends]
-        for name in resampled:
-            cells += row.bootstrap.get(name, (None, None))
-        cells += [row.saved] if with_saved else []
-        links = row.submission.public_links
-        cells += [row.submission.pk, row.submission.role]
-        rows.append([*names, *cells, links.get("Paper"), links.get("Code")])
+        cells: list[Any] = []
+        for _, cells_of in parts:
+            cells.extend(cells_of(row))
+        rows.append(cells)
     day = f"-{shown.evaluation.number}" if shown.past and shown.evaluation else ""
     filename = f"{track.slug}-{view.distribution}-{view.criterion}{day}.csv"
     return csv_response(filename, header, rows)
+
+
+def _csv_parts(track: Track, view: View, shown: Board) -> Iterator[CsvPart]:
+    """Yields the columns of the CSV file, a few at a time."""
+    kind = kind_of(track)
+    yield ("team", "system"), lambda row: (row.submission.public_team, row.submission.public_name)
+    yield ("rank_best", "rank_worst"), lambda row: row.rank or (None, None)
+    yield ("labels",), lambda row: (row.n_labels,)
+    yield JUDGES, lambda row: tuple(judges_as_json(shown, row).values())
+    yield ("note",), lambda row: (row.note,)
+    if recall_of(track) is not None:
+        yield ("documents",), lambda row: (row.n_documents,)
+    counted = [count.name for count in kind.counted]
+    yield counted, lambda row: [row.counted.get(name) for name in counted]
+    for column in kind.columns:
+        heads = [f"{column.name}_{end}" for end in CSV_ENDS]
+        yield heads, partial(_csv_figure, column.name, "")
+    for criterion in kind.criteria_beside(view.criterion):
+        heads = [f"beside_{criterion.name}_{end}" for end in CSV_ENDS]
+        drawn = kind.column_of(kind.headline(criterion.name)).name
+        yield heads, partial(_csv_figure, drawn, criterion.name)
+    for column in kind.columns:
+        if any(column.name in row.bootstrap for row in shown.rows):
+            heads = [f"{column.name}_bootstrap_low80", f"{column.name}_bootstrap_high80"]
+            yield heads, partial(_csv_bootstrap, column.name)
+    if any(row.saved is not None for row in shown.rows):
+        yield ("saved",), lambda row: (row.saved,)
+    yield ("submission", "role"), lambda row: (row.submission.pk, row.submission.role)
+    yield ("paper",), lambda row: (row.submission.public_links.get("Paper"),)
+    yield ("code",), lambda row: (row.submission.public_links.get("Code"),)
+
+
+def _csv_figure(column: str, beside: str, row: Row) -> list[Any]:
+    """Return a figure with its ends: of a criterion beside the board's own, if one is named."""
+    drawn = row.beside.get(beside) if beside else row
+    figure = drawn.figure(column) if drawn is not None else None
+    return [getattr(figure, end, None) for end in CSV_ENDS]
+
+
+def _csv_bootstrap(column: str, row: Row) -> tuple[float | None, float | None]:
+    return row.bootstrap.get(column, (None, None))
 
 
 @at_one_moment

@@ -4,7 +4,7 @@ draws from here, and its CSV files and the API are these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kbpo.evaluation.models import Evaluation
@@ -44,10 +44,15 @@ def scorers_of(stored: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _drawn(row: dict[str, Any]) -> dict[str, Any]:
     """A metric or judge with its worth as an interval, in colour where a gain is shown."""
-    ends = [end for level in (80, 95) for end in row.get(f"worth_{level}", (None, None))]
-    interval = Interval(row.get("worth"), *ends)
+    interval = Interval(row.get("worth"), *_ends_of_worth(row))
     tone = "a" if (interval.low80 or 0.0) > 1 else "quiet"
     return row | {"interval": interval, "tone": tone, "saves": _saves(row.get("worth"))}
+
+
+def _ends_of_worth(row: dict[str, Any]) -> list[float | None]:
+    """The ends of what a metric or judge is worth: at 80 %, then at 95 %."""
+    unknown = (None, None)
+    return [*row.get("worth_80", unknown), *row.get("worth_95", unknown)]
 
 
 def _saves(worth: float | None) -> float | None:
@@ -104,48 +109,50 @@ def widths_of(study: Study | None) -> list[dict[str, Any]]:
 
 
 def _worth_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    keys = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
-    ends_of = ["low80", "high80", "low95", "high95", "saves"]
-    between = ("rho", "pearson", "spearman", "between", "prmse")
-    ends_of += [f"{name}_{end}80" for name in between for end in ("low", "high")]
-    header = ["metric", "version", "prompt", *keys, *ends_of, "rated_twice", "source", "used"]
+    numbers = ("n", "pearson", "spearman", "rho", "r", "between", "prmse", "worth")
+    with_ends = ("rho", "pearson", "spearman", "between", "prmse")
+    header = ["metric", "version", "prompt", *numbers]
+    header += ["low80", "high80", "low95", "high95", "saves"]
+    for name in with_ends:
+        header += [f"{name}_low80", f"{name}_high80"]
+    header += ["rated_twice", "source", "used"]
     rows = []
     for scorer in scorers_of(stored):
-        ends = [end for level in (80, 95) for end in scorer.get(f"worth_{level}", (None, None))]
-        told_of = [scorer.get(key) for key in keys]
-        named = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
-        bounds = [end for name in between for end in scorer.get(f"{name}_80", (None, None))]
-        twice = scorer.get("n_multiple")
-        from_where = [scorer.get("source", ""), scorer.get("used")]
-        rows.append([*named, *told_of, *ends, scorer["saves"], *bounds, twice, *from_where])
+        row = [scorer["name"], scorer.get("version", ""), scorer.get("prompt", "")]
+        row += [scorer.get(name) for name in numbers]
+        row += [*_ends_of_worth(scorer), scorer["saves"]]
+        for name in with_ends:
+            row += scorer.get(f"{name}_80", (None, None))
+        row += [scorer.get("n_multiple"), scorer.get("source", ""), scorer.get("used")]
+        rows.append(row)
     return header, rows
 
 
-def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+def _by_system(
+    evaluation: Evaluation | None, stored: dict[str, Any], what: str
+) -> Iterator[tuple[dict[str, Any], str, str, Any]]:
+    """Yields what is stored by system of each metric or judge, of systems on the board: the metric,
+    the number and name of the system, and what is stored.
+    """
     names = names_of(evaluation)
-    rows = [
-        [
-            scorer["name"],
-            names[number],
-            scorer["alone"][number],
-            scorer["alone"][number] - bias,
-            bias,
-        ]
-        for scorer in scorers_of(stored)
-        for number, bias in scorer.get("bias", {}).items()
-        if number in names
-    ]
+    for scorer in scorers_of(stored):
+        for number, value in scorer.get(what, {}).items():
+            if number in names:
+                yield scorer, number, names[number], value
+
+
+def _bias_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    rows = []
+    for scorer, number, system, bias in _by_system(evaluation, stored, "bias"):
+        alone = scorer["alone"][number]
+        rows.append([scorer["name"], system, alone, alone - bias, bias])
     return ["metric", "system", "alone", "people", "bias"], rows
 
 
 def _systems_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    names = names_of(evaluation)
-    rows = [
-        [scorer["name"], names[number], r]
-        for scorer in scorers_of(stored)
-        for number, r in scorer.get("within", {}).items()
-        if number in names
-    ]
+    rows = []
+    for scorer, _, system, pearson in _by_system(evaluation, stored, "within"):
+        rows.append([scorer["name"], system, pearson])
     return ["metric", "system", "pearson"], rows
 
 
@@ -163,33 +170,28 @@ def _width_file(kind: Kind, evaluation: Evaluation | None, criterion: str, store
 
 
 def _prompt_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
+    names = ("sigma_f2", "sigma_a2", "gamma")
     header = ["criterion"]
-    for name in ("sigma_f2", "sigma_a2", "gamma"):
+    for name in names:
         header += [name, f"{name}_low80", f"{name}_high80"]
+    header.append("most_a_metric_can_be_worth")
     rows = []
     for prompt in kind.criteria:
         components = told_under(evaluation, prompt.name).get("components")
-        if components:
-            numbers = (
-                [components[name], *components[f"{name}_80"]]
-                for name in ("sigma_f2", "sigma_a2", "gamma")
-            )
-            rows.append(
-                [
-                    prompt.name,
-                    *(number for triple in numbers for number in triple),
-                    components["most"],
-                ]
-            )
-    return [*header, "most_a_metric_can_be_worth"], rows
+        if not components:
+            continue
+        row = [prompt.name]
+        for name in names:
+            row += [components[name], *components[f"{name}_80"]]
+        rows.append([*row, components["most"]])
+    return header, rows
 
 
 def _quadrant_file(kind: Kind, evaluation: Evaluation | None, criterion: str, stored: Any) -> Rows:
-    rows = [
-        [scorer["name"], *scorer["quadrants"]]
-        for scorer in scorers_of(stored)
-        if scorer.get("quadrants")
-    ]
+    rows = []
+    for scorer in scorers_of(stored):
+        if scorer.get("quadrants"):
+            rows.append([scorer["name"], *scorer["quadrants"]])
     return ["metric", "both_like", "metric_alone", "people_alone", "neither"], rows
 
 

@@ -137,20 +137,11 @@ def read_choice(
     """
     sent = {name: value for name, value in address.items() if value or strict}
     kind = kind_of(submission.track)
-    words, facets_here = _words(kind), [facet.name for facet in kind.facets]
-    here = [*GIVEN, *facets_here, *words]
-    for name in sent if strict else ELSEWHERE & set(sent) - set(words):
-        if name not in here and name not in NUMBERS:
-            raise Unreadable(
-                name,
-                f"{kind.words.items.capitalize()} of this track are not chosen by {name[:40]!r},"
-                f" but by {', '.join(here)}.",
-            )
+    _refuse_unknown(kind, sent, strict=strict)
     values_of = _known_values(kind)
     if strict:
         values_of["verdict"] = list(verdicts_of(submission))
     chosen: dict[str, str] = {}
-    facets: dict[str, Any] = {}
     for name in GIVEN:
         if name in sent:
             if sent[name] not in values_of[name]:
@@ -159,21 +150,47 @@ def read_choice(
     if chosen.get("sort") == "worst":
         chosen.setdefault("verdict", "judged")
     for name in NUMBERS:
-        if (value := sent.get(name)) is not None:
-            if not (value.isascii() and value.isdecimal() and len(value) < 18):
-                raise _no_such(name, value, ())
-            chosen[name] = value
+        if name in sent:
+            if not _is_number(sent[name]):
+                raise _no_such(name, sent[name], ())
+            chosen[name] = sent[name]
+    facets: dict[str, Any] = {}
     for facet in kind.facets:
         if value := sent.get(facet.name, "").replace("\0", ""):
-            by_name = {word: key for key, (word, _) in kind.facet_words(facet.name).items()}
-            if by_name and value not in by_name:
-                raise _no_such(facet.name, value, list(by_name)[:20])
             chosen[facet.name] = value
-            facets[facet.name] = by_name.get(value, value)
-    for name in words:
+            facets[facet.name] = _value_of(kind, facet.name, value)
+    for name in _words(kind):
         if value := sent.get(name, "").replace("\0", "").strip()[:200]:
             chosen[name] = value
     return Choice(chosen, facets)
+
+
+def _refuse_unknown(kind: Kind, sent: Mapping[str, str], *, strict: bool) -> None:
+    """Raises Unreadable for what predictions of this kind are not chosen by: anything at all or,
+    unless `strict`, what those of some other kinds are found by.
+    """
+    words = _words(kind)
+    here = [*GIVEN, *(facet.name for facet in kind.facets), *words]
+    for name in sent if strict else ELSEWHERE & set(sent) - set(words):
+        if name not in here and name not in NUMBERS:
+            raise Unreadable(
+                name,
+                f"{kind.words.items.capitalize()} of this track are not chosen by {name[:40]!r},"
+                f" but by {', '.join(here)}.",
+            )
+
+
+def _is_number(value: str) -> bool:
+    """Whether it may be the number of a prediction."""
+    return value.isascii() and value.isdecimal() and len(value) < 18
+
+
+def _value_of(kind: Kind, facet: str, value: str) -> Any:
+    """What the database has for the value of a facet. Raises Unreadable if there is none such."""
+    by_name = {word: key for key, (word, _) in kind.facet_words(facet).items()}
+    if by_name and value not in by_name:
+        raise _no_such(facet, value, list(by_name)[:20])
+    return by_name.get(value, value)
 
 
 def carried(submission: Submission) -> list[str]:

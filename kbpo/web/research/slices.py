@@ -61,31 +61,17 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
     """
     submission = latest.submission
     kind = kind_of(submission.track)
-    by_key: dict[str, dict[str, Estimate]] = {}
-    for estimate in told(latest, own=own):
-        if estimate.quantity not in (kind.mean, "recall"):
-            continue
-        guaranteed = estimate.criterion == submission.track.criterion
-        name = (
-            estimate.quantity
-            if guaranteed or estimate.quantity != kind.mean
-            else estimate.criterion
-        )
-        by_key.setdefault(estimate.slice, {})[name] = estimate
-    beside = [
-        criterion_name
-        for criterion_name in kind.criterion_names()
-        if criterion_name != submission.track.criterion
-    ]
+    scores_of = _scores_of(latest, own=own)
+    beside = [name for name in kind.criterion_names() if name != submission.track.criterion]
     names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
-    groups = [group for group in names if any(key.startswith(f"{group}:") for key in by_key)]
+    there = {_group_of(key) for key in scores_of}
+    groups = [group for group in names if group in there]
     group = chosen if chosen in groups else next(iter(groups), "")
     labels = submission.track.corpus.relation_names()
-    rows = [
-        _row(kind, key, scores, submission, labels, beside)
-        for key, scores in by_key.items()
-        if key.startswith(f"{group}:")
-    ]
+    rows = []
+    for key, scores in scores_of.items():
+        if _group_of(key) == group:
+            rows.append(_row(kind, key, scores, submission, labels, beside))
     rows.sort(key=lambda row: (-row["n"], row["name"]))
     if not any(any(row["criteria"]) for row in rows):  # empty columns say nothing
         beside = []
@@ -109,6 +95,28 @@ def by_slice(latest: Latest, chosen: str, *, own: bool, address: str) -> dict[st
             for key in groups
         ],
     }
+
+
+def _scores_of(latest: Latest, *, own: bool) -> dict[str, dict[str, Estimate]]:
+    """Slice -> its scores: recall and the mean by their quantity, the mean under another criterion
+    than the track's by this.
+    """
+    track = latest.submission.track
+    mean = kind_of(track).mean
+    scores_of: dict[str, dict[str, Estimate]] = {}
+    for estimate in told(latest, own=own):
+        if estimate.quantity not in (mean, "recall"):
+            continue
+        name = estimate.quantity
+        if name == mean and estimate.criterion != track.criterion:
+            name = estimate.criterion
+        scores_of.setdefault(estimate.slice, {})[name] = estimate
+    return scores_of
+
+
+def _group_of(key: str) -> str:
+    """The group that a slice belongs to."""
+    return key.partition(":")[0]
 
 
 def _row(
