@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
@@ -42,8 +41,8 @@ def aggregated(question: Question, responses: Sequence[Response]) -> list[Aggreg
 def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     """The responses that count, by question."""
     responses: dict[int, list[Response]] = defaultdict(list)
-    rows = Response.objects.filter(question__in=questions, counts=True)
-    for response in rows.select_related("assignment__worker").order_by("pk"):
+    counted = Response.objects.filter(question__in=questions, counts=True)
+    for response in counted.select_related("assignment__worker").order_by("pk"):
         responses[response.question_id].append(response)
     return responses
 
@@ -58,16 +57,17 @@ def tied_besides(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Que
         for label in labels
         if label.source == Label.Source.CROWD and label.target_id != question.target_id
     ]
-    known: dict[int, list[Label]] = defaultdict(list)
-    rows = Label.objects.filter(target__in={label.target_id for _, label in besides})
-    for earlier in rows.filter(source=Label.Source.CROWD).order_by("created_at", "pk"):
-        known[earlier.target_id].append(earlier)
+    earlier_of: dict[int, list[Label]] = defaultdict(list)
+    targets = {label.target_id for _, label in besides}
+    labels_of_crowd = Label.objects.filter(target__in=targets, source=Label.Source.CROWD)
+    for earlier in labels_of_crowd.order_by("created_at", "pk"):
+        earlier_of[earlier.target_id].append(earlier)
     tied = set()
     for question, label in besides:
-        others = standing_said(Said.of(one) for one in known[label.target_id])
-        said = [other for other in others if other.value]
-        now = Said(label.value, label.source, label.n, question.pk, None)
-        if interface_of(question.interface).is_divided([*said, now]):
+        standing_labels = standing_said(map(Said.of, earlier_of[label.target_id]))
+        judgments = [judgment for judgment in standing_labels if judgment.value]
+        judgments.append(Said(label.value, label.source, label.n, question.pk, None))
+        if interface_of(question.interface).is_divided(judgments):
             tied.add(question)
     return tied
 
@@ -81,52 +81,65 @@ def to_record(
     stands in the place of what everybody sees is seen by everybody too. The caller holds the
     questions' locks.
     """
-    before = _said_before(found)
+    before = _labels_before(found)
     public = seen_by_everybody([(question.track_id, question.target_id) for question in found])
     made = Aggregates([], [])
-    for question, some in found.items():
+    for question, labels in found.items():
         for_all = (question.track_id, question.target_id) in public
-        if question.pk not in before:
-            made.labels.extend(_new(question, None, label, public=for_all) for label in some)
-            made.changes.extend(False for _ in some)
+        is_modelled = question.track_id in modelled
+        if question.pk in before:
+            _add_again(made, question, labels, before[question.pk], for_all, is_modelled)
             continue
-        said = before[question.pk]
-        earlier = list(chain.from_iterable(said.values()))
-        again = 1 + max(label.again or 0 for label in earlier)
-        now = {label.target_id: label for label in standing(earlier)}
-        spoken_of = {one.target_id for one in some}
-        gone = [
-            _empty(label)
-            for target, label in now.items()
-            if target not in spoken_of and label.value
-        ]
-        for one in [*some, *gone]:
-            old = now.get(one.target_id)
-            if old is not None and not _differs(old, one):
-                continue
-            if (
-                question.track_id in modelled
-                and one.target_id == question.target_id
-                and old
-                and old.value
-                and one.value
-            ):
-                continue
-            was_public = old is not None and old.public_at is not None
-            made.labels.append(_new(question, again, one, public=for_all or was_public))
-            before_it = old.value if old is not None else {}
-            made.changes.append(_told(question, one.value) != _told(question, before_it))
+        for label in labels:
+            made.labels.append(_new(question, None, label, public=for_all))
+            made.changes.append(False)
     return made
 
 
-def _said_before(questions: Iterable[Question]) -> dict[int, dict[int, list[Label]]]:
-    """question -> target -> its labels in their order, of questions that were settled before."""
-    known = settled_before(questions)
-    rows = Label.objects.filter(question__in=known)
-    labels: dict[int, dict[int, list[Label]]] = defaultdict(lambda: defaultdict(list))
-    for label in rows.order_by("created_at", "pk"):
-        labels[label.question or 0][label.target_id].append(label)
-    return labels
+def _add_again(
+    made: Aggregates,
+    question: Question,
+    labels: Sequence[AggregatedLabel],
+    before: Sequence[Label],
+    for_all: bool,
+    is_modelled: bool,
+) -> None:
+    """Adds what a question says otherwise than it did before."""
+    again = 1 + max(label.again or 0 for label in before)
+    standing_of = {label.target_id: label for label in standing(before)}
+    for label in [*labels, *_taken_back(labels, standing_of)]:
+        old = standing_of.get(label.target_id)
+        if old is not None:
+            is_for_model = is_modelled and label.target_id == question.target_id
+            if not _differs(old, label) or (is_for_model and old.value and label.value):
+                continue
+        was_public = old is not None and old.public_at is not None
+        value_before = old.value if old is not None else {}
+        made.labels.append(_new(question, again, label, public=for_all or was_public))
+        made.changes.append(_telling(question, label.value) != _telling(question, value_before))
+
+
+def _taken_back(
+    labels: Sequence[AggregatedLabel], standing_of: Mapping[int, Label]
+) -> list[AggregatedLabel]:
+    """An empty label for each target of which a question said something, and does not speak any
+    more.
+    """
+    spoken_of = {label.target_id for label in labels}
+    return [
+        _empty(label)
+        for target, label in standing_of.items()
+        if target not in spoken_of and label.value
+    ]
+
+
+def _labels_before(questions: Iterable[Question]) -> dict[int, list[Label]]:
+    """question -> its labels in their order, of questions that were settled before."""
+    labels = Label.objects.filter(question__in=settled_before(questions))
+    of_question: dict[int, list[Label]] = defaultdict(list)
+    for label in labels.order_by("created_at", "pk"):
+        of_question[label.question or 0].append(label)
+    return of_question
 
 
 def settled_before(questions: Iterable[Question]) -> list[int]:
@@ -142,7 +155,7 @@ def _differs(old: Label, new: AggregatedLabel) -> bool:
     return (old.value, old.n, old.source) != (new.value, new.n, new.source)
 
 
-def _told(question: Question, value: Mapping[str, object]) -> dict[str, object]:
+def _telling(question: Question, value: Mapping[str, object]) -> dict[str, object]:
     telling = interface_of(question.interface).telling
     return {part: value[part] for part in telling if part in value}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
@@ -159,30 +159,18 @@ def _tend(
     """
     moved = _adopt(hit, seen)
     now = clock.now()
-    stale = (
-        hit.checked_at is None
-        or now - hit.checked_at > CHECK_ANYWAY
-        or hit.platform_status != seen.status
-    )
-    if (seen.sent > n_known and not hit.unread) or (stale and seen.status != "gone"):
+    if _may_have_news(hit, seen, n_known, now):
         moved += _import_all(hit, platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
-    if not offered and seen.expires_at > now:
-        if (
-            hit.status == "open"
-        ):  # noted before the call: whoever is killed after it has taken it down
-            HIT.objects.filter(pk=hit.pk).update(
-                taken_down_at=now, reason="Taken down: everything is stopped."
-            )
-        platform.expire(hit)
-        HIT.objects.filter(pk=hit.pk).update(checked_at=None)
+    runs = seen.expires_at > now
+    if runs and not offered:
+        _take_down(platform, hit, now)
         return moved + 1
-    if offered and hit.taken_down_at is not None and seen.expires_at > now:
-        HIT.objects.filter(pk=hit.pk).update(
-            taken_down_at=None
-        )  # the stop was lifted before the call
-    if offered and seen.status in ("open", "busy", "done") and seen.expires_at <= now:
+    if runs and hit.taken_down_at is not None:
+        # The stop was lifted before the call that would have taken it down.
+        HIT.objects.filter(pk=hit.pk).update(taken_down_at=None)
+    if offered and not runs and seen.status in ("open", "busy", "done"):
         return moved + _offer_again(platform, hit, seen)
     if seen.status == "done" and not halted:
         moved += finish_under_answered(platform, hit)
@@ -190,6 +178,30 @@ def _tend(
         platform.dispose(hit)
         moved += _is_gone(hit)
     return moved
+
+
+def _may_have_news(hit: HIT, seen: Seen, n_known: int, now: datetime) -> bool:
+    """Whether answers are to be fetched: there are more than we know of, or nobody has looked for
+    long.
+    """
+    if seen.sent > n_known and not hit.unread:
+        return True
+    if seen.status == "gone":
+        return False
+    if hit.checked_at is None or hit.platform_status != seen.status:
+        return True
+    return now - hit.checked_at > CHECK_ANYWAY
+
+
+def _take_down(platform: Platform, hit: HIT, now: datetime) -> None:
+    """Ends a HIT there that is not to be offered here."""
+    if hit.status == "open":
+        # Noted before the call: whoever is killed after it has taken it down.
+        HIT.objects.filter(pk=hit.pk).update(
+            taken_down_at=now, reason="Taken down: everything is stopped."
+        )
+    platform.expire(hit)
+    HIT.objects.filter(pk=hit.pk).update(checked_at=None)
 
 
 def _import_all(hit: HIT, answers: Iterable[dict[str, Any]]) -> int:

@@ -22,7 +22,7 @@ from annotation.interfaces.registry import interface_of, names
 from annotation.models import Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
-from estimators.checks import IntArray
+from estimators.checks import FloatArray, IntArray
 from estimators.votes import tally
 from kbpo.money.purpose import Purpose
 from kbpo.tracks.models import Track
@@ -36,6 +36,8 @@ LEVELS = (0.80, 0.95)
 CHOICE, TICKS = "choice", ("yes", "no")
 """What a question's ticks are called together, and how one is told"""
 HELD = 600  # seconds that a measure of the same answers is kept
+AT_ONCE = 500
+"""Questions that are read at once: each carries what its page showed"""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def one_choice(rows: Iterable[Row]) -> list[Row]:
 
 def kept(
     name: str,
-    of: Callable[[dict[str, list[Row]]], list[T]],
+    reckon: Callable[[dict[str, list[Row]]], list[T]],
     *,
     track: Track | None,
     payer: Purpose | None,
@@ -134,39 +136,34 @@ def kept(
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
     key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{excluded(where)}"
-    found: list[T] | None = cache.get(key)
-    if found is None:
-        chosen = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
-        found = of(rows_of(chosen))
-        cache.set(key, found, HELD)
-    return found
+    reckoned: list[T] | None = cache.get(key)
+    if reckoned is None:
+        questions = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
+        reckoned = reckon(rows_of(questions))
+        cache.set(key, reckoned, HELD)
+    return reckoned
 
 
 def excluded(where: dict[str, object]) -> int:
     """How many answers do not count; a change makes an old measure stale."""
-    of = {f"question__{name}": value for name, value in where.items()}
-    return Response.objects.filter(**of).filter(counts=False).count()
+    of_questions = {f"question__{name}": value for name, value in where.items()}
+    return Response.objects.filter(**of_questions, counts=False).count()
 
 
 def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     """interface -> what was said in these questions, by answers that count."""
-    found: dict[str, list[Row]] = defaultdict(list)
-    for at in range(0, len(questions), 500):
-        rows = Question.objects.filter(
-            pk__in=questions[at : at + 500], interface__in=comparable()
-        ).defer("shown")
-        some = {row.pk: row for row in rows}
-        responses = Response.objects.filter(question__in=some, counts=True).select_related(
-            "assignment"
-        )
-        for response in responses.order_by("pk"):
-            question = some[response.question_id]
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for begin in range(0, len(questions), AT_ONCE):
+        chunk = questions[begin : begin + AT_ONCE]
+        asked = Question.objects.filter(pk__in=chunk, interface__in=comparable())
+        question_of = asked.defer("shown").in_bulk()
+        responses = Response.objects.filter(question__in=question_of, counts=True)
+        for response in responses.select_related("assignment").order_by("pk"):
+            question, worker = question_of[response.question_id], response.assignment.worker_id
             for unit, value in interface_of(question.interface).measured(question, response):
                 if unit[0] != "flag":
-                    found[question.interface].append(
-                        Row(question.pk, response.assignment.worker_id, unit, value)
-                    )
-    return dict(found)
+                    rows[question.interface].append(Row(question.pk, worker, unit, value))
+    return dict(rows)
 
 
 def comparable() -> list[str]:
@@ -190,56 +187,63 @@ def by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
 
 def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
     """κ, and α with its intervals, of units that at least two people said something of."""
-    said: dict[tuple[int, Unit], dict[int, str]] = defaultdict(dict)
+    votes_of: dict[tuple[int, Unit], dict[int, str]] = defaultdict(dict)
     for row in rows:
-        said[row.question, row.unit][row.worker] = row.value
-    units = {unit: votes for unit, votes in said.items() if len(votes) > 1}
-    workers = {worker for votes in units.values() for worker in votes}
-    questions = sorted({question for question, _ in units})
-    answers = len(
-        {(question, worker) for (question, _), votes in units.items() for worker in votes}
-    )
+        votes_of[row.question, row.unit][row.worker] = row.value
+    units = {unit: votes for unit, votes in votes_of.items() if len(votes) > 1}
+    answers = set()
+    for (question, _), votes in units.items():
+        for worker in votes:
+            answers.add((question, worker))
+    questions = sorted({question for question, _ in answers})
+    workers = sorted({worker for _, worker in answers})
     if not units:
         return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
-    value, unit, annotator, cluster = _arrays(units, questions, sorted(workers))
+    value, unit, annotator, cluster = _arrays(units, questions, workers)
     categories, code = np.unique(value, return_inverse=True)
     table = tally(unit, code, (len(units), categories.size))
     n = table.sum(axis=1)
     observed = float(((table.power(2).sum(axis=1) - n) / (n * (n - 1))).mean())
     alpha = float(krippendorff_alpha(code, unit, annotator, level="nominal"))
-    ends: list[float | None] = [None] * 4
+    drawn = np.zeros(0)
     if len(questions) > 1 and not math.isnan(alpha):
-        weights = resample_weights(
-            len(units), RESAMPLES, rng=np.random.default_rng(SEED), cluster=cluster
-        )
+        rng = np.random.default_rng(SEED)
+        weights = resample_weights(len(units), RESAMPLES, rng=rng, cluster=cluster)
         drawn = np.asarray(
             krippendorff_alpha(code, unit, annotator, level="nominal", weights=weights)
         )
-        drawn = drawn[np.isfinite(drawn)]
-        if drawn.size:
-            ends = []
-            for level in LEVELS:
-                for side in (-1, 1):
-                    ends.append(float(np.quantile(drawn, (1 + side * level) / 2)))
-    kappa = float(fleiss_kappa(table))
-    known = [None if math.isnan(one) else one for one in (observed, kappa, alpha)]
-    return Measured(
-        interface, what, len(questions), len(units), answers, len(workers), *known, *ends
-    )
+    counts = len(questions), len(units), len(answers), len(workers)
+    measures = (observed, float(fleiss_kappa(table)), alpha)
+    defined = [None if math.isnan(number) else number for number in measures]
+    return Measured(interface, what, *counts, *defined, *_ends(drawn[np.isfinite(drawn)]))
+
+
+def _ends(drawn: FloatArray) -> list[float | None]:
+    """The ends of an interval at each of `LEVELS`, from resamples; None where there are none."""
+    ends: list[float | None] = []
+    for level in LEVELS:
+        for side in (-1, 1):
+            end = float(np.quantile(drawn, (1 + side * level) / 2)) if drawn.size else None
+            ends.append(end)
+    return ends
 
 
 def _arrays(
     units: dict[tuple[int, Unit], dict[int, str]], questions: list[int], workers: list[int]
 ) -> tuple[Any, IntArray, IntArray, IntArray]:
     """Values, units and annotators of all answers, and the question of each unit, as codes."""
-    who = {worker: at for at, worker in enumerate(workers)}
-    place = {question: at for at, question in enumerate(questions)}
-    flat = [
-        (value, at, who[worker])
-        for at, votes in enumerate(units.values())
-        for worker, value in votes.items()
-    ]
-    values = np.array([one[0] for one in flat])
-    numbers = np.array([one[1:] for one in flat], dtype=np.int64)
-    cluster = np.array([place[question] for question, _ in units], dtype=np.int64)
-    return values, numbers[:, 0], numbers[:, 1], cluster
+    code_of_worker = {worker: code for code, worker in enumerate(workers)}
+    code_of_question = {question: code for code, question in enumerate(questions)}
+    values, units_of, annotators = [], [], []
+    for unit, votes in enumerate(units.values()):
+        for worker, value in votes.items():
+            values.append(value)
+            units_of.append(unit)
+            annotators.append(code_of_worker[worker])
+    cluster = [code_of_question[question] for question, _ in units]
+    return (
+        np.array(values),
+        np.array(units_of, dtype=np.int64),
+        np.array(annotators, dtype=np.int64),
+        np.array(cluster, dtype=np.int64),
+    )

@@ -27,12 +27,12 @@ from annotation.models import (
     signals_that_exclude,
 )
 
-TOO_FAST = 0.15  # of the expected time
-FASTEST = (
-    15.0  # words a second: people read four, and skim eight; and they have to press buttons besides
-)
-FEWEST_WORDS = 10  # of a shorter text the time tells little
-# why an answer never counts, whatever becomes of its worker
+TOO_FAST = 0.15
+"""Of the expected time"""
+FASTEST = 15.0
+"""Words a second: people read four, and skim eight; and they have to press buttons besides"""
+FEWEST_WORDS = 10
+"""Of a shorter text the time tells little"""
 
 FLAGS_THAT_EXCLUDE = """
     SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
@@ -160,18 +160,17 @@ def note_signals(expected: Mapping[Assignment, int]) -> int:
     """How many of these answers came too fast, by the seconds that were expected; each is noted
     once.
     """
-    signals = [
-        Signal(
-            assignment=one,
-            worker_id=one.worker_id,
-            kind="too_fast",
-            detail=f"Answered in {one.seconds:.1f} s; about {seconds} s were expected.",
-        )
-        for one, seconds in expected.items()
-        if one.seconds is not None and one.seconds < TOO_FAST * seconds
-    ]
+    signals = []
+    for answer, seconds in expected.items():
+        if answer.seconds is not None and answer.seconds < TOO_FAST * seconds:
+            detail = f"Answered in {answer.seconds:.1f} s; about {seconds} s were expected."
+            signals.append(_signal(answer, "too_fast", detail))
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
     return len(signals)
+
+
+def _signal(answer: Assignment, kind: str, detail: str) -> Signal:
+    return Signal(assignment=answer, worker_id=answer.worker_id, kind=kind, detail=detail)
 
 
 def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
@@ -179,55 +178,43 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
     each of them once, however many questions are about it. Only answers about a document which
     their worker had never had before are held against this: who knows it need not read again.
     """
-    words = {one: _words(some) for one, some in asked.items() if one.seconds is not None}
-    words = {one: n for one, n in words.items() if n >= FEWEST_WORDS}
-    new = words.keys() - _known_before(words.keys(), asked)
-    unread = {one for one in new if (one.seconds or 0.0) < words[one] / FASTEST}
-    Comparison.objects.bulk_create(
-        [Comparison(assignment=one, kind="unread", against=one in unread) for one in new],
-        ignore_conflicts=True,
-    )
-    Signal.objects.bulk_create(
-        [
-            Signal(
-                assignment=one,
-                worker_id=one.worker_id,
-                kind="unread",
-                detail=f"{words[one]} words, answered in {one.seconds:.1f} s.",
-            )
-            for one in unread
-        ],
-        ignore_conflicts=True,
-    )
-    return len(unread)
+    words: dict[Assignment, int] = {}
+    for answer, questions in asked.items():
+        if answer.seconds is None:
+            continue
+        n_words = _words(questions)
+        if n_words >= FEWEST_WORDS:
+            words[answer] = n_words
+    comparisons, signals = [], []
+    for answer in words.keys() - _known_before(words.keys(), asked):
+        seconds = answer.seconds or 0.0
+        is_unread = seconds < words[answer] / FASTEST
+        comparisons.append(Comparison(assignment=answer, kind="unread", against=is_unread))
+        if is_unread:
+            detail = f"{words[answer]} words, answered in {seconds:.1f} s."
+            signals.append(_signal(answer, "unread", detail))
+    Comparison.objects.bulk_create(comparisons, ignore_conflicts=True)
+    Signal.objects.bulk_create(signals, ignore_conflicts=True)
+    return len(signals)
 
 
 def note_doubts(doubts: Mapping[Assignment, Iterable[Doubt]]) -> int:
     """How many of these answers look like little work by themselves, as their interface says; each
     is noted once a kind, with the worst that was found.
     """
-    found: dict[tuple[Assignment, str], Doubt] = {}
-    for assignment, some in doubts.items():
-        for doubt in some:
-            known = found.get((assignment, doubt.kind))
-            if known is None or doubt.against:
-                found[assignment, doubt.kind] = doubt
-    Comparison.objects.bulk_create(
-        [
-            Comparison(assignment=one, kind=kind, against=doubt.against)
-            for (one, kind), doubt in found.items()
-        ],
-        ignore_conflicts=True,
-    )
-    against = {key: doubt for key, doubt in found.items() if doubt.against}
-    Signal.objects.bulk_create(
-        [
-            Signal(assignment=one, worker_id=one.worker_id, kind=kind, detail=doubt.detail)
-            for (one, kind), doubt in against.items()
-        ],
-        ignore_conflicts=True,
-    )
-    return len(against)
+    worst: dict[tuple[Assignment, str], Doubt] = {}
+    for answer, doubts_of_it in doubts.items():
+        for doubt in doubts_of_it:
+            if (answer, doubt.kind) not in worst or doubt.against:
+                worst[answer, doubt.kind] = doubt
+    comparisons, signals = [], []
+    for (answer, kind), doubt in worst.items():
+        comparisons.append(Comparison(assignment=answer, kind=kind, against=doubt.against))
+        if doubt.against:
+            signals.append(_signal(answer, kind, doubt.detail))
+    Comparison.objects.bulk_create(comparisons, ignore_conflicts=True)
+    Signal.objects.bulk_create(signals, ignore_conflicts=True)
+    return len(signals)
 
 
 def _words(questions: Iterable[Question]) -> int:
@@ -235,19 +222,20 @@ def _words(questions: Iterable[Question]) -> int:
     the sentence that it stands in, else those of the whole text. A sentence that several questions
     are about is read once.
     """
-    return len(
-        {(question.target.document_id, at) for question in questions for at in _places(question)}
-    )
+    places = set()
+    for question in questions:
+        for place in _places(question):
+            places.add((question.target.document_id, place))
+    return len(places)
 
 
 def _places(question: Question) -> list[int]:
     """Where in its document the words begin that must be read for a question."""
     payload = question.payload
     begin, text = payload.get("begin", 0), payload["text"]
-    first, last = payload.get("lit") or (begin, begin + len(text))
-    return [
-        first + word.start() for word in re.finditer(r"\S+", text[first - begin : last - begin])
-    ]
+    start, end = payload.get("lit") or (begin, begin + len(text))
+    words = re.finditer(r"\S+", text[start - begin : end - begin])
+    return [start + word.start() for word in words]
 
 
 def _known_before(
@@ -261,34 +249,35 @@ def _known_before(
         places = {question.target.document_id for question in asked[answer]}
         documents[answer] = {place for place in places if place is not None}
     assignments = Assignment.objects.filter(
-        worker__in={one.worker_id for one in answers},
+        worker__in={answer.worker_id for answer in answers},
         hit__questions__target__document__in=set().union(*documents.values()) if documents else (),
     )
-    first: dict[tuple[int, int], datetime] = {}
-    for worker, document, at in assignments.values_list(
-        "worker", "hit__questions__target__document", "accepted_at"
-    ):
-        first[worker, document] = min(at, first.get((worker, document), at))
-    return {
-        one
-        for one in answers
-        if any(first[one.worker_id, document] < one.accepted_at for document in documents[one])
-    }
+    had_since: dict[tuple[int, int], datetime] = {}
+    columns = ("worker", "hit__questions__target__document", "accepted_at")
+    for worker, document, accepted_at in assignments.values_list(*columns):
+        earliest = had_since.get((worker, document), accepted_at)
+        had_since[worker, document] = min(accepted_at, earliest)
+    known = set()
+    for answer in answers:
+        for document in documents[answer]:
+            if had_since[answer.worker_id, document] < answer.accepted_at:
+                known.add(answer)
+    return known
 
 
 def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> int:
     """How many answers to settled questions say otherwise than most of the others who said anything
     of the same.
     """
-    known = _held(counting)
-    Comparison.objects.bulk_create(
-        [
-            Comparison(assignment_id=one, kind="majority", against=bool(units))
-            for one, (_, units) in known.items()
-        ],
-        ignore_conflicts=True,
-    )
-    against = {one: found for one, found in known.items() if found[1]}
+    comparisons, against = [], {}
+    for answer, (points, units) in _held(counting).items():
+        differs_somewhere = bool(units)
+        comparisons.append(
+            Comparison(assignment_id=answer, kind="majority", against=differs_somewhere)
+        )
+        if differs_somewhere:
+            against[answer] = points, units
+    Comparison.objects.bulk_create(comparisons, ignore_conflicts=True)
     _signal_against(against)
     return len(against)
 
@@ -300,49 +289,47 @@ def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]])
     Whoever said otherwise than those alone who are excluded must not be excluded for it. Where too
     few others are left to hold an answer against, nothing is against it.
     """
-    known = _held(counting)
+    held = _held(counting)
     answers = set()
     for responses in counting.values():
         for response in responses:
             answers.add(response.assignment_id)
-    comparisons = list(Comparison.objects.filter(kind="majority", assignment__in=answers))
-    other = [
-        row for row in comparisons if row.against != bool(known.get(row.assignment_id, (0, []))[1])
-    ]
-    for row in other:
-        row.against = not row.against
-    Comparison.objects.bulk_update(other, ["against"])
-    cleared = [row.assignment_id for row in other if not row.against]
+    turned, cleared, against = [], [], {}
+    for comparison in Comparison.objects.filter(kind="majority", assignment__in=answers):
+        answer = comparison.assignment_id
+        _, units = held.get(answer, (0, []))
+        if comparison.against == bool(units):
+            continue
+        comparison.against = bool(units)
+        turned.append(comparison)
+        if units:
+            against[answer] = held[answer]
+        else:
+            cleared.append(answer)
+    Comparison.objects.bulk_update(turned, ["against"])
     Signal.objects.filter(kind="against_majority", assignment__in=cleared).delete()
-    _signal_against({row.assignment_id: known[row.assignment_id] for row in other if row.against})
-    return len(other)
+    _signal_against(against)
+    return len(turned)
 
 
 def _held(counting: Mapping[Question, Sequence[Response]]) -> dict[int, tuple[int, list[Unit]]]:
-    """assignment -> how much it said, and in what it differs from the others."""
-    known: dict[int, tuple[int, list[Unit]]] = {}
+    """assignment -> how much it said, and in what it differs from the others. An answer to several
+    questions is compared once, by the first.
+    """
+    held: dict[int, tuple[int, list[Unit]]] = {}
     for question, responses in counting.items():
-        for one, found in _compared(question, responses).items():
-            known.setdefault(
-                one, found
-            )  # an answer to several questions is compared once, by the first
-    return known
+        for answer, compared in _compared(question, responses).items():
+            held.setdefault(answer, compared)
+    return held
 
 
 def _signal_against(against: Mapping[int, tuple[int, list[Unit]]]) -> None:
-    workers = dict(Assignment.objects.filter(pk__in=against).values_list("pk", "worker"))
-    Signal.objects.bulk_create(
-        [
-            Signal(
-                assignment_id=one,
-                worker_id=workers[one],
-                kind="against_majority",
-                detail=f"Differs from most of the others in {len(units)} of {points} points.",
-            )
-            for one, (points, units) in against.items()
-        ],
-        ignore_conflicts=True,
-    )
+    signals = []
+    for answer in Assignment.objects.filter(pk__in=against).only("worker").order_by("pk"):
+        points, units = against[answer.pk]
+        detail = f"Differs from most of the others in {len(units)} of {points} points."
+        signals.append(_signal(answer, "against_majority", detail))
+    Signal.objects.bulk_create(signals, ignore_conflicts=True)
 
 
 def _compared(
@@ -354,23 +341,25 @@ def _compared(
     tolerance = interface_of(question.interface).tolerance
     if tolerance is None:
         return {}
-    said = said_of(question, responses)
-    found = {}
-    for assignment, own in said.items():
-        against = differs(own, [some for one, some in said.items() if one != assignment])
+    units_of = said_of(question, responses)
+    compared = {}
+    for answer, own in units_of.items():
+        others = [units for other, units in units_of.items() if other != answer]
+        against = differs(own, others)
         if against is not None:
             marked = sum(value not in ("no", "") for value in own.values())
-            found[assignment] = len(own), against if len(against) > tolerance * marked else []
-    return found
+            is_tolerated = len(against) <= tolerance * marked
+            compared[answer] = len(own), [] if is_tolerated else against
+    return compared
 
 
 def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict[Unit, str]]:
     """assignment -> unit -> what was said of it."""
     interface = interface_of(question.interface)
-    said: dict[int, dict[Unit, str]] = defaultdict(dict)
+    units_of: dict[int, dict[Unit, str]] = defaultdict(dict)
     for response in responses:
-        said[response.assignment_id].update(interface.units(question, response))
-    return dict(said)
+        units_of[response.assignment_id].update(interface.units(question, response))
+    return dict(units_of)
 
 
 def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> list[Unit] | None:
@@ -395,10 +384,7 @@ def flags(worker: Worker) -> list[Flag]:
 
 def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """The flags of several workers, by number."""
-    found: dict[int, list[Flag]] = defaultdict(list)
-    for worker, flag in _flags(workers):
-        found[worker].append(flag)
-    return dict(found)
+    return _by_worker(_flags(workers))
 
 
 def due_for_review() -> dict[int, int]:
@@ -413,10 +399,14 @@ def flags_that_exclude(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """The flags of several workers, by number, counting only answers for tracks whose policy
     excludes for that kind of signal.
     """
-    found: dict[int, list[Flag]] = defaultdict(list)
-    for worker, flag in _flags(workers, FLAGS_THAT_EXCLUDE):
-        found[worker].append(flag)
-    return dict(found)
+    return _by_worker(_flags(workers, FLAGS_THAT_EXCLUDE))
+
+
+def _by_worker(flags: Iterable[tuple[int, Flag]]) -> dict[int, list[Flag]]:
+    flags_of: dict[int, list[Flag]] = defaultdict(list)
+    for worker, flag in flags:
+        flags_of[worker].append(flag)
+    return dict(flags_of)
 
 
 def doubtful() -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kbpo_client import settings
+from kbpo_client.client import Client
 from kbpo_client.commands.printing import minute, show_json, show_rows
 from kbpo_client.commands.service import REFUSED, Service, end, json_option, service_of
 
@@ -38,10 +39,10 @@ def teams(service: Service, as_json: bool) -> None:
         show_json(listed)
         return
     for team in listed:
-        members = (
-            person["name"] + ("" if person["role"] == "member" else f" ({person['role']})")
-            for person in team["members"]
-        )
+        members = []
+        for person in team["members"]:
+            role = "" if person["role"] == "member" else f" ({person['role']})"
+            members.append(f"{person['name']}{role}")
         click.echo(f"{team['slug']}  {team['name']}: {', '.join(members)}")
 
 
@@ -75,41 +76,47 @@ def team(
         )
     answer: Any = {}
     roles = {"owner": owner, "member": member, "observer": observer}
-    new_roles = [(name, role) for role, name in roles.items() if name]
+    new_roles = {role: name for role, name in roles.items() if name}
     with service.client() as client:
         if invite:
             answer = client.invite(team, "observer" if look else "member")
         elif take_back is not None:
             client.take_back(team, take_back)
         elif new_roles:
-            for name, role in new_roles:
+            for role, name in new_roles.items():
                 answer = client.set_role(team, name, role)
         elif remove:
             client.remove_member(team, remove)
         else:
-            mine = [own_team for own_team in client.teams() if own_team["slug"] == team]
-            if not mine:
-                end(f"You belong to no team “{team}”.", REFUSED)
-            answer = mine[0] | {"invitations": client.invitations(team)}
+            answer = own_team(client, team) | {"invitations": client.invitations(team)}
     if as_json:
         show_json(answer)
     elif invite:
-        condition = ", who may look" if look else ""
-        click.echo(
-            f"{answer['url']}\nIt works until {answer['expires_at'][:10]}, for one"
-            f" person{condition}."
-        )
+        until, condition = answer["expires_at"][:10], ", who may look" if look else ""
+        click.echo(f"{answer['url']}\nIt works until {until}, for one person{condition}.")
     elif "members" in answer:
-        for person in answer["members"]:
-            click.echo(f"{person['name']}  {person['role']}")
-        for invitation in answer.get("invitations", ()):
-            until = f"to {invitation['expires_at'][:10]}"
-            click.echo(
-                f"invitation {invitation['id']} by {invitation['made_by']}, "
-                f"{invitation['role']}, {until}"
-            )
+        show_team(answer)
     else:
         click.echo("Done.")
+
+
+def own_team(client: Client, slug: str) -> dict[str, Any]:
+    """The team of one's own that is called so; ends the command where there is none."""
+    own = {team["slug"]: team for team in client.teams()}
+    if slug not in own:
+        end(f"You belong to no team “{slug}”.", REFUSED)
+    return dict(own[slug])
+
+
+def show_team(team: dict[str, Any]) -> None:
+    """Prints who belongs to a team, and its open invitations, a line each."""
+    for person in team["members"]:
+        click.echo(f"{person['name']}  {person['role']}")
+    for invitation in team.get("invitations", ()):
+        click.echo(
+            f"invitation {invitation['id']} by {invitation['made_by']}, "
+            f"{invitation['role']}, to {invitation['expires_at'][:10]}"
+        )
 
 
 @click.command()

@@ -4,6 +4,7 @@ this is wrong".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -101,43 +102,68 @@ def _errors(track: Track) -> list[tuple[str, Any, str]]:
 
 def _change(request: HttpRequest, track: Track) -> str:
     """Why nothing was changed, as a sentence; nothing if something was."""
-    user, verb, n = cast(User, request.user), request.POST.get("verb"), request.POST.get("n", "")
+    change = CHANGES.get(request.POST.get("verb", ""))
+    if change is None:
+        return "Say what to queue or to drop."
     try:
-        if verb in ("split_votes", "random"):
-            if not n.isdecimal() or not n.isascii() or len(n) > 4:
-                return "Say how many judgments to queue."
-            if not (why := why_of(request)):
-                return "Nothing was queued: say what experts are asked for. It stands in the log."
-            add = adjudicate.queue_split_votes if verb == "split_votes" else adjudicate.queue_random
-            made = add(track, int(n), user, request.POST.get("what", ""), why=why)
-            messages.success(request, f"{made} judgments were queued.")
-        elif verb in ("limit", "random-limit"):
-            if not n.isdecimal() or not n.isascii() or len(n) > 4:
-                return "Say how many may wait at once; 0 leaves it to you."
-            queue = "split_votes" if verb == "limit" else "random"
-            split_votes.set_limit(track, int(n), user, why_of(request), queue)
-            messages.success(
-                request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[queue]
-            )
-        elif verb in ("drop", "names"):
-            chosen = [
-                adjudication
-                for adjudication in adjudicate.disputes(track)
-                if str(adjudication.pk) == request.POST.get("entry")
-            ]
-            if not chosen:
-                return "That dispute is not open any more."
-            if verb == "names":
-                adjudicate.dispute_names(chosen[0], user)
-                messages.success(request, "An expert marks all names of its document anew.")
-                return ""
-            adjudicate.drop(chosen[0], user, why_of(request))
-            messages.success(request, "It is off the queue.")
-        else:
-            return "Say what to queue or to drop."
+        return change(request, track, cast(User, request.user))
     except CannotAsk as refusal:
         return str(refusal)
+
+
+def _number(request: HttpRequest) -> int | None:
+    """The number that was sent; None where it is none of at most four digits."""
+    sent = request.POST.get("n", "")
+    return int(sent) if sent.isdecimal() and sent.isascii() and len(sent) <= 4 else None
+
+
+def _queue(request: HttpRequest, track: Track, user: User) -> str:
+    n, why = _number(request), why_of(request)
+    if n is None:
+        return "Say how many judgments to queue."
+    if not why:
+        return "Nothing was queued: say what experts are asked for. It stands in the log."
+    by_chance = request.POST["verb"] == "random"
+    add = adjudicate.queue_random if by_chance else adjudicate.queue_split_votes
+    queued = add(track, n, user, request.POST.get("what", ""), why=why)
+    messages.success(request, f"{queued} judgments were queued.")
     return ""
+
+
+def _limit(request: HttpRequest, track: Track, user: User) -> str:
+    n = _number(request)
+    if n is None:
+        return "Say how many may wait at once; 0 leaves it to you."
+    queue = "random" if request.POST["verb"] == "random-limit" else "split_votes"
+    split_votes.set_limit(track, n, user, why_of(request), queue)
+    messages.success(request, f"The clock keeps up to {n} waiting." if n else CLOCK_IDLE[queue])
+    return ""
+
+
+def _settle(request: HttpRequest, track: Track, user: User) -> str:
+    """A dispute is dropped, or becomes one about all names of its document."""
+    disputes = {str(dispute.pk): dispute for dispute in adjudicate.disputes(track)}
+    dispute = disputes.get(request.POST.get("entry", ""))
+    if dispute is None:
+        return "That dispute is not open any more."
+    if request.POST["verb"] == "names":
+        adjudicate.dispute_names(dispute, user)
+        messages.success(request, "An expert marks all names of its document anew.")
+    else:
+        adjudicate.drop(dispute, user, why_of(request))
+        messages.success(request, "It is off the queue.")
+    return ""
+
+
+CHANGES: dict[str, Callable[[HttpRequest, Track, User], str]] = {
+    "split_votes": _queue,
+    "random": _queue,
+    "limit": _limit,
+    "random-limit": _limit,
+    "drop": _settle,
+    "names": _settle,
+}
+"""What a POST may ask for, by its `verb`; each returns why nothing was changed"""
 
 
 @for_admins
