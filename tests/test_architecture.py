@@ -617,6 +617,26 @@ def test_nothing_that_is_held_in_the_database_outlives_its_transaction() -> None
     assert not kept.search("SELECT pg_try_advisory_xact_lock(1), set_config('a', 'b', true)")
 
 
+def test_a_module_that_a_docstring_or_a_readme_names_is_there() -> None:
+    """By the end of its path, as `accept.py` or `annotation/labels/accept.py`."""
+    named = re.compile(r"`((?:\w+/)*\w+\.py)`")
+    files = [path for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
+    ends = set()
+    for path in files:
+        parts = path.relative_to(ROOT).parts
+        for n in range(len(parts)):
+            ends.add("/".join(parts[n:]))
+    tops = [ROOT / top for top in sorted(OURS)]
+    texts = [path for top in tops for ending in ("*.py", "*.md") for path in top.rglob(ending)]
+    gone = [
+        f"{path.relative_to(ROOT)} names {name}"
+        for path in [*texts, ROOT / "CONTRIBUTING.md"]
+        for name in named.findall(path.read_text())
+        if name not in ends
+    ]
+    assert gone == []
+
+
 def test_the_names_of_no_module_say_nothing() -> None:
     empty = {"utils", "helpers", "services", "managers", "misc", "common"}
     assert [m for m, _ in modules() if m.rsplit(".", 1)[-1] in empty] == []

@@ -44,14 +44,21 @@ def accept(assignments: Sequence[Assignment]) -> None:
     Response.objects.bulk_create(responses_of(parsed))
     _note_work(parsed)
     untimed = _untimed(asked)
-    timed = [one for one in parsed if asked[one.hit_id][0].track_id not in untimed]
-    note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in timed})
-    hold_against_reading({one: asked[one.hit_id] for one in timed})
-    for one in parsed:
-        if any(is_gold(question) for question in asked[one.hit_id]):
-            grade(one)
-    Assignment.objects.filter(pk__in=[one.pk for one in parsed]).move("accepted")
-    answered = {question for one in parsed for question in asked[one.hit_id]}
+    expected: dict[Assignment, int] = {}
+    read: dict[Assignment, list[Question]] = {}
+    answered: set[Question] = set()
+    for answer in parsed:
+        questions = asked[answer.hit_id]
+        answered.update(questions)
+        if questions[0].track_id not in untimed:
+            expected[answer] = sum(question.seconds for question in questions)
+            read[answer] = questions
+    note_signals(expected)
+    hold_against_reading(read)
+    for answer in parsed:
+        if any(is_gold(question) for question in asked[answer.hit_id]):
+            grade(answer)
+    Assignment.objects.filter(pk__in=[answer.pk for answer in parsed]).move("accepted")
     _make_answered({question for question in answered if question.status == "published"})
     _use_late_answers(question for question in answered if question.status == "unanswered")
 
@@ -63,15 +70,14 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
         .order_by("question_id")
         .values_list("hit", "question")
     )
-    rows = Question.objects.select_for_update(of=("self",)).filter(
+    locked = Question.objects.select_for_update(of=("self",)).filter(
         pk__in={question for _, question in pairs}
     )
-    rows = rows.select_related("target")
-    questions = {question.pk: question for question in rows.order_by("pk")}
-    found: dict[int, list[Question]] = defaultdict(list)
+    questions = {row.pk: row for row in locked.select_related("target").order_by("pk")}
+    questions_of: dict[int, list[Question]] = defaultdict(list)
     for hit, question in pairs:
-        found[hit].append(questions[question])
-    return found
+        questions_of[hit].append(questions[question])
+    return questions_of
 
 
 def _untimed(asked: Mapping[int, Sequence[Question]]) -> set[int]:
@@ -161,9 +167,9 @@ def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
         for question, _ in answers:
             targets.add(question.target_id)
     responses = Response.objects.filter(
-        assignment__worker__in={one.worker_id for one in parsed}, target__in=targets
+        assignment__worker__in={answer.worker_id for answer in parsed}, target__in=targets
     )
-    responses = responses.exclude(assignment__in=[one.pk for one in parsed])
+    responses = responses.exclude(assignment__in=[answer.pk for answer in parsed])
     return set(
         responses.values_list(
             "assignment__worker", "target", "question__interface", "question__round"
@@ -202,18 +208,17 @@ def _places(questions: Collection[Question]) -> Counter[int]:
     answer has its own.
     """
     pairs = HIT.questions.through.objects.filter(question__in=questions)
-    found: Counter[int] = Counter()
-    for question, places in pairs.exclude(hit__status__in=PUT_AWAY).values_list(
-        "question", "hit__max_assignments"
-    ):
-        found[question] += places
-    return found
+    pairs = pairs.exclude(hit__status__in=PUT_AWAY)
+    places_of: Counter[int] = Counter()
+    for question, places in pairs.values_list("question", "hit__max_assignments"):
+        places_of[question] += places
+    return places_of
 
 
 def answers_that_count(questions: Collection[Question]) -> Counter[int]:
     """How many answers each question has that may count. On another platform an answer by somebody
-    who had judged it before is none: its place is bought again (`short.py`). Our own pages offer
-    nothing twice.
+    who had judged it before is none: its place is bought again (`under_answered.py`). Our own pages
+    offer nothing twice.
     """
     pairs = HIT.questions.through.objects.filter(
         question__in=questions, hit__assignments__status__in=DONE

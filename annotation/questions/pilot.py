@@ -12,13 +12,15 @@ from __future__ import annotations
 import random
 import secrets
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
 from itertools import combinations
 from math import comb
+from statistics import fmean as mean
+from typing import Any
 
 from django.db import transaction
 
@@ -116,7 +118,7 @@ class PilotPlan:
 
     @property
     def cost(self) -> Decimal:
-        return sum((one.price for one in self.asked), Decimal(0)) * self.workers
+        return sum((question.price for question in self.asked), Decimal(0)) * self.workers
 
 
 def pilotable(track: Track) -> list[str]:
@@ -193,7 +195,7 @@ def launch_pilot(
         track=track, interface=interface, workers=workers, items=len(asked), seed=seed, made_by=who
     )
     things = "documents" if is_of_documents(interface) else "items"
-    told = f"{workers} workers on {len(asked)} {things}"
+    extent = f"{workers} workers on {len(asked)} {things}"
     reserve(
         track,
         None,
@@ -201,28 +203,28 @@ def launch_pilot(
         cost,
         who=who,
         key=f"launch:{key}" if key else str(pilot.payer),
-        why=told,
+        why=extent,
     )
     Question.objects.bulk_create(
         Question(
             status="waiting",
             track=track,
-            target_id=one.draft.target_id,
-            interface=one.draft.interface,
-            shown=one.draft.shown,
-            payload=one.draft.payload,
+            target_id=question.draft.target_id,
+            interface=question.draft.interface,
+            shown=question.draft.shown,
+            payload=question.draft.payload,
             **pilot.payer.at("payer"),
-            order=at / len(asked),
+            order=place / len(asked),
             answers_wanted=workers,
-            price=one.price,
-            reward=one.reward,
-            extra=one.extra,
-            extra_price=one.extra_price,
-            seconds=one.seconds,
+            price=question.price,
+            reward=question.reward,
+            extra=question.extra,
+            extra_price=question.extra_price,
+            seconds=question.seconds,
         )
-        for at, one in enumerate(asked)
+        for place, question in enumerate(asked)
     )
-    note("launch", pilot.payer, who=who, why=why.strip(), after=told, track=track.slug)
+    note("launch", pilot.payer, who=who, why=why.strip(), after=extent, track=track.slug)
     nudge("publish")
     return pilot
 
@@ -288,13 +290,11 @@ def cost_of_as_many(track: Track) -> Decimal:
     """About what a pilot of as many documents as there are pairs by default would cost, by the
     corpus's first ones: why so few are the default.
     """
-    some = (
-        Document.objects.filter(corpus=track.corpus_id)
-        .order_by("pk")
-        .values_list("token_begin", flat=True)[:200]
-    )
+    documents = Document.objects.filter(corpus=track.corpus_id).order_by("pk")
     fee = fee_of(track)
-    prices = [price_of(len(tokens), PER_TOKEN, fee) for tokens in some]
+    prices = []
+    for tokens in documents.values_list("token_begin", flat=True)[:200]:
+        prices.append(price_of(len(tokens), PER_TOKEN, fee))
     return WORKERS * ITEMS * sum(prices, Decimal(0)) / max(1, len(prices))
 
 
@@ -317,15 +317,14 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
 
     A pilot of pairs marks no names: beside its agreement stands what is found on the whole track.
     """
-    found, reference = span_recall(
-        track, pilot.payer if pilot is not None and is_of_documents(pilot.interface) else None
-    )
+    marks_names = pilot is not None and is_of_documents(pilot.interface)
+    recall, reference = span_recall(track, pilot.payer if pilot and marks_names else None)
     alone = pilotable(track)[0]
     if pilot is not None:
         agreed = [*measure(payer=pilot.payer), *choices(alone, payer=pilot.payer)]
-        return PilotReport(agreed, by_number(payer=pilot.payer), found, reference)
+        return PilotReport(agreed, by_number(payer=pilot.payer), recall, reference)
     agreed = [*measure(track=track), *choices(alone, track=track)]
-    return PilotReport(agreed, by_number(track=track), found, reference)
+    return PilotReport(agreed, by_number(track=track), recall, reference)
 
 
 def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRecall], str]:
@@ -341,33 +340,34 @@ def span_recall(track: Track, payer: Purpose | None = None) -> tuple[list[SpanRe
     )
     read = read.filter(**payer.at("payer")) if payer else read
     named = class_of(track.kind).settles_besides
-    documents = [
-        (question, marked, _expert_spans(question, named))
-        for question in read.distinct().select_related("target")[:500]
-        if len(marked := _marked(question)) > 1
-    ]
-    known = [document for document in documents if document[2]]
-    shares: dict[int, list[float]] = defaultdict(list)
+    documents = []
+    for question in read.distinct().select_related("target")[:500]:
+        marked = _marked(question)
+        if len(marked) > 1:
+            documents.append((question, marked, _expert_spans(question, named)))
+    by_experts = [document for document in documents if document[2]]
+    of_union: dict[int, list[float]] = defaultdict(list)
     of_majority: dict[int, list[float]] = defaultdict(list)
-    for question, marked, spans in known or documents:
+    for question, marked, spans in by_experts or documents:
         wanted = spans or _most_marked(marked)
         for k, share in union_recall(marked, wanted).items():
-            shares[k].append(share)
+            of_union[k].append(share)
         begins = question.target.its_document.token_begin
         for k, share in majority_recall(marked, wanted, begins).items():
             of_majority[k].append(share)
-    found = [
-        SpanRecall(
-            k,
-            sum(some) / len(some),
-            len(some),
-            PUBLISHED_RECALL.get(k),
-            sum(of_majority[k]) / len(of_majority[k]) if of_majority[k] else None,
-            PUBLISHED_MAJORITY.get(k),
+    recall = []
+    for k, shares in sorted(of_union.items()):
+        recall.append(
+            SpanRecall(
+                k,
+                union=mean(shares),
+                documents=len(shares),
+                published=PUBLISHED_RECALL.get(k),
+                majority=mean(of_majority[k]) if of_majority[k] else None,
+                published_majority=PUBLISHED_MAJORITY.get(k),
+            )
         )
-        for k, some in sorted(shares.items())
-    ]
-    return found, _held_against(len(known), len(documents))
+    return recall, _held_against(len(by_experts), len(documents))
 
 
 def _held_against(known: int, read: int) -> str:
@@ -396,11 +396,11 @@ def union_recall(marked: Sequence[set[Span]], reference: set[Span]) -> dict[int,
     m = len(marked)
     if not reference:
         return {}
-    finders = [sum(span in one for one in marked) for span in reference]
-    return {
-        k: sum(1 - comb(m - f, k) / comb(m, k) for f in finders) / len(finders)
-        for k in range(1, m + 1)
-    }
+    finders = [sum(span in spans for spans in marked) for span in reference]
+    recall = {}
+    for k in range(1, m + 1):
+        recall[k] = mean(1 - comb(m - f, k) / comb(m, k) for f in finders)
+    return recall
 
 
 def majority_recall(
@@ -416,33 +416,36 @@ def majority_recall(
     if not reference:
         return {}
 
-    def words(spans: set[Span]) -> set[Span]:
-        ends = [[bisect_right(token_begin, a) - 1, bisect_left(token_begin, b)] for a, b in spans]
-        return {(first, last) for first, last in ends}
+    def in_words(spans: set[Span]) -> set[Span]:
+        """The same spans, by the numbers of their words."""
+        return {(bisect_right(token_begin, a) - 1, bisect_left(token_begin, b)) for a, b in spans}
 
-    of_each, wanted = [sorted(words(one)) for one in marked], words(reference)
-    found = {}
+    spans_of, wanted = [sorted(in_words(spans)) for spans in marked], in_words(reference)
+    recall = {}
     for k in range(3, len(marked) + 1, 2):
         sets = list(combinations(range(len(marked)), k))
-        some = random.Random(k).sample(sets, min(SETS, len(sets)))
         shares = []
-        for chosen in some:
-            spans = [one for at in chosen for one in of_each[at]]
-            who = [place for place, at in enumerate(chosen) for _ in of_each[at]]
-            agreed = token_majority(spans, who, len(token_begin), k).spans.tolist()
+        for chosen in random.Random(k).sample(sets, min(SETS, len(sets))):
+            spans, workers = [], []
+            for place, worker in enumerate(chosen):
+                spans += spans_of[worker]
+                workers += [place] * len(spans_of[worker])
+            agreed = token_majority(spans, workers, len(token_begin), k).spans.tolist()
             shares.append(len(wanted & {(a, b) for a, b in agreed}) / len(wanted))
-        found[k] = sum(shares) / len(shares)
-    return found
+        recall[k] = mean(shares)
+    return recall
 
 
 def _marked(question: Question) -> list[set[Span]]:
     """The spans that each worker marked."""
-    responses = Response.objects.filter(
-        question=question, criterion="mentions", counts=True
-    ).order_by("pk")
-    return [
-        {(one["span"][0], one["span"][1]) for one in row.value["mentions"]} for row in responses
-    ]
+    responses = Response.objects.filter(question=question, criterion="mentions", counts=True)
+    values = responses.order_by("pk").values_list("value", flat=True)
+    return [_spans(value) for value in values]
+
+
+def _spans(value: Mapping[str, Any]) -> set[Span]:
+    """The spans of the names in an answer about all names of a document."""
+    return {(mention["span"][0], mention["span"][1]) for mention in value["mentions"]}
 
 
 def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
@@ -454,8 +457,8 @@ def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
         judgment=OF_DOCUMENTS, target=question.target_id, kind="random", status="answered"
     )
     for value in reread.order_by("-answered_at").values_list("value", flat=True):
-        if said := (value or {}).get(str(question.target_id)):
-            return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
+        if answer := (value or {}).get(str(question.target_id)):
+            return _spans(answer)
     labels = Label.objects.filter(
         target__document=question.target.document_id,
         target__kind__in=named,
@@ -466,8 +469,8 @@ def _expert_spans(question: Question, named: Sequence[str]) -> set[Span]:
 
 def _most_marked(marked: Sequence[set[Span]]) -> set[Span]:
     """The spans that more than half of the workers marked, exactly so."""
-    every = set().union(*marked)
-    return {span for span in every if 2 * sum(span in one for one in marked) > len(marked)}
+    votes = Counter(span for spans in marked for span in spans)
+    return {span for span, n in votes.items() if 2 * n > len(marked)}
 
 
 def pilots_of(track: Track) -> list[Pilot]:

@@ -41,26 +41,26 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
     marks_of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
     mentions = []
     for (span, kind), marks in zip(spans, marks_of, strict=True):
-        present_marks = [mark for mark in marks if mark is not None]
-        same = sum(mark.span == span and mark.type == kind for mark in present_marks)
-        mentions.append(
-            Settled(span, kind, len(present_marks), 1 - same / len(readers), canonical=span)
-        )
+        present = [mark for mark in marks if mark is not None]
+        same = sum(mark.span == span and mark.type == kind for mark in present)
+        disagreement = 1 - same / len(readers)
+        mentions.append(Settled(span, kind, len(present), disagreement, canonical=span))
     for cluster in _clusters(reading, mentions, marks_of):
-        _name(
-            reading,
-            [mentions[number] for number in cluster],
-            [marks_of[number] for number in cluster],
-        )
+        of_cluster = [mentions[number] for number in cluster]
+        _name(reading, of_cluster, [marks_of[number] for number in cluster])
     for mention, marks in zip(mentions, marks_of, strict=True):
         if reading.types[mention.type]["value"] == "date":
-            dates = [
-                mark.value
-                for mark in marks
-                if mark is not None and mark.type == mention.type and mark.value
-            ]
-            mention.value = more_than_half(dates, mention.n) or NO_VALUE
+            mention.value = more_than_half(_dates(mention, marks), mention.n) or NO_VALUE
     return mentions
+
+
+def _dates(mention: Settled, marks: Sequence[Marked | None]) -> list[str]:
+    """The dates that readers wrote for a mention, of those who say that it is one."""
+    dates = []
+    for mark in marks:
+        if mark is not None and mark.type == mention.type and mark.value:
+            dates.append(mark.value)
+    return dates
 
 
 def _marked_at(span: Span, reader: Reader) -> Marked | None:
@@ -103,13 +103,13 @@ def _clusters(
 
 def _are_same(left: Sequence[Marked | None], right: Sequence[Marked | None]) -> bool:
     """Whether more than half of those who found each of two mentions say that they are the same."""
-    both = [
-        (a, b)
-        for a, b in zip(left, right, strict=True)
-        if a is not None and b is not None and a is not b
-    ]
-    n_found = max(sum(mark is not None for mark in marks) for marks in (left, right))
-    return 2 * sum(a.canonical == b.canonical for a, b in both) > n_found
+    n_left = n_right = n_same = 0
+    for a, b in zip(left, right, strict=True):
+        n_left += a is not None
+        n_right += b is not None
+        if a is not None and b is not None and a is not b:
+            n_same += a.canonical == b.canonical
+    return 2 * n_same > max(n_left, n_right)
 
 
 def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | None]]) -> None:

@@ -1,7 +1,7 @@
 """The tutorial of a marketplace worker who may accept no HIT before it: on a page of its own, whose
 address is the key.
 
-Forms and sentences are those of the frame (`task_ready.py`); no HIT is in hand, and no cookie is
+Forms and sentences are those of the frame (`ready.py`); no HIT is in hand, and no cookie is
 read or set.
 """
 
