@@ -242,8 +242,8 @@ class Pages:
     """A prediction in a line: the context has `one`, a Judged"""
     judged: str = "tracks/judged.html"
     """The same with what was shown and said"""
-    parts: str = ""
-    """In a line: which parts of it are right"""
+    parts: str = "tracks/parts.html"
+    """In a line: which parts of it are right, or how it is rated"""
 
 
 @dataclass(frozen=True)

@@ -89,11 +89,20 @@ SHIFTED = """() => [...document.querySelectorAll("table")].flatMap((table) => {
 """The tables in which some bar does not lie under an axis, from its first to its last tick"""
 
 
+TORN = """() => [...document.querySelectorAll("table.stack td")].filter((cell) => {
+  const isSeen = (one) => one.nodeType === Node.TEXT_NODE ? one.textContent.trim()
+    : one.nodeType === Node.ELEMENT_NODE && one.getClientRects().length;
+  const isFlex = getComputedStyle(cell).display === "flex";
+  return isFlex && [...cell.childNodes].filter(isSeen).length > 1;
+}).map((cell) => cell.textContent.replace(/\\s+/g, " ").trim().slice(0, 60))"""
+"""The cells of stacked tables whose parts stand beside each other as if each was a cell"""
+
+
 def looked_at(
     page: Page, address: str, picture: Callable[[Page, int], None] | None = None
 ) -> Iterator[str]:
-    """What is wrong with a page on each screen: what axe finds, sideways scrolling, and bars that
-    do not lie under their axis.
+    """What is wrong with a page on each screen: what axe finds, sideways scrolling, cells that
+    are torn apart, and bars that do not lie under their axis.
     """
     page.evaluate(AXE + "; 0")
     for width, scheme, other in SCREENS:
@@ -104,6 +113,8 @@ def looked_at(
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if wide > 0:
             yield f"{address} is {wide} px too wide at {width}"
+        for cell in page.evaluate(TORN):
+            yield f"{address} at {width}: the cell “{cell}” is torn into its parts"
         for table in page.evaluate(SHIFTED):
             yield f"{address} at {width}: bars of {table} do not lie under their axis"
         yield from (f"{address} at {width}, {scheme}: {one}" for one in page.evaluate(RUN, []))

@@ -278,9 +278,16 @@ def _filters(
                 short=True,
             )
         )
-    bands = {name: words for name, (words, _, _) in BANDS.items()}
-    filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
+    if not _gives_none(choice, counts):
+        bands = {name: words for name, (words, _, _) in BANDS.items()}
+        filters.append(_filter("confidence", "Confidence", bands, choice, counts, short=True))
     return [panel for panel in filters if panel["options"]]
+
+
+def _gives_none(choice: Choice, counts: Counts) -> bool:
+    """Whether nothing that could be chosen says how sure its system is."""
+    given = {band: n for band, n in counts.get("confidence", {}).items() if n != 0 and band}
+    return not choice["confidence"] and set(given) <= {"none"}
 
 
 def _verdicts(explorer: Explorer, choice: Choice, counts: Counts) -> dict[str, str]:
