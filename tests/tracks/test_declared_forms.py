@@ -25,6 +25,7 @@ from kbpo.corpus.models import Corpus
 from kbpo.evaluation.leaderboard import board
 from kbpo.evaluation.preferences import strengths
 from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.open_track import Money, create_track, open_track
@@ -298,3 +299,36 @@ def test_with_references_the_first_system_waits_for_nobody(tmp_path: Path) -> No
     call_command("tick", "--until-idle", verbosity=0)
     row.refresh_from_db()
     assert row.status == "planned" and row.counts["pairs"] == len(INPUTS)
+    _hears_how_its_own_text_fared(row)
+    admin = Client()
+    admin.force_login(User.objects.create_user("admin", is_staff=True))
+    page = admin.get(f"/desk/tracks/{track.slug}/judgments/").content.decode()
+    assert "compares pairs of outputs" in page and "File of judgments" not in page
+
+
+def _hears_how_its_own_text_fared(row: Submission) -> None:
+    """Nothing; what its team reads of pairs has its own text first, and calls none right or
+    wrong.
+    """
+    predictions = list(row.predictions.select_related("instance__target").order_by("line"))
+    targets = [prediction.instance.target for prediction in predictions[:4]]
+    values = (1.0, 0.0, 0.5)
+    record(
+        NewLabel(
+            target.pk, {"ratings": {"preferred": [value]}}, "crowd", "ratings", 1, f"q:{value}"
+        )
+        for target, value in zip(targets, values, strict=False)
+    )
+    kind = kind_of(row.track)
+    pairs = kind.describe(row.pk, [one.pk for one in predictions[:4]], public=False)
+    own_firsts = [not target.content["texts"][0].startswith("A fair") for target in targets]
+    wins = [value if own else 1 - value for value, own in zip(values, own_firsts, strict=False)]
+    words = {1.0: "its own chosen", 0.0: "the other chosen", 0.5: "a tie"}
+    assert [pair.votes for pair in pairs] == [*(f"{words[win]}: 1 person" for win in wins), ""]
+    assert [pair.said[0].value for pair in pairs] == [*wins, None]
+    assert all(pair.right is None for pair in pairs)
+    written = [json.loads(line)["output"] for line in outputs("good")[:4]]
+    assert [pair.text.partition("\n")[0] for pair in pairs] == [
+        f"Its own: {text}" for text in written
+    ]
+    assert all(pair.text.endswith("The other: A fair text.") for pair in pairs)

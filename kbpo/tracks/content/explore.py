@@ -96,9 +96,10 @@ def describe(
     *,
     public: bool,
     unjudged: Collection[int] = (),
+    is_taste: bool = False,
 ) -> list[base.Judged]:
     """The predictions with these ids, in order, with their texts and ratings; without these
-    where they are named unjudged.
+    where they are named unjudged. What is a matter of taste is neither right nor wrong.
     """
     prediction_of = (
         Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
@@ -110,10 +111,11 @@ def describe(
     for pk, target in zip(predictions, targets, strict=True):
         rated_text = NOTHING if pk in unjudged else rated_of.get(target, NOTHING)
         headline = rated_text.value(criteria[0])
+        is_verdict = headline in (0.0, 1.0) and len(criteria) == 1 and not is_taste
         judged.append(
             Judged(
                 prediction=prediction_of[pk],
-                right=bool(headline) if headline in (0.0, 1.0) and len(criteria) == 1 else None,
+                right=bool(headline) if is_verdict else None,
                 votes=_people(rated_text),
                 source="" if pk in unjudged else sources.get(target, ""),
                 text=str(shown.get(target, {}).get("text", "")),

@@ -197,5 +197,10 @@ class ContentTrack(Track):
         unjudged: Collection[int] = (),
     ) -> list[Judged]:
         return explore.describe(
-            self.criteria, self.shown, predictions, public=public, unjudged=unjudged
+            self.criteria,
+            self.shown,
+            predictions,
+            public=public,
+            unjudged=unjudged,
+            is_taste=self.is_taste,
         )

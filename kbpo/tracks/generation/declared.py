@@ -500,8 +500,9 @@ class PreferenceTrack(DeclaredTrack):
     ) -> list[Judged]:
         described = super().describe(submission_id, predictions, public=public, unjudged=unjudged)
         is_first = self._own(submission_id, predictions, np.ones(len(predictions)))
+        shown = self.shown([judged.prediction.instance.target_id for judged in described])
         return [
-            _turned(judged) if isinstance(judged, JudgedText) and not own_is_first else judged
+            _seen_from(judged, shown[judged.prediction.instance.target_id], bool(own_is_first))
             for judged, own_is_first in zip(described, is_first.tolist(), strict=True)
         ]
 
@@ -528,10 +529,28 @@ def _is_tie(content: Mapping[str, Any] | None) -> bool:
     return bool(texts[0] == texts[1])
 
 
-def _turned(judged: JudgedText) -> JudgedText:
-    """What was said of the other text, as it is said of one's own."""
-    turned = [
-        replace(part, value=None if part.value is None else 1 - part.value) for part in judged.said
-    ]
-    right = None if judged.right is None else not judged.right
-    return replace(judged, said=turned, right=right)
+def _seen_from(judged: Judged, pair: Mapping[str, Any], own_is_first: bool) -> Judged:
+    """A pair as its system sees it: its own text first, and how that fared."""
+    if not isinstance(judged, JudgedText):
+        return judged
+    texts, said = pair["texts"], judged.said
+    if not own_is_first:
+        texts = texts[::-1]
+        said = [
+            replace(part, value=None if part.value is None else 1 - part.value) for part in said
+        ]
+    fared = _fared(said[0].value)
+    return replace(
+        judged,
+        text=f"Its own: {texts[0]}{BETWEEN}The other: {texts[1]}",
+        said=said,
+        votes=f"{fared}: {judged.votes}" if fared and judged.votes else judged.votes,
+    )
+
+
+def _fared(value: float | None) -> str:
+    """How often a text was chosen, in words; nothing where nobody was asked."""
+    if value is None:
+        return ""
+    words = {0.0: "the other chosen", 0.5: "a tie", 1.0: "its own chosen"}
+    return words.get(value, f"its own chosen by {value:.0%}")

@@ -11,7 +11,7 @@ from django.urls import path
 
 from formats.messages import Report
 from kbpo.accounts.models import User
-from kbpo.tracks.content.judgments import CannotImport
+from kbpo.tracks.content.judgments import CannotImport, text_kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins
@@ -42,10 +42,20 @@ def judgments(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "track": track,
         "rated": kind_of(track).rates,
+        "why_none": why_none(track),
         "refusal": refusal,
         "problems": list(report)[:SHOWN],
     }
     return render(request, "desk/judgments.html", context, status=422 if refusal else 200)
+
+
+def why_none(track: Track) -> str:
+    """Why files of judgments are neither taken nor made of a track; empty where they are."""
+    try:
+        text_kind(track)
+    except CannotImport as no:
+        return str(no)
+    return ""
 
 
 @for_admins
