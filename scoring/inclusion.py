@@ -62,7 +62,7 @@ class History:
 
     when: datetime
     known: Bools
-    """(t,) predicted by an earlier submission of the team, or public"""
+    """(t,) predicted by an earlier submission of the team, public, or asked of its people"""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,10 @@ class Disclosed:
     """What the team of one submission could see of a pool's targets when it decided, shape (t,)."""
 
     certainty: Bools
-    """Certainty units: judged (or given up) by then, and predicted by the team before"""
+    """Certainty units: judged (or given up) by then, and predicted by the team before; or asked of
+    its people by then"""
     unjudged: Bools
-    """Stated by the team before, and not judged by then"""
+    """Stated by the team before, and neither judged nor asked of its people by then"""
     threshold: Floats
     """Design poisson: below this number all u were judged by then (in an open batch: the share that
     was answered)"""

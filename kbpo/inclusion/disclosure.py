@@ -16,6 +16,10 @@ Accounts are not people: a run that was tested and predicts of an earlier sample
 who read its judgments would predict (`LeakTest`, made by `kbpo.sampling.leaks`) is treated as if
 its team had submitted that earlier run itself.
 
+Who judges learns what was drawn, and of it what is right. So what any of a team's people were asked
+about counts for the run that they decide on after that as if it had been shown to them: it was
+drawn for sure. Who is an admin may look at all judgments, and so has the team of one seen them all.
+
 All of these follow from conditioning on the state at that moment, which is right whatever the team
 looked at; what is left to others' judgments is only what the team could know nothing of.
 """
@@ -23,6 +27,7 @@ looked at; what is left to others' judgments is only what the team could know no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -30,11 +35,13 @@ from django.db.models import Q
 
 from kbpo import clock
 from kbpo.corpus.fetch import fetch
+from kbpo.inclusion.asked import asked_about
 from kbpo.inclusion.documents import Documents, annotated_by, inside
 from kbpo.inclusion.draws import Draws
 from kbpo.inclusion.moment import moment_of, with_label
 from kbpo.inclusion.route import Private
 from kbpo.inclusion.thresholds import Thresholds
+from kbpo.instances.models import Target
 from kbpo.prepared import Prepared
 from kbpo.sampling.models import LeakTest
 from kbpo.submissions.models import Submission
@@ -58,10 +65,11 @@ def earlier(submission: Submission) -> list[int]:
     """The submissions whose judgments this one's team could see when it decided on it, in the order
     of upload.
 
-    Those of its own team, of teams that share a member with it, also one that has left, or whose
-    run one of its members uploaded, of closed tracks, and those whose answers it seems to have been
-    made from; each only if its sample was drawn by then. What became of it later does not matter: a
-    withdrawn one was seen, and a draft shows nothing.
+    Those of its own team, of teams that share a member with it, also one that has left, or
+    whose run one of its members uploaded, all if an admin belongs to it, those of closed
+    tracks, and those whose answers it seems to have been made from; each only if its sample was
+    drawn by then. What became of it later does not matter: a withdrawn one was seen, and a
+    draft shows nothing.
     """
     when = decided(submission)
     of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
@@ -98,18 +106,45 @@ _OF_ITS_PEOPLE = Prepared("""
         UNION SELECT user_id FROM accounts_team_former WHERE team_id = %(team)s
         UNION SELECT %(user)s::bigint
     )
-    SELECT user_id, NULL::bigint FROM person
-    UNION ALL SELECT NULL, team_id FROM accounts_team_members JOIN person USING (user_id)
-    UNION ALL SELECT NULL, team_id FROM accounts_team_former JOIN person USING (user_id)
+    SELECT user_id, NULL::bigint, u.is_staff FROM person JOIN accounts_user u ON u.id = user_id
+    UNION ALL SELECT NULL, team_id, false FROM accounts_team_members JOIN person USING (user_id)
+    UNION ALL SELECT NULL, team_id, false FROM accounts_team_former JOIN person USING (user_id)
 """)
 
 
+@dataclass(frozen=True)
+class _People:
+    """Everybody who belongs to a team now or did before."""
+
+    users: set[int]
+    teams: set[int]
+    """All their teams"""
+    sees_all: bool
+    """One of them is an admin, who may look at every judgment"""
+
+    @classmethod
+    def of(cls, submission: Submission) -> _People:
+        """Return those of the team of a submission, and who uploaded it."""
+        rows = _OF_ITS_PEOPLE.rows(team=submission.team_id, user=submission.user_id)
+        users = {user for user, _, _ in rows} - {None}
+        teams = {submission.team_id, *(team for _, team, _ in rows)} - {None}
+        return cls(users, teams, any(is_admin for *_, is_admin in rows))
+
+
 def _of_its_people(submission: Submission) -> Q:
-    """The runs of everybody who belongs to the team now or did before, and of all their teams."""
-    users_and_teams = _OF_ITS_PEOPLE.rows(team=submission.team_id, user=submission.user_id)
-    people = {user for user, _ in users_and_teams} - {None}
-    teams = {submission.team_id, *(team for _, team in users_and_teams)} - {None}
-    return Q(team__in=teams) | Q(user__in=people)
+    """The runs of everybody who belongs to the team now or did before, and of all their teams; all
+    runs where one of them is an admin.
+    """
+    people = _People.of(submission)
+    if people.sees_all:
+        return Q(pk__isnull=False)  # an empty condition would drop out of a union
+    return Q(team__in=people.teams) | Q(user__in=people.users)
+
+
+def _asked(submission: Submission) -> Ids:
+    """The targets about which anybody of its people was asked before it was decided on."""
+    targets = asked_about(_People.of(submission).users, decided(submission))
+    return np.array(sorted(targets), dtype=np.int64)
 
 
 def _planned_before(submission: Submission, when: datetime) -> bool:
@@ -142,42 +177,62 @@ def disclosed(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Disclosed]
         .in_bulk()
     )
     shown: dict[int, Bools] = {}
+    asked: dict[int, Ids] = {}
     predicted_seen: dict[int, Bools] = {}
     read: dict[int, list[int]] = {}
     for column, pk in enumerate(pool.systems):
-        could_see = shown_to(pool, submission_of[pk])
+        asked_about = _asked(submission_of[pk])
+        could_see = _shown_to(pool, submission_of[pk], asked_about)
         targets = could_see & _predicted(pool, submission_of[pk])
-        could_know = _could_know(submission_of[pk], documents, targets)
+        tells = bool(targets.any()) or _has_document(asked_about)
+        could_know = _could_know(submission_of[pk], documents, tells)
         if targets.any() or could_know:
             shown[column], predicted_seen[column], read[column] = could_see, targets, could_know
+            asked[column] = asked_about
     hidden = {
         pool.systems[column]: pool.target_id[targets] for column, targets in predicted_seen.items()
     }
     return {
         column: _disclosed(
-            pool, submission_of[pool.systems[column]], shown[column], targets, read[column], hidden
+            pool,
+            submission_of[pool.systems[column]],
+            shown[column],
+            targets,
+            asked[column],
+            read[column],
+            hidden,
         )
         for column, targets in predicted_seen.items()
     }
 
 
-def _could_know(submission: Submission, documents: Sequence[int], targets_seen: Bools) -> list[int]:
-    """Those of the documents that were annotated when the team decided, if it could see any
-    judgment by then.
+def _could_know(submission: Submission, documents: Sequence[int], tells: bool) -> list[int]:
+    """Those of the documents that were annotated when the team decided, if anything `tells` it of
+    them: a judgment that it could see, or a document that was put before one of its people.
 
     Or what a plan tells of them: a draft that predicts things of one document alone is told how
     many are judged there.
     """
     when = decided(submission)
-    if not documents or not (targets_seen.any() or _planned_before(submission, when)):
+    if not documents or not (tells or _planned_before(submission, when)):
         return []
     return annotated_by(submission.track, documents, when)
 
 
 def shown_to(pool: Pool, submission: Submission) -> Bools:
     """(t,) the targets whose state its team could see when it decided on a submission."""
-    predicted_before = np.isin(pool.target_id, _targets(earlier(submission)))
-    return predicted_before | _public(pool, decided(submission))
+    return _shown_to(pool, submission, _asked(submission))
+
+
+def _shown_to(pool: Pool, submission: Submission, asked_about: Ids) -> Bools:
+    known = np.concatenate([_targets(earlier(submission)), asked_about])
+    return np.isin(pool.target_id, known) | _public(pool, decided(submission))
+
+
+def _has_document(targets: Ids) -> bool:
+    """Whether a whole document is among these targets."""
+    documents = Target.objects.filter(pk__in=targets.tolist(), kind=Target.Kind.DOCUMENT)
+    return bool(targets.size) and documents.exists()
 
 
 def _disclosed(
@@ -185,6 +240,7 @@ def _disclosed(
     submission: Submission,
     shown: Bools,
     targets_seen: Bools,
+    asked_about: Ids,
     read: Sequence[int],
     hidden: Private,
 ) -> Disclosed:
@@ -194,9 +250,10 @@ def _disclosed(
         owner: targets for owner, targets in hidden.items() if owner != submission.pk
     }
     nothing = np.zeros(pool.target_id.size, dtype=np.bool_)
+    came_in = moment.judged | np.isin(pool.target_id, asked_about)
     return Disclosed(
-        certainty=targets_seen & moment.judged,
-        unjudged=targets_seen & ~moment.judged,
+        certainty=targets_seen & came_in,
+        unjudged=targets_seen & ~came_in,
         threshold=Thresholds(track, pool, nothing, hidden_of_others).at(moment),
         drawn=Draws(track, pool, nothing, hidden_of_others).at(moment),
         inside=inside(pool, read),

@@ -6,17 +6,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 from django.utils import timezone
 
+from annotation.models import HIT, Assignment, Question
+from annotation.workers.worker import worker_of
+from kbpo import clock
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.inclusion.disclosure import disclosed, earlier
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.money.purpose import Purpose
 from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
@@ -69,6 +74,74 @@ def test_deleting_what_was_shown_to_be_wrong_gains_nothing(toy: Toy, design: str
     printed = world.number(row)
     assert honest(printed, world.truth(kept))
     assert 0.01 < (printed.high80 - printed.low80) / 2 < 0.075
+
+
+def put_before(toy: Toy, who: str, targets: list[int]) -> None:
+    """Nothing; questions about these targets are in somebody's hands."""
+    worker, now = worker_of(toy.users[who]), clock.now()
+    for target in targets:
+        question = Question.objects.create(
+            track=toy.track,
+            target_id=target,
+            interface="relation",
+            status="published",
+            payload={},
+            order=0.5,
+            payer=Purpose("pilot", 1),
+            price=Decimal("0.06"),
+            reward=Decimal("0.05"),
+        )
+        hit = HIT.objects.create(status="open", track=toy.track, platform="pool", reward=0)
+        hit.questions.add(question)
+        Assignment.objects.create(
+            hit=hit, worker=worker, status="leased", accepted_at=now, leased_until=now
+        )
+
+
+def judged_targets(world: Replay) -> list[int]:
+    judged = Label.objects.filter(target__in=world.target)
+    return list(judged.values_list("target_id", flat=True).distinct())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("who", ["Ada", "Admin", pytest.param("", marks=pytest.mark.soak)])
+def test_a_team_gains_nothing_by_what_its_people_judged_or_saw_as_admins(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    monkeypatch.setattr("kbpo.sampling.draw.look_for_leaks", lambda _: [])
+    world, _ = Replay.judged(toy, N, SHARE)
+    put_before(toy, "Ada", judged_targets(world))
+    if who:
+        toy.teams["Neural"].members.add(toy.users[who])
+    kept = cleaned(world)
+    printed = world.number(world.judge(world.upload("Neural", kept)))
+    assert honest(printed, world.truth(kept)) == bool(who)
+    assert who or printed.value > world.truth(kept) + 0.3
+
+
+def test_what_somebody_of_the_team_was_asked_was_drawn_for_sure_whenever_it_is_answered(
+    toy: Toy,
+) -> None:
+    world = Replay.of(toy, 60, SHARE)
+    first = world.upload("Patterns", range(60))
+    confirm(first, toy.users["Rosa"])
+    draw.tick()
+    drawn = sorted(set(first.batches.get().samples.values_list("target_id", flat=True)))
+    early, late = drawn[:8], drawn[8:12]
+    toy.teams["Neural"].members.add(toy.users["Ada"])
+    put_before(toy, "Ada", early)
+    row = world.upload("Neural", range(0, 60, 2))
+    confirm(row, toy.users["Tim"])
+    put_before(toy, "Ada", late)
+    mine = {world.target[at] for at in range(0, 60, 2)}
+
+    def certain() -> set[int]:
+        pool = read_pool(toy.track, [first.pk, row.pk])
+        return set(pool.target_id[disclosed(pool)[1].certainty].tolist())
+
+    assert certain() == mine & set(early) != set()
+    world.judge(row)
+    assert certain() == mine & set(early), "what was asked of them afterwards tells nothing"
 
 
 @pytest.mark.statistical
