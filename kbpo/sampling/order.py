@@ -31,8 +31,8 @@ class CannotOrder(Exception):
 
 def offer_of(submission: Submission) -> Further | None:
     """What can be ordered now, with its prices; None while it is being reckoned, if there is
-    nothing, or before its own sample is answered. What the printed interval has reached since it
-    was reckoned is offered no more.
+    nothing, before its own sample is answered, or where its track is not open. What the printed
+    interval has reached since it was reckoned is offered no more.
     """
     return offered(submission, Further.objects.filter(submission=submission).first())
 
@@ -41,7 +41,7 @@ def offered(submission: Submission, row: Further | None) -> Further | None:
     """As `offer_of`, of what was reckoned for the submission."""
     if row is None or row.order != submission.orders + 1 or not row.plan.get("options"):
         return None
-    if not may_order(submission):
+    if not may_order(submission) or submission.track.status != "open":
         return None
     now = half_width_now(submission)
     options = row.plan["options"].items()

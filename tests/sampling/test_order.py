@@ -172,6 +172,8 @@ def test_what_answers_cost_less_than_was_set_aside_for_them_asks_on(toy: Toy) ->
 def test_a_frozen_track_takes_no_orders(toy: Toy) -> None:
     _, row = scored(toy)
     freeze_track(toy.track)
+    row.track.refresh_from_db()
+    assert offer_of(row) is None, "programs are told no prices at which nothing is sold"
     with pytest.raises(CannotOrder, match="frozen"):
         order(row, toy.users["Rosa"], half_width="0.030", number=1)
 

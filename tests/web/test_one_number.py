@@ -45,6 +45,7 @@ from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Further, Sample, Threshold
 from kbpo.sampling.order import offer_of, order
 from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.components.figures import money_text
 from kbpo.web.public.judges import CORRECTED, of_submission
@@ -240,7 +241,8 @@ def past_page(track: Track, number: int) -> str:
 
 def people_answer(track: Track, targets: list[int]) -> None:
     """Two people say the same of one question, differ on another, and one of them errs on gold."""
-    who = [Worker.objects.create(platform="pool", handle=f"worker {one}") for one in "ab"]
+    names = [f"worker {one}" for one in "ab"]
+    who = [Worker.objects.get_or_create(platform="pool", handle=name)[0] for name in names]
     for name, target, said in zip(
         ("same", "differ", "gold"), targets, ("yy", "yn", "yn"), strict=True
     ):
@@ -599,6 +601,68 @@ def test_where_all_is_judged_nothing_is_sold_and_the_judges_error_is_named(toy: 
     board = text_of(seen.board)
     assert "all judged" in board
     assert "“All judged” means: no sampling error; the judges’ remains." in board
+
+
+def test_a_run_that_was_withdrawn_waits_for_no_score(toy: Toy) -> None:
+    town = Town(toy, 24)
+    row = town.world.upload("Patterns", range(24))
+    confirm(row, toy.users["Rosa"])
+    draw.tick()
+    town.answer(row, 12)
+    withdraw(row, toy.users["Rosa"])
+    evaluate(toy.track)
+    text = Seen(town, row).text
+    assert "It is withdrawn, so it has no score." in text
+    assert "being reckoned" not in text and "the final one stands above" not in text
+
+
+def test_before_its_sample_is_answered_programs_are_told_of_no_answers_to_others(toy: Toy) -> None:
+    town = Town(toy, 40)
+    first = town.world.upload("Patterns", range(24))
+    confirm(first, toy.users["Rosa"])
+    draw.tick()
+    town.go_on(first)
+    row = town.world.upload("Neural", range(19, 40))
+    confirm(row, toy.users["Tim"])
+    draw.tick()
+    evaluate(toy.track)
+    seen = Seen(town, row, "Tim")
+    assert 0 < seen.api["judging"]["labels"] <= 5 and seen.api["scores"][0]["value"] is None
+    assert (seen.api["judges"]["answers"], seen.api["judges"]["agreement"]) == (0, None)
+    assert "answers behind its score" not in seen.text
+
+
+def test_a_board_tells_what_was_judged_for_other_tracks_of_its_texts(toy: Toy) -> None:
+    town = Town(toy, 12)
+    other = Track.objects.create(corpus=toy.corpus, name="Another", slug="another", status="open")
+    people_answer(toy.track, town.world.target[:3])
+    people_answer(other, town.world.target[2:5])
+    for question in Question.objects.all():
+        value = {"shown": [PART], "holds": []}
+        record(
+            [
+                NewLabel(
+                    question.target_id,
+                    value,
+                    "crowd",
+                    "majority",
+                    2,
+                    f"q{question.pk}",
+                    question=question.pk,
+                )
+            ]
+        )
+    told = {
+        slug: text_of(Client().get(reverse("board", args=[slug])).content.decode())
+        for slug in ("toy", "another")
+    }
+    here = "5 relations judged one by one: 3 for this track, 3 people or more asked for each"
+    for text in told.values():
+        assert f"{here}, and 2 for other tracks of these documents" in text, text[:900]
+    apart = Question.objects.filter(track=other).exclude(target=town.world.target[2])
+    assert apart.update(track=toy.track) == 2
+    board = text_of(Client().get(reverse("board", args=["toy"])).content.decode())
+    assert "5 relations judged one by one, 3 people or more asked for each $" in board
 
 
 def test_where_experts_checked_all_that_is_judged_nothing_of_the_crowd_is_said_to_remain() -> None:

@@ -184,8 +184,12 @@ def shown(submission: Submission) -> dict[str, Any]:
 
 
 def _judges(latest: Latest) -> dict[str, Any]:
-    """What is known of the error of those who judged a submission."""
-    judges = judges_of(latest.evaluation, latest.submission)
+    """What is known of the error of those who judged a submission: as on its page, nothing while
+    it has no number, since that would tell of what was judged for others.
+    """
+    printed = latest.guaranteed()
+    has_number = printed is not None and printed.value is not None
+    judges = judges_of(latest.evaluation if has_number else None, latest.submission)
     corrected = latest.guaranteed("expert")
     checked = corrected.n_checked if corrected is not None else 0
     return told_of(judges, reliability(latest.submission.track)) | {"checked": checked}

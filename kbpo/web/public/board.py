@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -28,6 +28,7 @@ from django.views.decorators.http import conditional_page
 from django.views.decorators.vary import vary_on_cookie
 from rest_framework.renderers import JSONRenderer
 
+from annotation.models import Question
 from kbpo.accounts.models import User
 from kbpo.evaluation.judges import judges_of
 from kbpo.evaluation.leaderboard import (
@@ -501,7 +502,9 @@ def _direction(kind: Kind, quantity: str, criterion: str) -> str:
 
 
 def facts(track: Track, shown: Board) -> dict[str, Any]:
-    """The four facts beside the one sentence."""
+    """The four facts beside the one sentence. What is judged of these texts counts for every track
+    of theirs; people were asked about a part of it for other tracks alone (`judged_elsewhere`).
+    """
     money = balance(track=track)
     kind = kind_of(track)
     labels = Label.objects.filter(
@@ -509,13 +512,21 @@ def facts(track: Track, shown: Board) -> dict[str, Any]:
         target__kind=kind.target_kind,
         source__in=("crowd",) if recall_of(track) else ("crowd", "import"),
     ).exclude(value={})
+    elsewhere = Question.objects.filter(pk=OuterRef("question")).exclude(track=track)
+    counted = labels.aggregate(
+        judged=Count("target", distinct=True),
+        here=Count("target", distinct=True, filter=~Exists(elsewhere)),
+        imported=Count("pk", filter=Q(source="import")),
+    )
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.public_team for row in shown.rows}),
         "inputs": kind.n_inputs(),
         "read_in_full": _read_in_full(track, shown.evaluation) if recall_of(track) else None,
-        "judged": labels.values("target").distinct().count(),
-        "has_imported": labels.filter(source="import").exists(),
+        "judged": counted["judged"],
+        "judged_here": counted["here"],
+        "judged_elsewhere": counted["judged"] - counted["here"],
+        "has_imported": counted["imported"] > 0,
         "spent": money.spent,
     }
 
