@@ -3,8 +3,8 @@ pages, answers, leases, the board, and nothing.
 
 usage: python -m benchmarks.service [ROW ...] [--hits 22000] [--seconds 20]
 
-ROW is empty, lease, answer, veteran, answers, people, board, owner, idle or (default) all. Only
-`empty` is about a service that has no question yet; `answer` is what one answer takes of
+ROW is empty, lease, answer, veteran, answers, people, board, owner, few, idle or (default) all.
+Only `empty` is about a service that has no question yet; `answer` is what one answer takes of
 processors, in this process and the database's: it compares on a busy machine, too. PostgreSQL and
 Redis are the embedded ones, the site is gunicorn with the workers and threads of the Dockerfile,
 Celery ticks as often as it does there; all in a database of its own. Questions are about two names,
@@ -28,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import timedelta
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 ANSWER = {"a": "0-3", "b": "other", "holds": "per:schools_attended>"}
 CSRF = "a" * 32
+QUESTION = re.compile("/annotate/[0-9a-f]{32,}/")
 MADE = 500
 """Questions that the steps make; the others are copies"""
 
@@ -397,17 +399,22 @@ def answer(site: Site, n: int = 150) -> None:
     )
 
 
-def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
-    """Yields the seconds of each answer that somebody sends, until nothing is left."""
+def next_of(site: Site, person: Person) -> tuple[int, str]:
+    """Return the status with which somebody is led to their next question, and where that is."""
     link = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
     link.request("GET", "/annotate/next/", headers={"Cookie": f"sessionid={person.session}"})
     reply = link.getresponse()
     reply.read()
-    address = reply.getheader("Location", "")
     link.close()
+    return reply.status, reply.getheader("Location", "")
+
+
+def answering(site: Site, person: Person, think: float = 0.0) -> Iterator[float]:
+    """Yields the seconds of each answer that somebody sends, until nothing is left."""
+    _, address = next_of(site, person)
     if think:
         time.sleep(think * (hash(person.session) % 100) / 100)
-    while re.fullmatch("/annotate/[0-9a-f]{32,}/", address):
+    while QUESTION.fullmatch(address):
         if think:
             time.sleep(think)
         began = time.perf_counter()
@@ -450,6 +457,38 @@ def slow_people(site: Site, seconds: float) -> None:
         f"{n / load.seconds:.0f} a second, {p95(load.times)}; client"
         f" {load.client / load.seconds:.2f} cores; doubled {doubled(site)}",
         "66 of 66, p95 ≤ 250 ms",
+    )
+
+
+def few(site: Site, n: int = 40) -> None:
+    """Nothing; prints how many requests were refused as too much at once, while as many people who
+    never think share the last questions.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE annotation_hit SET status = 'closed' WHERE status = 'open' AND id NOT IN"
+            " (SELECT id FROM annotation_hit WHERE status = 'open' ORDER BY id LIMIT %s)",
+            [n],
+        )
+    crowd, told_of = people([f"last{number}" for number in range(n)]), Counter[int]()
+
+    def turn(number: int) -> Iterator[float]:
+        person, address = crowd[number], ""
+        for _ in range(15):
+            began = time.perf_counter()
+            if QUESTION.fullmatch(address):
+                status, body, _ = site.ask(address, person.session, ANSWER)
+                address = json.loads(body)["next"] if status == 200 else ""
+            else:
+                status, address = next_of(site, person)
+            told_of[status] += 1
+            yield time.perf_counter() - began
+
+    load = site.load(n, 600, turn)
+    told(
+        f"{n} people share the last {n} questions",
+        f"{told_of[503]} of {sum(told_of.values())} requests answered 503; {p95(load.times)}",
+        "0",
     )
 
 
@@ -609,6 +648,8 @@ def measure(site: Site, folder: Path, rows: list[str], hits: int, seconds: float
             answers(site, seconds)
         if "people" in rows:
             slow_people(site, 2 * seconds)
+        if "few" in rows:
+            few(site)
         if "idle" in rows:
             idle(site, 60)
 
@@ -617,7 +658,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    every = ["empty", "lease", "answer", "veteran", "board", "owner", "answers", "people", "idle"]
+    every = [
+        "empty",
+        "lease",
+        "answer",
+        "veteran",
+        "board",
+        "owner",
+        "answers",
+        "people",
+        "few",
+        "idle",
+    ]
     parser.add_argument("rows", nargs="*", metavar="ROW")
     parser.add_argument("--hits", type=int, default=22_000)
     parser.add_argument("--seconds", type=float, default=20)

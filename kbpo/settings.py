@@ -162,6 +162,7 @@ MIDDLEWARE = [
     "kbpo.web.patience.PatienceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "kbpo.web.places.PlacesMiddleware",
     "kbpo.web.bodies.BodyLimitMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -336,6 +337,16 @@ TEAM_DRAFTS = environment.integer(
 )
 TEAM_DAY_MB = environment.integer(
     "TEAM_DAY_MB", 4096, "Most that a team uploads in a day, in megabytes", minimum=1
+)
+TEAM_DAY_UPLOADS = environment.integer(
+    "TEAM_DAY_UPLOADS", 200, "Most files that a team uploads in a day", minimum=1
+)
+TEAM_DAY_ITEMS = environment.integer(
+    "TEAM_DAY_ITEMS",
+    20_000_000,
+    "Once what a team uploaded in a day predicts so much, it waits for the next: what is predicted"
+    " is kept, for others may predict it too",
+    minimum=1,
 )
 
 # -- The pool of our own annotators

@@ -22,7 +22,7 @@ import psycopg2
 import pytest
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 from processes import TESTS, Service, wait_for
 from psycopg2.errors import LockNotAvailable
@@ -35,6 +35,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.errors import busy
 from kbpo.web.patience import PatienceMiddleware, waits
+from kbpo.web.places import LARGE, PlacesMiddleware
 from kbpo.web.sessions import KEPT
 
 PLAN = {"chosen": "0.050", "options": {"0.050": {"at_most": "1.00", "new": 20, "draws": 20}}}
@@ -202,6 +203,8 @@ def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
     assert "This is taking too long" in answer.content.decode()
     assert "Traceback" not in caplog.text
     assert "503 GET /: canceling statement due to lock timeout" in caplog.text
+    script = client.get("/", headers={"Accept": "application/json"})
+    assert script.status_code == 503 and "Try again" in script.json()["error"]
     other.rollback()
     assert client.get("/").status_code == 200
 
@@ -275,6 +278,38 @@ def test_two_that_send_wait_long_others_and_readers_soon_give_up_and_sooner_once
     assert (ask("POST", "/busy/"), ask("HEAD")) == ("5s", "50ms")
     with patience.places, patience.places:
         assert ask("POST") == "50ms"
+
+
+def test_slow_readers_and_senders_leave_half_of_a_process_s_threads(settings: Any) -> None:
+    settings.ANSWERS_REQUESTS = True
+    length = LARGE - 1
+
+    def send(request: HttpRequest) -> Any:
+        headers = {"Content-Length": str(length)} if request.path == "/short/" else None
+        return StreamingHttpResponse(iter([b"x"]), headers=headers)
+
+    places, factory = PlacesMiddleware(send), RequestFactory()
+    first, second = places(factory.get("/")), places(factory.get("/"))
+    assert (first.status_code, second.status_code) == (200, 200)
+    third = places(factory.get("/api/"))
+    assert third.status_code == 503 and third.headers["Retry-After"] == "10"
+    assert places(factory.get("/short/")).status_code == 200
+    first.close()
+    assert places(factory.get("/")).status_code == 200
+    inside: list[int] = []
+
+    def receive(request: HttpRequest) -> HttpResponse:
+        inside.append(len(inside))
+        if len(inside) < 3:
+            return take(large) if len(inside) < 2 else HttpResponse(status=take(large).status_code)
+        raise AssertionError("a third body was read")
+
+    large = factory.post("/api/", b"x" * LARGE, content_type="text/plain")
+    take = PlacesMiddleware(receive)
+    assert take(large).status_code == 503 and inside == [0, 1]
+    inside.clear()
+    small = factory.post("/api/", b"x", content_type="text/plain")
+    assert PlacesMiddleware(lambda _: HttpResponse())(small).status_code == 200
 
 
 def test_a_session_of_the_site_waits_a_tenth_of_what_is_set() -> None:

@@ -8,7 +8,6 @@ from pathlib import PurePath
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Sum
 
 from kbpo import clock
 from kbpo.accounts.models import Team, User
@@ -121,8 +120,19 @@ def _check_quota(team: Team, size: int) -> None:
             " withdraw some first.",
             "too_many_drafts",
         )
-    today = submissions.filter(received_at__gt=clock.now() - timedelta(days=1))
-    sent = today.aggregate(bytes=Sum("file_size"))["bytes"] or 0
+    yesterday = clock.now() - timedelta(days=1)
+    today = submissions.filter(received_at__gt=yesterday).select_related("track")
+    sent = sum(row.file_size for row in today)
+    for n, most, what in (
+        (len(today), settings.TEAM_DAY_UPLOADS, "files"),
+        (sum(row.n_items or 0 for row in today), settings.TEAM_DAY_ITEMS, "predictions"),
+    ):
+        if n >= most:
+            raise CannotReceive(
+                f"Your team has uploaded {n:,} {what} within a day; {most:,} is the most. Try again"
+                " tomorrow.",
+                "too_much_today",
+            )
     if sent + size > settings.TEAM_DAY_MB * BLOCK:
         raise CannotReceive(
             f"Your team has uploaded {sent // BLOCK:,} MB within a day; {settings.TEAM_DAY_MB:,} MB"

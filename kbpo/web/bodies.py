@@ -14,6 +14,8 @@ from kbpo.web.errors import page
 MEGABYTE = 1 << 20
 BESIDE_THE_FILE = MEGABYTE
 """What a form may say besides its file, in bytes"""
+JUDGING, LONGEST_ANSWER = "/annotate/", MEGABYTE
+"""Where people answer, and what an answer or a draft has at most: each is kept as it was sent"""
 UPLOADS = ("submit", "api-submissions")
 """Names of the pages that take files of researchers"""
 OF_ADMINS = (
@@ -45,6 +47,8 @@ class BodyLimitMiddleware:
             size = int(request.META.get("CONTENT_LENGTH") or 0)
         except ValueError:
             size = 0
+        if request.path.startswith(JUDGING):
+            return page(request, 413) if size > LONGEST_ANSWER else None
         if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE or size <= _most(request):
             return None
         return page(request, 413)

@@ -134,6 +134,8 @@ def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
     response: HttpResponse
     if request.path.startswith("/api/"):
         response = JsonResponse({"error": "busy", "detail": advice}, status=503)
+    elif request.headers.get("Accept") == "application/json":  # a page's script, which shows it
+        response = JsonResponse({"error": advice}, status=503)
     else:
         context = {"title": title, "sentence": advice, "status": 503}
         response = HttpResponse(render_to_string("error.html", context), status=503)

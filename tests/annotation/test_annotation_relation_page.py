@@ -221,6 +221,35 @@ def test_while_the_server_is_away_the_page_says_so_and_this_browser_keeps_the_an
     assert page.locator("input[name=a]:checked").count() == 1
 
 
+def test_a_busy_site_is_sent_the_answer_once_more_and_then_says_that_it_is_busy(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = open_page(browser, live_server)
+    stop_clock(page)
+    times = []
+
+    def busy(route: Route) -> None:
+        times.append(route.request.url)
+        if len(times) == 3:
+            route.continue_()
+        else:
+            told = {"error": "This takes too long."}
+            route.fulfill(status=503, json=told)
+
+    page.route(re.compile(r"/annotate/[0-9a-f]{32,}/$"), busy)
+    page.keyboard.press("f")
+    page.get_by_label("The text cannot be understood").check()
+    page.keyboard.press("Enter")
+    for _ in range(2):
+        page.wait_for_timeout(300)
+        page.clock.run_for(2500)
+    expect(page.get_by_text("This takes too long.")).to_be_visible()
+    assert len(times) == 2 and stored() == []
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert len(times) == 3 and stored()[0]["problem"] == ["text"]
+
+
 def test_a_flag_is_enough_of_an_answer(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
     page.keyboard.press("f")

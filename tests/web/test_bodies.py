@@ -20,7 +20,7 @@ from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
 from kbpo.accounts.models import Token
 from kbpo.submissions import receive
 from kbpo.submissions.models import Submission
-from kbpo.web.bodies import OF_ADMINS, UPLOADS
+from kbpo.web.bodies import LONGEST_ANSWER, OF_ADMINS, UPLOADS
 from tests.conftest import Toy
 
 As = Callable[[str], Client]
@@ -36,14 +36,14 @@ class Unread(BytesIO):
         raise AssertionError("the body was read")
 
 
-def post(client: Client, path: str, **headers: str) -> Any:
+def post(client: Client, path: str, size: int = LARGE, body: Any = None, **headers: str) -> Any:
     """What a large form is answered whose body cannot be read."""
     return client.generic(
         "POST",
         path,
         content_type="multipart/form-data; boundary=x",
         headers=headers,
-        **{"CONTENT_LENGTH": str(LARGE), "wsgi.input": Unread()},
+        **{"CONTENT_LENGTH": str(size), "wsgi.input": body or Unread()},
     )
 
 
@@ -51,6 +51,13 @@ def post(client: Client, path: str, **headers: str) -> Any:
 def test_a_stranger_stores_nothing(page: str, client: Client, toy: Toy) -> None:
     answer = post(client, page)
     assert answer.status_code == 413 and "This is too large" in answer.content.decode()
+
+
+@pytest.mark.parametrize("page", ["a" * 32, "a" * 32 + "/draft", "task/x", "task/x/draft", "leave"])
+def test_an_answer_is_shorter_than_a_file(page: str, client: Client, toy: Toy) -> None:
+    answer = post(client, f"/annotate/{page}/", size=LONGEST_ANSWER + 1)
+    assert answer.status_code == 413
+    assert post(client, "/ask/", size=LONGEST_ANSWER + 1, body=BytesIO()).status_code != 413
 
 
 def test_an_annotator_stores_nothing_either(as_user: As) -> None:
@@ -196,6 +203,23 @@ def test_a_team_uploads_only_so_much_a_day(as_user: As, settings: Any) -> None:
     assert refused.status_code == 422 and "1 MB is the most" in refused.content.decode()
     Submission.objects.update(received_at="2020-01-01T00:00Z")
     assert upload(rosa, bytes(700 << 10)).status_code == 302
+
+
+@pytest.mark.parametrize("what", ["files", "predictions"])
+def test_withdrawn_drafts_count_in_what_a_team_uploads_a_day(
+    what: str, as_user: As, settings: Any
+) -> None:
+    settings.TEAM_DAY_UPLOADS, settings.TEAM_DAY_ITEMS = (2, 99) if what == "files" else (99, 14)
+    rosa = as_user("Rosa")
+    for number in range(2):
+        assert upload(rosa, b"%d" % number).status_code == 302
+        Submission.objects.update(counts={"relations": 7})
+        Submission.objects.filter(status="received").first().move("withdrawn")
+    refused = upload(rosa, b"third")
+    assert refused.status_code == 422 and f"{what} within a day" in refused.content.decode()
+    assert upload(as_user("Tim"), b"another team").status_code == 302
+    Submission.objects.update(received_at="2020-01-01T00:00Z")
+    assert upload(rosa, b"third").status_code == 302
 
 
 def test_a_full_disk_is_a_sentence_and_keeps_nothing(

@@ -2,11 +2,18 @@
 
 const AWAY = "We cannot be reached: perhaps you are offline. Nothing is lost, this page keeps your answer. Send it again when you are back.";
 
-/** Posts the form to a page of ours that answers a script; with a fresh token once more if that is all that was wrong. */
+const PAUSE = 2000; // milliseconds after which a busy site is asked once more
+
+/** Posts the form to a page of ours that answers a script; with a fresh token once more if that is all that was wrong,
+ * and once more where the site was busy: what comes twice is stored once. */
 export async function post(form, url) {
   for (let turn = 0; ; turn += 1) {
     const reply = await fetch(url, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" }, signal: AbortSignal.timeout(20000) });
     const said = await reply.json();
+    if (reply.status === 503 && !turn) {
+      await new Promise((go) => { setTimeout(go, PAUSE); });
+      continue;
+    }
     const token = form.elements.csrfmiddlewaretoken;
     if (!said.csrf || !token || turn) return { reply, said };
     token.value = said.csrf;
