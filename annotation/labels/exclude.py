@@ -10,7 +10,7 @@ the others, and while only few people are active, an admin decides: the desk ask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -78,8 +78,8 @@ def review() -> int:
         return 0
     warn(list(seen))
     while (worst := _worst(done)) is not None:
-        worker, some = worst
-        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
+        worker, flags = worst
+        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in flags))
         done.add(worker)  # and the others look different without their answers
     beyond = _beyond(list(seen))
     for worker, last in seen.items():
@@ -92,16 +92,18 @@ def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
     """The next worker to be excluded by signals alone, with their flags of the kinds that do so;
     None if nobody is.
     """
-    found = had_a_chance(_excluding(list(due_for_review())))
-    if not found:
+    warned = had_a_chance(_excluding(list(due_for_review())))
+    if not warned:
         return None
     crowd = _Crowd.now()
-    rows = [
-        (worker, some)
-        for worker, some in found.items()
-        if worker not in done and not crowd.spares(worker)
-    ]
-    return min(rows, key=lambda row: (-max(flag.share for flag in row[1]), row[0]), default=None)
+    candidates = []
+    for worker, flags in warned.items():
+        if worker not in done and not crowd.spares(worker):
+            candidates.append((-max(flag.share for flag in flags), worker))
+    if not candidates:
+        return None
+    _, worst = min(candidates)
+    return worst, warned[worst]
 
 
 @dataclass(frozen=True)
@@ -148,36 +150,42 @@ def excluded_since(moment: datetime) -> int:
 
 def undecided() -> list[Undecided]:
     """The workers who wait for an admin, the worst first."""
-    found = _beyond(doubtful())
-    if not found:
+    beyond = _beyond(doubtful())
+    if not beyond:
         return []
-    crowd, excluding = _Crowd.now(), _excluding(list(found))
+    crowd, excluding = _Crowd.now(), _excluding(list(beyond))
     warned = had_a_chance(excluding)
-    workers = Worker.objects.in_bulk(found)
-    rows = []
-    for pk, some in found.items():
+    workers = Worker.objects.in_bulk(beyond)
+    waiting = []
+    for pk, flags in beyond.items():
         if pk not in excluding:
             why = "The track's policy leaves this to a person."
         elif pk not in warned:
             why = "They are warned first: a few answers more decide."
         else:
             why = crowd.spares(pk) or "They are excluded when answers are settled next."
-        rows.append(Undecided(workers[pk], some, why))
-    return sorted(rows, key=lambda row: -max(flag.share for flag in row.flags))
+        waiting.append(Undecided(workers[pk], flags, why))
+    return sorted(waiting, key=lambda undecided: -max(flag.share for flag in undecided.flags))
 
 
 def _excluding(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """worker -> the flags that passed their limits on tracks that exclude for them, of these."""
-    known = flags_that_exclude(workers) if workers else {}
-    beyond = {worker: [flag for flag in some if flag.beyond] for worker, some in known.items()}
-    return {worker: some for worker, some in beyond.items() if some}
+    return _passing(flags_that_exclude(workers)) if workers else {}
 
 
 def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
     """worker -> the flags that passed their limits, of these workers."""
-    known = flags_of(workers) if workers else {}
-    beyond = {worker: [flag for flag in some if flag.beyond] for worker, some in known.items()}
-    return {worker: some for worker, some in beyond.items() if some}
+    return _passing(flags_of(workers)) if workers else {}
+
+
+def _passing(flags_by_worker: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
+    """The flags that passed their limits alone, of workers who have any such."""
+    passing = {}
+    for worker, flags in flags_by_worker.items():
+        beyond = [flag for flag in flags if flag.beyond]
+        if beyond:
+            passing[worker] = beyond
+    return passing
 
 
 def _active() -> set[int]:
@@ -195,9 +203,7 @@ def keep(worker: Worker, who: User, why: str) -> None:
     row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if row.excluded_at is not None:
         raise ValueError("They are excluded by now: reinstate them instead.")
-    before = " ".join(
-        flag.sentence for flag in flags_of([worker.pk]).get(worker.pk, []) if flag.beyond
-    )
+    before = " ".join(flag.sentence for flag in _beyond([worker.pk]).get(worker.pk, ()))
     Worker.objects.filter(pk=worker.pk).update(reinstated_at=clock.now())
     note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
@@ -217,17 +223,13 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     Worker.objects.filter(pk=worker.pk).update(excluded_at=clock.now(), excluded_reason=reason)
     mine = Assignment.objects.filter(worker=worker)
-    list(
-        mine.filter(status__in=["leased", "submitted"])
-        .select_for_update()
-        .order_by("pk")
-        .values_list("pk")
-    )
+    in_hand = mine.filter(status__in=["leased", "submitted"]).select_for_update()
+    list(in_hand.order_by("pk").values_list("pk"))
     mine.filter(status="leased").update(
         status="returned", status_since=clock.now(), reason="Excluded."
     )
-    told = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
-    tell_decided(worker, EXCLUDED, told)
+    message = f"{reason}\n\nEverything that you have answered stays paid. You may appeal."
+    tell_decided(worker, EXCLUDED, message)
     responses = Response.objects.filter(assignment__in=mine, counts=True)
     return _count_again(worker, responses, reason, EXCLUDE, who, reason)
 
@@ -249,23 +251,15 @@ def reinstate(
     )
     if not is_answer:
         tell_decided(worker, OFFERED_AGAIN, COUNTS_AGAIN)
-    responses = Response.objects.filter(assignment__worker=worker).exclude(
-        assignment__status="rejected"
-    )
-    return _count_again(
-        worker,
-        responses.filter(counts=False).filter(met_before=False),
-        "",
-        "reinstate",
-        who,
-        why,
-        before,
-    )
+    responses = Response.objects.filter(
+        assignment__worker=worker, counts=False, met_before=False
+    ).exclude(assignment__status="rejected")
+    return _count_again(worker, responses, "", "reinstate", who, why, before)
 
 
 def _count_again(
     worker: Worker,
-    rows: QuerySet[Response],
+    responses: QuerySet[Response],
     reason: str,
     what: str,
     who: User | None,
@@ -275,11 +269,11 @@ def _count_again(
     """These judgments count, or not for a reason, and the settled questions they answer are added
     up again.
     """
-    questions = lock(set(rows.values_list("question", flat=True)))
-    judgments = rows.update(counts=not reason, excluded_reason=reason)
+    questions = lock(set(responses.values_list("question", flat=True)))
+    judgments = responses.update(counts=not reason, excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
-    told = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
-    settled = reaggregate(questions, told, who, back=not reason)
+    sentence = f"Annotator {worker} was {'excluded' if reason else 'reinstated'}."
+    settled = reaggregate(questions, sentence, who, back=not reason)
     done = LeftOut(judgments, settled)
     note(
         what,

@@ -43,32 +43,31 @@ class Again:
     settled next"""
 
     def __str__(self) -> str:
-        found = [f"{self.changed} label{'' if self.changed == 1 else 's'} changed"]
+        sentences = [f"{self.changed} label{'' if self.changed == 1 else 's'} changed"]
         if self.asked:
-            found.append(f"{self.asked} question{'' if self.asked == 1 else 's'} asked again")
+            sentences.append(f"{self.asked} question{'' if self.asked == 1 else 's'} asked again")
         if self.stayed:
-            found.append(
+            sentences.append(
                 f"{self.stayed} stay{'s' if self.stayed == 1 else ''} as before: nobody can be"
                 " asked any more"
             )
         if self.back:
-            found.append(
+            sentences.append(
                 f"{self.back} question{'' if self.back == 1 else 's'} settled next with"
                 " what counts again"
             )
-        return ", ".join(found)
+        return ", ".join(sentences)
 
 
 def lock(questions: Collection[int]) -> list[Question]:
     """These questions, locked in the order of their numbers; before them the money of whoever pays
     for them, as where they are published: so `reaggregate` can promise it.
     """
-    rows = Question.objects.filter(pk__in=questions)
-    for payer in payers_of(rows):
+    asked = Question.objects.filter(pk__in=questions)
+    for payer in payers_of(asked):
         one_publisher(payer)
-    return list(
-        rows.select_for_update(of=("self",)).select_related("track", "target").order_by("pk")
-    )
+    locked = asked.select_for_update(of=("self",)).select_related("track", "target")
+    return list(locked.order_by("pk"))
 
 
 def reaggregate(
@@ -78,24 +77,26 @@ def reaggregate(
     those that had been asked again or were given up for want of them. The caller holds their locks
     (`lock`).
     """
-    settled = [one for one in questions if one.status == "settled"]
-    modelled = set(
-        Policy.objects.filter(
-            aggregation=MODEL, track__in=[one.track_id for one in questions]
-        ).values_list("track", flat=True)
+    settled = [question for question in questions if question.status == "settled"]
+    policies = Policy.objects.filter(
+        aggregation=MODEL, track__in={question.track_id for question in questions}
     )
+    modelled = set(policies.values_list("track", flat=True))
     left = counting(settled)
-    found = _enough(settled, left, modelled)
-    short = [question for question in settled if question not in found]
-    made = _without_lost_names(found, to_record(found, modelled))
+    labels_of = _enough(settled, left, modelled)
+    short = [question for question in settled if question not in labels_of]
+    made = _without_lost_names(labels_of, to_record(labels_of, modelled))
     record(made.labels)
-    _store_facts(found, made.labels)
+    _store_facts(labels_of, made.labels)
     changed = sum(made.changes) + _by_model(settled, modelled)
     compare_anew(settled)
     asked = ask_again(short, left)
-    asked_more = ask_again(short_of_promise(found, left), left)
+    asked_more = ask_again(short_of_promise(labels_of, left), left)
     result = Again(
-        changed, asked + asked_more, len(short) - asked, _undone(questions, modelled) if back else 0
+        changed=changed,
+        asked=asked + asked_more,
+        stayed=len(short) - asked,
+        back=_undone(questions, modelled) if back else 0,
     )
     _note(questions, result, why, who)
     return result
@@ -124,12 +125,12 @@ def short_of_promise(
     """
     questions = list(questions)
     missed = _with_answers_excluded(questions)
-    found = []
+    short = []
     for question in questions:
-        answers = {one.assignment_id for one in left.get(question.pk, ())}
+        answers = {response.assignment_id for response in left.get(question.pk, ())}
         if question.pk in missed and len(answers) < question.track.workers_per_question:
-            found.append(question)
-    return found
+            short.append(question)
+    return short
 
 
 def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
@@ -139,22 +140,18 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     """
     open_ones = [question for question in questions if question.status in ANSWERABLE]
     left = counting(open_ones)
-    enough = [
-        one
-        for one in _enough(open_ones, left, modelled)
-        if len({row.assignment_id for row in left[one.pk]})
-        >= min(one.answers_wanted, one.track.workers_per_question)
-    ]
-    return take_back(enough) + use_again([one for one in questions if one.status == "unanswered"])
+    enough = []
+    for question in _enough(open_ones, left, modelled):
+        answers = {response.assignment_id for response in left[question.pk]}
+        if len(answers) >= min(question.answers_wanted, question.track.workers_per_question):
+            enough.append(question)
+    given_up = [question for question in questions if question.status == "unanswered"]
+    return take_back(enough) + use_again(given_up)
 
 
 def _with_answers_excluded(questions: Sequence[Question]) -> set[int]:
     """The questions some of whose answers do not count, though they once did."""
-    responses = (
-        Response.objects.filter(question__in=questions)
-        .filter(counts=False)
-        .filter(met_before=False)
-    )
+    responses = Response.objects.filter(question__in=questions, counts=False, met_before=False)
     return set(responses.values_list("question", flat=True))
 
 
@@ -174,35 +171,31 @@ def _too_few(
     return not weighed and interface_of(question.interface).is_split(question, left)
 
 
-def _without_lost_names(
-    found: Mapping[Question, Sequence[AggregatedLabel]], made: Aggregates
-) -> Aggregates:
+def _without_lost_names(questions: Iterable[Question], made: Aggregates) -> Aggregates:
     """The labels without those that take names of a document back whose relations were asked:
     people read them.
     """
     of_names = reading(NAME)
-    names = [one for one in found if one.interface in of_names]
-    questions = Question.objects.filter(
-        track__in=[one.track_id for one in names], interface__in=reading(RELATION)
+    names = [question for question in questions if question.interface in of_names]
+    relations = Question.objects.filter(
+        track__in=[question.track_id for question in names],
+        target__in=[question.target_id for question in names],
+        interface__in=reading(RELATION),
     )
-    read = set(
-        questions.filter(target__in=[one.target_id for one in names]).values_list("track", "target")
-    )
-    kept = {name.pk for name in names if (name.track_id, name.target_id) in read}
-    pairs = [
-        (label, change)
-        for label, change in zip(made.labels, made.changes, strict=True)
-        if label.value or label.question not in kept
-    ]
-    return Aggregates([label for label, _ in pairs], [change for _, change in pairs])
+    read = set(relations.values_list("track", "target"))
+    lasting = {name.pk for name in names if (name.track_id, name.target_id) in read}
+    left = Aggregates([], [])
+    for label, change in zip(made.labels, made.changes, strict=True):
+        if label.value or label.question not in lasting:
+            left.labels.append(label)
+            left.changes.append(change)
+    return left
 
 
-def _store_facts(
-    found: Mapping[Question, Sequence[AggregatedLabel]], labels: Sequence[NewLabel]
-) -> None:
+def _store_facts(questions: Iterable[Question], labels: Sequence[NewLabel]) -> None:
     """Nothing; what is marked now in documents that were read whole are instances."""
     written, of_relations = {label.question for label in labels}, reading(RELATION)
-    for question in sorted(found, key=lambda question: question.pk):
+    for question in sorted(questions, key=lambda question: question.pk):
         if question.interface in of_relations and question.pk in written:
             kind_with_recall(question.track).store_facts(question.pk)
 
@@ -211,10 +204,10 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """How many labels changed on tracks that aggregate by a model: all answers there weigh
     differently now.
     """
-    asked = asking_yes_or_no()
-    tracks = {question.track_id for question in settled if question.interface in asked} & set(
-        modelled
-    )
+    asked, tracks = asking_yes_or_no(), set()
+    for question in settled:
+        if question.interface in asked and question.track_id in modelled:
+            tracks.add(question.track_id)
     return sum(refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
 
 
@@ -223,13 +216,10 @@ def compare_anew(settled: Sequence[Question]) -> None:
     all that it was an answer to.
     """
     answers = Response.objects.filter(question__in=settled, counts=True).values("assignment")
-    asked = (
-        Question.objects.filter(hits__assignments__in=answers, status="settled")
-        .order_by("pk")
-        .distinct()
-    )
-    found = counting(asked)
-    compare_with_majority_again({question: found[question.pk] for question in asked})
+    asked = Question.objects.filter(hits__assignments__in=answers, status="settled")
+    asked = asked.order_by("pk").distinct()
+    counted = counting(asked)
+    compare_with_majority_again({question: counted[question.pk] for question in asked})
 
 
 def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:

@@ -72,14 +72,16 @@ def errors(track: Track, what: str = PAIRS) -> Errors:
     """How often experts contradict the crowd on a track: on what was asked alone, or on what was
     marked.
     """
-    rows = _weighed(track, what)
-    if not rows:
+    judgments = _weighed(track, what)
+    if not judgments:
         return Errors(0, 0, None, None, None)
-    total = sum(row.weight for row in rows)
-    share = sum(one.weight for one in rows if not one.agrees) / total
-    low, high = wilson(share, total**2 / sum(one.weight**2 for one in rows), 0.80)
-    against = sum(not one.agrees for one in rows)
-    return Errors(against, len(rows), share, float(low), float(high), len(rows))
+    contradicted = [judgment for judgment in judgments if not judgment.agrees]
+    total = sum(judgment.weight for judgment in judgments)
+    share = sum(judgment.weight for judgment in contradicted) / total
+    n = total**2 / sum(judgment.weight**2 for judgment in judgments)
+    low, high = wilson(share, n, 0.80)
+    drawn = len(judgments)
+    return Errors(len(contradicted), drawn, share, float(low), float(high), drawn)
 
 
 def errors_of_names(track: Track) -> tuple[Errors, Errors]:
@@ -87,11 +89,13 @@ def errors_of_names(track: Track) -> tuple[Errors, Errors]:
     names that experts mark the share that nobody had. A document that an expert could not read is
     left out.
     """
-    read = [
-        (one.weight, said) for one in _weighed(track, NAMES) for said in one.answer.values() if said
-    ]
-    settled = [(weight, said["contradicted"], said["settled"]) for weight, said in read]
-    marked = [(weight, said["missed"], len(said["mentions"])) for weight, said in read]
+    settled, marked = [], []
+    for judgment in _weighed(track, NAMES):
+        for answer in judgment.answer.values():
+            if answer:
+                weight, names = judgment.weight, len(answer["mentions"])
+                settled.append((weight, answer["contradicted"], answer["settled"]))
+                marked.append((weight, answer["missed"], names))
     return _ratio(settled), _ratio(marked)
 
 
@@ -119,38 +123,31 @@ def _weighed(track: Track, what: str) -> list[Weighed]:
             "target", "round", "round__drawn_at", "round__probability", "status", "agrees", "value"
         )
     )
-    draws = _draws(
-        [
-            (number, moment, chance or 1.0, status == "answered")
-            for _, number, moment, chance, status, _, _ in rows
-        ]
-    )
-    done = [
-        (target, number, agrees, answer)
-        for target, number, _, _, status, agrees, answer in rows
-        if status == "answered"
-    ]
-    settled = since(track, [target for target, *_ in done], what)
-    return [
-        Weighed(1.0 / _chance(draws, number, settled.get(target)), bool(agrees), answer or {})
-        for target, number, agrees, answer in done
-    ]
+    drawn, answered = [], []
+    for target, number, moment, chance, status, agrees, answer in rows:
+        drawn.append((number, moment, chance or 1.0, status == "answered"))
+        if status == "answered":
+            answered.append((target, number, agrees, answer))
+    draws = _draws(drawn)
+    settled = since(track, [target for target, *_ in answered], what)
+    judgments = []
+    for target, number, agrees, answer in answered:
+        weight = 1.0 / _chance(draws, number, settled.get(target))
+        judgments.append(Weighed(weight, bool(agrees), answer or {}))
+    return judgments
 
 
 def _draws(rows: Sequence[tuple[int, datetime, float, bool]]) -> list[Draw]:
     """The draws, the first one first."""
-    found: dict[int, list[tuple[datetime, float, bool]]] = {}
+    terms: dict[int, tuple[datetime, float]] = {}
+    answers: dict[int, list[bool]] = {}
     for number, moment, probability, answered in rows:
-        found.setdefault(number, []).append((moment, probability, answered))
-    draws = [
-        Draw(
-            number,
-            own[0][0],
-            own[0][1],
-            sum(answered for _, _, answered in own) / len(own),
-        )
-        for number, own in found.items()
-    ]
+        terms.setdefault(number, (moment, probability))
+        answers.setdefault(number, []).append(answered)
+    draws = []
+    for number, (moment, probability) in terms.items():
+        share = sum(answers[number]) / len(answers[number])
+        draws.append(Draw(number, moment, probability, answered=share))
     return sorted(draws, key=lambda draw: draw.moment)
 
 

@@ -58,39 +58,46 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionD
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})
     names = names_of(documents)
-    known = _known_types(pairs)
-    for (document, _), some in settled.items():
-        for kind, canonical in some:
-            names[document].setdefault(canonical, set()).add(kind)
-    places = [Place("mention", pair.document, span) for pair in pairs for span in (pair.a, pair.b)]
-    mentions = targets_at(track.corpus, places)
-    found = []
+    of_corpus = _types_of_corpus(pairs)
+    for (document_id, _), meanings in settled.items():
+        for kind, canonical in meanings:
+            names[document_id].setdefault(canonical, set()).add(kind)
+    places = []
     for pair in pairs:
-        sides = {}
+        places += [Place("mention", pair.document, span) for span in (pair.a, pair.b)]
+    mentions = targets_at(track.corpus, places)
+    drafts = []
+    for pair in pairs:
+        document = documents[pair.document]
+        types: dict[str, set[str]] = {}
+        canonical_of: dict[Span, set[Span]] = {}
         for side, span in (("a", pair.a), ("b", pair.b)):
-            types = {getattr(claim, f"{side}_type") for claim in pair.claims} | known.get(
-                (pair.document, span), set()
-            )
-            types |= {kind for kind, _ in settled.get((pair.document, span), ())}
-            sides[side] = {kind for kind in types if kind in schema.entity_types}
-        visible, shown = what_to_show(pair, sides["a"], sides["b"], schema)
-        said = {
-            span: {one for _, one in settled.get((pair.document, span), ())}
-            for span in (pair.a, pair.b)
-        }
+            place = pair.document, span
+            possible = {getattr(claim, f"{side}_type") for claim in pair.claims}
+            possible |= of_corpus.get(place, set())
+            possible |= {kind for kind, _ in settled.get(place, ())}
+            types[side] = possible & schema.entity_types.keys()
+            canonical_of[span] = {canonical for _, canonical in settled.get(place, ())}
+        visible, shown = what_to_show(pair, types["a"], types["b"], schema)
         payload = payload_of(
-            pair, documents[pair.document], names[pair.document], sides, visible, schema, said
+            pair, document, names[pair.document], types, visible, schema, canonical_of
         )
         for side, span in (("a", pair.a), ("b", pair.b)):
             payload[side]["target"] = mentions[Place("mention", pair.document, span)]
-        reopens = any(
-            was_not_offered(documents[pair.document].text, tuple(one["span"]), pair.offered[span])
-            for side, span in (("a", pair.a), ("b", pair.b))
-            if span in pair.offered
-            for one in payload[side]["candidates"]
-        )
-        found.append(QuestionDraft(pair.target, INTERFACE, payload, shown, reopens=reopens))
-    return found
+        reopens = _offers_more(pair, payload, document)
+        drafts.append(QuestionDraft(pair.target, INTERFACE, payload, shown, reopens=reopens))
+    return drafts
+
+
+def _offers_more(pair: Pair, payload: dict[str, Any], document: Document) -> bool:
+    """Whether the page offers a candidate for a mention that no earlier page about it did."""
+    for side, span in (("a", pair.a), ("b", pair.b)):
+        if span not in pair.offered:
+            continue
+        for candidate in payload[side]["candidates"]:
+            if was_not_offered(document.text, tuple(candidate["span"]), pair.offered[span]):
+                return True
+    return False
 
 
 def what_to_show(
@@ -133,16 +140,20 @@ def payload_of(
     types: dict[str, set[str]],
     visible: list[str],
     schema: Schema,
-    said: dict[Span, set[Span]],
+    canonical_of: dict[Span, set[Span]],
 ) -> dict[str, Any]:
-    """What the page about a pair shows; its two mentions have no targets yet."""
+    """What the page about a pair shows; its two mentions have no targets yet. `types` of the two
+    sides that they may have; `canonical_of` says to which canonical mentions people say that a
+    mention refers.
+    """
     first, last = sentences_over(document, pair.a, pair.b)
     lit = _extent(document, first, last, pair)
     shown_first, shown_last = max(0, first - BEFORE), min(len(document.sentences) - 1, last + AFTER)
     begin, end = _extent(document, shown_first, shown_last, pair)
     sides = {}
     for side, span in (("a", pair.a), ("b", pair.b)):
-        proposed = [*(getattr(claim, f"{side}_canonical") for claim in pair.claims), *said[span]]
+        proposed = [getattr(claim, f"{side}_canonical") for claim in pair.claims]
+        proposed += canonical_of[span]
         options = candidates(document, span, types[side], proposed, names, schema)
         sides[side] = {
             "span": list(span),
@@ -152,11 +163,10 @@ def payload_of(
                 {"span": list(option), "gloss": document.gloss(*option)} for option in options
             ],
         }
-    others = [
-        name
-        for name in names
-        if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b)
-    ]
+    others = []
+    for name in sorted(names):
+        if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b):
+            others.append(list(name))
     sentences = sentences_of(visible, types["a"], types["b"], schema)
     return {
         "document": {"key": document.key, "title": document.title},
@@ -166,7 +176,7 @@ def payload_of(
         "sentences": [shown_first + 1, shown_last + 1, len(document.sentences)],
         "lit": list(lit),
         **sides,
-        "others": [list(name) for name in sorted(others)],
+        "others": others,
         "predicates": sentences,
         "meanings": meanings_of(sentences, schema),
     }
@@ -182,21 +192,19 @@ def sentences_of(
     of its own.
     """
     sentences: dict[str, dict[str, Any]] = {}
-    told: dict[str, str] = {}
+    sentence_of: dict[str, str] = {}
     for part in visible:
         objects = b_types if part.endswith(">") else a_types
         same = {schema.same_as(part[:-1], kind) for kind in objects} - {None}
-        turned = {directed(str(name), part.endswith("<")) for name in same}
-        if first := next((told[one] for one in sorted(turned) if one in told), None):
-            sentences[first]["also"].append(part)
+        turned = sorted(directed(str(name), part.endswith("<")) for name in same)
+        in_other_words = [sentence_of[other] for other in turned if other in sentence_of]
+        if in_other_words:
+            sentence_of[part] = in_other_words[0]
+            sentences[in_other_words[0]]["also"].append(part)
         else:
-            first = part
-            sentences[part] = {
-                "part": part,
-                "template": schema.predicates[part[:-1]].template,
-                "also": [],
-            }
-        told[part] = first
+            sentence_of[part] = part
+            template = schema.predicates[part[:-1]].template
+            sentences[part] = {"part": part, "template": template, "also": []}
     return list(sentences.values())
 
 
@@ -206,14 +214,14 @@ def meanings_of(sentences: Iterable[dict[str, Any]], schema: Schema) -> dict[str
     """
     meanings = {}
     for name in dict.fromkeys(sentence["part"][:-1] for sentence in sentences):
-        one = schema.predicates[name]
-        told = {
-            "definition": one.definition,
-            "example": one.example,
-            "counter_example": one.counter_example,
+        predicate = schema.predicates[name]
+        meaning = {
+            "definition": predicate.definition,
+            "example": predicate.example,
+            "counter_example": predicate.counter_example,
         }
-        if any(told.values()):
-            meanings[name] = {what: words for what, words in told.items() if words}
+        if any(meaning.values()):
+            meanings[name] = {part: words for part, words in meaning.items() if words}
     return meanings
 
 
@@ -242,7 +250,7 @@ def _settled(pairs: list[Pair]) -> Settled:
     }
 
 
-def _known_types(pairs: list[Pair]) -> Types:
+def _types_of_corpus(pairs: list[Pair]) -> Types:
     """The types of mentions that came with the corpus."""
     mentions = Mention.objects.filter(document__in={pair.document for pair in pairs})
     columns = mentions.values_list("document_id", "begin", "end", "type")

@@ -9,6 +9,7 @@ from kbpo.evaluation.latest import Latest
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import DEFAULT
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_of
@@ -33,45 +34,25 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
     submission, figures = latest.submission, latest.figures()
     kind = kind_of(submission.track)
     looked = looked if submission.status != "scored" else None
-    criteria = sorted(
-        {key[1] for key in figures}, key=lambda name: (name != submission.track.criterion, name)
-    )
+    criteria = {criterion for _, criterion, _, _ in figures}
+    guaranteed = submission.track.criterion
     result: list[dict[str, Any]] = []
-    for criterion in criteria:
-        rows: list[dict[str, Any]] = []
-        for key, label in _lines(submission.track, criterion):
-            figure = figures.get((*key, "centred"))
-            if figure is not None:
-                guaranteed = key == _guaranteed(submission.track)
-                safe = looked is not None and guaranteed
-                rows.append(
-                    {
-                        "name": label,
-                        "figure": figure,
-                        "interval": looked["interval"] if looked and safe else interval(figure),
-                        "safe": safe,
-                        "guaranteed": guaranteed,
-                        "kind": "live" if safe else _kind(submission, figure),
-                    }
-                )
-                rows += _corrected(submission, figures, key, label)
-        axis = drawing.axis_over(row["interval"] for row in rows)
-        lost = rows[0]["figure"].n_missing if rows else 0
+    for criterion in sorted(criteria, key=lambda name: (name != guaranteed, name)):
+        rows = _rows(submission, figures, criterion, looked)
+        scope = ""
+        if _has_recall(kind, figures, criterion):
+            scope = SCOPES[Track.Scope(submission.track.scope)]
         result.append(
             {
                 "name": kind.criterion_label(criterion),
                 "criterion": criterion,
                 "rows": rows,
-                "axis": axis,
-                "scope": SCOPES[Track.Scope(submission.track.scope)]
-                if _has_recall(kind, figures, criterion)
-                else "",
+                "axis": drawing.axis_over(row["interval"] for row in rows),
+                "scope": scope,
                 "watched": any(row["safe"] for row in rows),
-                "has_few": any(
-                    row["kind"] == "few" and row["interval"].estimate is not None for row in rows
-                ),
+                "has_few": any(map(_is_drawn_as_few, rows)),
                 "counted": _counted(latest, criterion),
-                "lost": lost,
+                "lost": rows[0]["figure"].n_missing if rows else 0,
             }
         )
     unjudged = _unjudged(submission) if any(table["lost"] for table in result) else (0, 0)
@@ -79,6 +60,38 @@ def tables(latest: Latest, looked: dict[str, Any] | None) -> list[dict[str, Any]
         table["missing"] = gap = _missing(table["lost"], *unjudged) if table["lost"] else None
         table["why_missing"] = _why_missing(gap) if gap else []
     return result
+
+
+def _rows(
+    submission: Submission,
+    figures: dict[tuple[str, str, str, str], Figure],
+    criterion: str,
+    looked: dict[str, Any] | None,
+) -> list[dict[str, Any]]:
+    """The lines of the table of one criterion, each with what experts make of it beneath."""
+    rows: list[dict[str, Any]] = []
+    for key, label in _lines(submission.track, criterion):
+        figure = figures.get((*key, DEFAULT))
+        if figure is None:
+            continue
+        guaranteed = key == _guaranteed(submission.track)
+        row = {
+            "name": label,
+            "figure": figure,
+            "interval": interval(figure),
+            "safe": False,
+            "guaranteed": guaranteed,
+            "kind": _kind(submission, figure),
+        }
+        if guaranteed and looked is not None:
+            row |= {"interval": looked["interval"], "safe": True, "kind": "live"}
+        rows += [row, *_corrected(submission, figures, key, label)]
+    return rows
+
+
+def _is_drawn_as_few(row: dict[str, Any]) -> bool:
+    """Whether a line is drawn as one of few judgments."""
+    return row["kind"] == "few" and row["interval"].estimate is not None
 
 
 def _counted(latest: Latest, criterion: str) -> list[str]:
