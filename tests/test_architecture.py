@@ -527,27 +527,21 @@ def test_an_interface_says_which_parts_of_its_labels_say_something() -> None:
 
 def rooms() -> list[Path]:
     """The directories of modules, but for what belongs to Django, and single plug-ins."""
-    kinds = {
-        "management",
-        "commands",
-        "migrations",
-        "templatetags",
-        *INTERFACES,
-        "pool",
-        "simulated",
-    }
-    found = []
+    plug_ins = {"management", "commands", "migrations", "templatetags", *INTERFACES}
+    rooms = []
     for top in ("kbpo", "annotation", "rehearsal"):
         for path in sorted((ROOT / top).rglob("__init__.py")):
             room = path.parent
-            plug_in = room.name in kinds and room != ROOT / "kbpo" / "pool"
-            if not plug_in and "commands" not in room.parts:
-                found.append(room)
-    return found
+            is_platform = {module.stem for module in room.glob("*.py")} == {"__init__", "platform"}
+            is_plug_in = room.name in plug_ins or is_platform
+            if not is_plug_in and "commands" not in room.parts:
+                rooms.append(room)
+    return rooms
 
 
 @pytest.mark.parametrize("room", [pytest.param(r, id=str(r.relative_to(ROOT))) for r in rooms()])
 def test_every_room_says_in_twenty_lines_what_comes_in_and_what_goes_out(room: Path) -> None:
+    assert (room / "README.md").is_file(), "a room of several modules has a README.md"
     text = (room / "README.md").read_text()
     if room == ROOT / "kbpo":
         return  # the map of the whole house
