@@ -398,6 +398,11 @@ class Judged:
         return 0
 
     @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where in its document the names stand that it speaks of."""
+        return []
+
+    @property
     def is_judged(self) -> bool:
         """Whether people have said what it is, be it neither right nor wrong."""
         return self.right is not None

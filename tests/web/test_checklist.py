@@ -43,6 +43,12 @@ def test_the_next_step_of_a_new_track_is_named_and_each_leads_to_a_page(
             assert admin.get(step.url).status_code == 200, step.name
 
 
+def test_nothing_comes_next_on_a_closed_track(toy: Toy, as_user: As) -> None:
+    Track.objects.update(status="closed")
+    page = as_user("Admin").get(reverse("desk-track", args=["toy"])).content.decode()
+    assert "the track is closed" in page and "next: " not in page
+
+
 def test_what_reading_costs_is_what_its_page_says(toy: Toy, as_user: As) -> None:
     step = by_name(toy.track)["Reading, for recall"]
     assert not step.done and step.price == plan_documents(toy.track, 4).at_most > 0

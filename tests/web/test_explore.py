@@ -560,7 +560,13 @@ def test_an_open_track_shows_a_document_and_only_ones_own_claims(
 ) -> None:
     address = reverse("track-document", args=["world", world.documents[0].key])
     assert not Client().get(address).context["claims"]
-    mine = client_of(toy, "Rosa").get(address).context["claims"]
+    Mention.objects.filter(document=world.documents[0]).delete()
+    assert not Client().get(address).context["spans"], "nor of what others speak"
+    shown = client_of(toy, "Rosa").get(address)
+    mine = shown.context["claims"]
+    spoken_of = {(span.start, span.end) for span in shown.context["spans"]}
+    assert spoken_of == {place for one, _ in mine for place in (one.row.subject, one.row.object)}
+    assert b"Underlined is what stands in a relation" in shown.content
     assert {run.pk for _, runs in mine for run in runs} == {row.pk}
     assert any(one.right is not None for one, _ in mine)
     api = reverse("api-document", args=["world", world.documents[0].key])

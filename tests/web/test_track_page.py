@@ -168,7 +168,7 @@ def test_rows_tell_when_it_is_scored_and_who_sees_it_and_keys_lead_on(
     assert re.search(rf'href="{submit}" data-key="s"', page(as_user("Rosa")))
     made = make_board(toy, 2).made_at
     told = page(client)
-    assert f"the last board is of {time_text(made)}" in told
+    assert f"the last board is of {time_text(made)}" in told and "F1, 80 % and 95 %" in told
     assert "Nothing is scored any more" not in told
     Track.objects.update(status="closed")
     assert "Nothing is scored any more; the last board is of" in page(client)

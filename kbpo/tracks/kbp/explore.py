@@ -68,6 +68,10 @@ class Judged(base.Judged):
     def begins(self) -> int:
         return self.row.subject[0]
 
+    @property
+    def places(self) -> list[Span]:
+        return [self.row.subject, self.row.object]
+
     def as_json(self) -> dict[str, Any]:
         """With the document id of the file that predicted it, and the offsets as the text is cut by
         them; also as they stand in the file, where its ends are included.

@@ -318,7 +318,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "track": track,
         "steps": steps,
-        "next_step": next_of(steps),
+        "next_step": None if track.status == Track.Status.CLOSED else next_of(steps),
         "moves": moves,
         "refusal": refusal,
         "money": sums,

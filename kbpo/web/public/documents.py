@@ -114,6 +114,8 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     track = readable(request, slug)
     document = get_object_or_404(Document, corpus=track.corpus, key=key)
     systems = visible(request, track)
+    claims, found = claims_of(request, document, systems), found_in(request, track, document)
+    names = _names(document, linked=shows_readers(request.user, track))
     neighbours = Document.objects.filter(corpus=track.corpus).only("key")
     return render(
         request,
@@ -122,9 +124,10 @@ def show(request: HttpRequest, slug: str, key: str) -> HttpResponse:
             "track": track,
             "pages": kind_of(track).pages,
             "document": document,
-            "spans": _names(document, linked=shows_readers(request.user, track)),
-            "claims": claims_of(request, document, systems),
-            "found": found_in(request, track, document),
+            "spans": names or _spoken_of(claims, found),
+            "names": names,
+            "claims": claims,
+            "found": found,
             "n_systems": len(systems),
             "closed": track.status == Track.Status.CLOSED,
             "earlier": neighbours.filter(pk__lt=document.pk).order_by("-pk").first(),
@@ -207,6 +210,16 @@ def _names(document: Document, *, linked: bool) -> list[Span]:
         number = numbers.setdefault(named, len(numbers) + 1)
         spans.append(Span(mention.begin, mention.end, NAME, number=number, type=mention.type))
     return spans
+
+
+def _spoken_of(claims: list[tuple[Judged, Any]], found: list[tuple[Any, Any]]) -> list[Span]:
+    """What is said on this page to stand in a relation, where no names came with the document."""
+    places: set[tuple[int, int]] = set()
+    for claim, _ in claims:
+        places |= set(claim.places)
+    for fact, _ in found:
+        places |= {tuple(place) for place in fact.record.values() if isinstance(place, list)}
+    return [Span(begin, end, "other") for begin, end in sorted(places)]
 
 
 urlpatterns = [

@@ -107,7 +107,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "whole": _whole(track, downloads),
         "release": next((file for file in downloads if file["name"].startswith("Release ")), None),
         "best": best,
-        "headline": shown.headline.label,
+        "headline": kind.quantity(shown.headline.quantity).label,
         "board_made_at": shown.evaluation and shown.evaluation.made_at,
         "has_few": any(one["kind"] == "few" and one["figure"].estimate is not None for one in best),
         "tied": 1 < len(best) <= max(map(_of_best, shown.groups), default=0),
