@@ -57,8 +57,8 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import recall_criteria
-from kbpo.tracks.registry import kind_of
-from scoring.corrected import corrections
+from kbpo.tracks.registry import class_of, kind_of
+from scoring.corrected import Corrections, corrections
 from scoring.data import Data
 from scoring.double_sampling import Corrected
 from scoring.published import bootstrapped
@@ -274,26 +274,10 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         settled_at=clock.now()
     )
     newest = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
-    data = read(track)
-    kind = kind_of(track)
-    criteria, with_recall = kind.criterion_names(), recall_criteria(track)
-    estimates = default_estimates(data, criteria, with_recall) if data.judged.size else {}
-    checked = Corrected.of(data, checks_of(track, data))
-    better = corrections(checked, criteria, with_recall)
-    alone = unaided(data, criteria)
-    board_scores = [
-        *scores(data, estimates, criteria, with_recall, kind.published),
-        *better.scores,
-        *beside(data, estimates, alone),
-    ]
-    realised = _realised(track, data, estimates, board_scores)
-    _keep(track, realised, done)
-    for submission in done:
-        _move_on(
-            submission, realised.get(submission.pk), _ranked(track, data, estimates, submission)
-        )
+    reckoned = _Reckoned.of(track)
+    data, estimates = reckoned.data, reckoned.estimates
+    _end_stages(track, reckoned, done)
     previous = track.evaluations.order_by("-number").first()
-    last = previous.number if previous else 0
     if previous is not None:
         log_flips(track, data.systems, previous.settings.get("last_label", 0), newest)
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
@@ -301,51 +285,21 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     replace_since(track, midnight)
     evaluation = Evaluation.objects.create(
         track=track,
-        number=last + 1,
+        number=1 + (previous.number if previous is not None else 0),
         stage_end=bool(done),
         settings=_settings(track, data, estimates)
-        | {
-            **_counts(kind, data, previous),
-            "saved": {} if kind.opposes else saved(estimates, alone, data),  # nothing is guessed
-            "by_each": by_each(alone, data),
-            "scorers": _scorers(kind, data, criteria),
-            "worth": worth(kind, data, _means(track, data, estimates)) if alone else {},
-            "strengths": strengths(kind, [system for system in data.systems if system in standing]),
-            "last_label": newest,
-            "standing": sorted(standing),
-            "expert": (
-                {criterion: checked.confusion(criterion) for criterion in criteria}
-                if checked
-                else {}
-            ),
-            "not_corrected": {
-                str(system): reasons
-                for system, reasons in not_corrected(track, checked, better).items()
-            },
-            judges.KEY: judges.agreement(track, data, standing),
-            BOOTSTRAP: _bootstrapped(data, criteria, kind.published),
-        },
-    )
-    final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
-    Estimate.objects.bulk_create(
-        (_stored(evaluation, data, row, final) for row in board_scores if data.shown[row.column]),
-        batch_size=2000,
+        | _counts(kind_of(track), data, previous)
+        | _told(track, reckoned, standing)
+        | {"last_label": newest},
     )
     # Those that many pairs would be too many of are told of the board alone.
     scored = set(Submission.objects.filter(track=track).with_score().values_list("pk", flat=True))
     paired = scored if len(scored) <= MOST else standing
     errors = Errors(data, paired)
-    sliced = (
-        slice_score
-        for slice_score in slice_scores(track, data, errors.take)
-        if data.shown[slice_score.score.column]
-    )
-    Estimate.objects.bulk_create(
-        (_of_slice(evaluation, data, slice_score, final) for slice_score in sliced), batch_size=2000
-    )
+    _store(evaluation, reckoned, errors)
     _store_interim(track, data, estimates, done)
     evaluation.comparisons = (
-        comparisons(type(kind), data, estimates, standing, _references(track))
+        comparisons(class_of(track.kind), data, estimates, standing, _references(track))
         | with_private(data, estimates, scored, standing)
         | parts(data, track.criterion, paired)
         | errors.stored()
@@ -354,6 +308,92 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     evaluation.save(update_fields=["comparisons", "seconds"])
     _tell(evaluation, [submission for submission in done if submission.status == "scored"])
     return evaluation
+
+
+@dataclass(frozen=True)
+class _Reckoned:
+    """Every number of a board, before anything of it is written."""
+
+    data: Data
+    criteria: tuple[str, ...]
+    estimates: dict[Key, tuple[Found, Design]]
+    alone: dict[Key, tuple[Found, Design]]
+    """The weighted means without metrics and judges; empty where none helps"""
+    checked: Corrected | None
+    better: Corrections
+    """What experts corrected"""
+    scores: list[Score]
+    """All that is stored of these"""
+
+    @classmethod
+    def of(cls, track: Track) -> _Reckoned:
+        """Return what a track's labels come to now."""
+        data, kind = read(track), kind_of(track)
+        criteria, with_recall = kind.criterion_names(), recall_criteria(track)
+        estimates = default_estimates(data, criteria, with_recall) if data.judged.size else {}
+        checked = Corrected.of(data, checks_of(track, data))
+        better = corrections(checked, criteria, with_recall)
+        alone = unaided(data, criteria)
+        board_scores = [
+            *scores(data, estimates, criteria, with_recall, kind.published),
+            *better.scores,
+            *beside(data, estimates, alone),
+        ]
+        return cls(data, criteria, estimates, alone, checked, better, board_scores)
+
+
+def _end_stages(track: Track, reckoned: _Reckoned, done: list[Submission]) -> None:
+    """Nothing; the submissions whose stage has ended move to the board, or on to their next one."""
+    data, estimates = reckoned.data, reckoned.estimates
+    realised = _realised(track, data, estimates, reckoned.scores)
+    _keep(track, realised, done)
+    for submission in done:
+        ranked = _ranked(track, data, estimates, submission)
+        _move_on(submission, realised.get(submission.pk), ranked)
+
+
+def _told(track: Track, reckoned: _Reckoned, standing: set[int]) -> dict[str, Any]:
+    """What an evaluation tells besides its numbers: of metrics and judges, of experts, of how the
+    systems on its board stand against each other.
+    """
+    kind, data, criteria = kind_of(track), reckoned.data, reckoned.criteria
+    alone, checked = reckoned.alone, reckoned.checked
+    on_board = [system for system in data.systems if system in standing]
+    reasons = not_corrected(track, checked, reckoned.better)
+    expert = {}
+    if checked is not None:
+        expert = {criterion: checked.confusion(criterion) for criterion in criteria}
+    return {
+        # Where systems are judged against each other nothing is guessed.
+        "saved": {} if kind.opposes else saved(reckoned.estimates, alone, data),
+        "by_each": by_each(alone, data),
+        "scorers": _scorers(kind, data, criteria),
+        "worth": worth(kind, data, _means(track, data, reckoned.estimates)) if alone else {},
+        "strengths": strengths(kind, on_board),
+        "standing": sorted(standing),
+        "expert": expert,
+        "not_corrected": {str(system): why for system, why in reasons.items()},
+        judges.KEY: judges.agreement(track, data, standing),
+        BOOTSTRAP: _bootstrapped(data, criteria, kind.published),
+    }
+
+
+def _store(evaluation: Evaluation, reckoned: _Reckoned, errors: Errors) -> None:
+    """Nothing; stores the numbers of the board and of its slices, which `errors` learns from."""
+    track, data = evaluation.track, reckoned.data
+    final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
+    whole = (
+        _stored(evaluation, data, score, final)
+        for score in reckoned.scores
+        if data.shown[score.column]
+    )
+    Estimate.objects.bulk_create(whole, batch_size=2000)
+    sliced = (
+        _of_slice(evaluation, data, of_slice, final)
+        for of_slice in slice_scores(track, data, errors.take)
+        if data.shown[of_slice.score.column]
+    )
+    Estimate.objects.bulk_create(sliced, batch_size=2000)
 
 
 def _tell(evaluation: Evaluation, ended: list[Submission]) -> None:

@@ -215,30 +215,32 @@ def verdicts(submission: int, *, public: bool, targets: Collection[int] | None =
     a mention counts for all that is predicted of it in its document: where `targets` are asked for,
     all of their documents is read.
     """
-    known, documents = PUBLIC if public else "", list[int]()
+    which, documents = PUBLIC if public else "", list[int]()
     if targets is not None:
-        known += " AND l.target_id IN (SELECT id FROM instances_target WHERE document_id = ANY(%s))"
+        which += " AND l.target_id IN (SELECT id FROM instances_target WHERE document_id = ANY(%s))"
         theirs = Target.objects.filter(pk__in=targets).values_list("document_id", flat=True)
         documents = sorted({document for document in theirs if document is not None})
-    rows = fetch(
+    judged = fetch(
         "SELECT p.id, p.instance_id, l.n FROM (SELECT l.target_id, max(l.n) AS n FROM"
-        f" instances_label l WHERE l.value <> '{{}}'::jsonb{known} GROUP BY 1) l JOIN"
+        f" instances_label l WHERE l.value <> '{{}}'::jsonb{which} GROUP BY 1) l JOIN"
         " instances_instance i ON i.target_id = l.target_id JOIN submissions_prediction p ON"
         " p.instance_id = i.id WHERE p.submission_id = %s AND i.predicate_id IS NOT NULL ORDER BY"
         " i.document_id, i.subject_begin, p.id",
         [*([] if targets is None else [documents]), submission],
     )
-    said = rows_of([row[1] for row in rows], submission, public=public)
-    right = judge(said)
-    ends = {"subject": [_subject(row) for row in said], "object": [_object(row) for row in said]}
-    votes = [_vote(row, n) for row, (_, _, n) in zip(said, rows, strict=True)]
-    split = [0 < yes < asked for yes, asked in votes]
-    return Verdicts(
-        [row[0] for row in rows],
-        right["correct"],
-        np.array(split, dtype=np.bool_),
-        {"relation": right["relation"]} | {name: np.array(end) for name, end in ends.items()},
-    )
+    rows = rows_of([instance for _, instance, _ in judged], submission, public=public)
+    right = judge(rows)
+    split = []
+    for row, (_, _, n) in zip(rows, judged, strict=True):
+        yes, asked = _vote(row, n)
+        split.append(0 < yes < asked)
+    parts = {
+        "relation": right["relation"],
+        "subject": np.array([_subject(row) for row in rows]),
+        "object": np.array([_object(row) for row in rows]),
+    }
+    predictions = [prediction for prediction, _, _ in judged]
+    return Verdicts(predictions, right["correct"], np.array(split, dtype=np.bool_), parts)
 
 
 def _subject(row: JudgedRow) -> float:
@@ -252,13 +254,14 @@ def _object(row: JudgedRow) -> float:
 def predicate_words(corpus: Corpus) -> dict[int, tuple[str, str]]:
     """The number of each predicate -> its name, and what pages call it."""
     names = corpus.relation_names()
-    rows = Predicate.objects.filter(corpus=corpus).order_by("position").values_list("pk", "name")
-    return {pk: (name, names.get(name, name)) for pk, name in rows}
+    predicates = Predicate.objects.filter(corpus=corpus).order_by("position")
+    return {pk: (name, names.get(name, name)) for pk, name in predicates.values_list("pk", "name")}
 
 
 def _predicates(corpus: Corpus) -> dict[str, Mapping[str, Any]]:
     """What the schema says of each predicate, by its name."""
-    return {one["name"]: one for one in corpus.schema.get("predicates", ())}
+    predicates = corpus.schema.get("predicates", ())
+    return {predicate["name"]: predicate for predicate in predicates}
 
 
 def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list[int], bool]:
@@ -266,16 +269,16 @@ def search(corpus: Corpus, submission: int, words: str, most: int) -> tuple[list
     and whether there are no more such documents.
     """
     with by_index(of_words=True):
-        found = Document.objects.filter(corpus=corpus).with_words(words)
-        documents = list(found.values_list("pk", flat=True)[: most + 1])
+        matching = Document.objects.filter(corpus=corpus).with_words(words)
+        documents = list(matching.values_list("pk", flat=True)[: most + 1])
     with by_index():
         return _inside(submission, documents[:most]), len(documents) <= most
 
 
 def within(corpus: Corpus, submission: int, key: str) -> list[int]:
     """The predictions of a submission in the document of that key."""
-    rows = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
-    return _inside(submission, list(rows))
+    documents = Document.objects.filter(corpus=corpus, key=key).values_list("pk", flat=True)
+    return _inside(submission, list(documents))
 
 
 def about(
@@ -297,13 +300,13 @@ def about(
             [submission, [pk for pk, _ in texts[:most]]],
         )
     by_document, wanted = dict(texts), folded(name)
-    found = []
+    predictions = []
     for pk, document, *ends in predicted:
         text = by_document[document]
         spans = set(zip(ends[::2], ends[1::2], strict=True))
         if any(folded(text[begin:end]) == wanted for begin, end in spans):
-            found.append(pk)
-    return found, len(texts) <= most
+            predictions.append(pk)
+    return predictions, len(texts) <= most
 
 
 def _inside(submission: int, documents: Sequence[int]) -> list[int]:
@@ -326,32 +329,40 @@ def describe(
     """The predictions of a submission with these ids, in order, ready for the page; by their public
     judgments alone if asked, and those that are named unjudged by none at all.
     """
-    by_id = Prediction.objects.filter(pk__in=predictions).select_related(
-        "instance__document", "instance__predicate"
-    )
-    by_key = by_id.in_bulk()
+    stored = Prediction.objects.select_related("instance__document", "instance__predicate")
+    by_key = stored.in_bulk(predictions)
     chosen = [by_key[pk] for pk in predictions]
     rows = rows_of_read(chosen, public=public)
-    told = [one.instance.target_id for one in chosen if one.pk not in unjudged]
-    labels: dict[int, Label] = {}
-    known = Label.objects.filter(target__in=told)
-    for label in sorted(known, key=lambda one: (-RANK[one.source], one.created_at, one.pk)):
-        if label.is_public or not public:
-            labels[label.target_id] = label
+    judged = [row.instance.target_id for row in chosen if row.pk not in unjudged]
+    labels = _deciding(judged, public=public)
     schema, names = _predicates(track.corpus), track.corpus.relation_names()
     ends_included = Submission.objects.filter(pk=submission, door=ENDS_INCLUDED).exists()
-    found: list[base.Judged] = []
-    for one, row in zip(chosen, rows, strict=True):
-        if one.pk in unjudged:
+    described: list[base.Judged] = []
+    for prediction, row in zip(chosen, rows, strict=True):
+        if prediction.pk in unjudged:
             row = replace(row, value={}, clusters=Clusters(row.clusters.text, {}), closed=False)
-        said = labels.get(one.instance.target_id)
+        label = labels.get(prediction.instance.target_id)
         called = names.get(row.predicate, row.predicate)
-        found.append(_describe(one, row, said, schema, called, ends_included=ends_included))
-    return found
+        described.append(
+            _describe(prediction, row, label, schema, called, ends_included=ends_included)
+        )
+    return described
+
+
+def _deciding(targets: Collection[int], *, public: bool) -> dict[int, Label]:
+    """Target -> its label that decides, of those that are public if asked."""
+    labels = Label.objects.filter(target__in=targets)
+    deciding: dict[int, Label] = {}
+    for label in sorted(
+        labels, key=lambda label: (-RANK[label.source], label.created_at, label.pk)
+    ):
+        if label.is_public or not public:
+            deciding[label.target_id] = label
+    return deciding
 
 
 def _describe(
-    one: Prediction,
+    prediction: Prediction,
     row: JudgedRow,
     label: Label | None,
     schema: Mapping[str, Mapping[str, Any]],
@@ -359,13 +370,13 @@ def _describe(
     *,
     ends_included: bool,
 ) -> Judged:
-    document = one.instance.document
-    assert document is not None, one
+    document = prediction.instance.document
+    assert document is not None, prediction
     parts = (_truth(holds(row)), _truth(_subject(row)), _truth(_object(row)))
     begin = document.sentences[document.sentence_of(min(row.subject[0], row.object[0]))][0]
     end = document.sentences[document.sentence_of(max(row.subject[0], row.object[0]))][1]
     return Judged(
-        prediction=one,
+        prediction=prediction,
         document=document,
         predicate=row.predicate,
         label=called,
@@ -398,10 +409,13 @@ def _claim(
     """
     template = predicate.get("template") or f"{{subject}} {name} {{object}}"
     texts = {"subject": document.gloss(*subject), "object": document.gloss(*object_)}
-    pieces = re.split(r"\{(subject|object)\}", template)
-    return [
-        (piece, texts[piece]) if at % 2 else ("", piece) for at, piece in enumerate(pieces) if piece
-    ]
+    claim = []
+    for place, piece in enumerate(re.split(r"\{(subject|object)\}", template)):
+        if place % 2:
+            claim.append((piece, texts[piece]))
+        elif piece:
+            claim.append(("", piece))
+    return claim
 
 
 def _truth(value: float) -> bool | None:
