@@ -11,7 +11,7 @@ of what is set aside for gold on the track.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +24,17 @@ from django.db.models import Count, Max, Q
 from annotation.budget.promises import committed
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
 from annotation.interfaces.registry import interface_of, names
-from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
+from annotation.models import (
+    HIT,
+    Assignment,
+    Comparison,
+    Gold,
+    Policy,
+    Question,
+    Response,
+    Signal,
+    Worker,
+)
 from annotation.platforms.registry import local_names
 from annotation.quality.describe import title_of
 from kbpo import clock
@@ -157,19 +167,18 @@ def _own_hit(question: Question) -> HIT:
     """The HIT on our own pages that holds this gold question alone, made when it is dealt out there
     first.
     """
-    found = question.hits.filter(
-        status="open", platform__in=local_names(), max_assignments=MOST
-    ).first()
-    if found is None:
-        found = HIT.objects.create(
+    hits = question.hits.filter(status="open", platform__in=local_names(), max_assignments=MOST)
+    hit = hits.first()
+    if hit is None:
+        hit = HIT.objects.create(
             status="open",
             track=question.track,
             platform="pool",
             max_assignments=MOST,
             reward=question.reward,
         )
-        found.questions.add(question)
-    return found
+        hit.questions.add(question)
+    return hit
 
 
 def is_gold(question: Question) -> bool:
@@ -182,11 +191,12 @@ def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
     this worker has met in another HIT is excluded, and paid all the same.
     """
     questions = list(hit.questions.all())
-    known = _met_gold(hit, worker, [one for one in questions if is_gold(one)])
-    left = [question for question in questions if question.pk not in known]
-    if len(questions) > 1 and any(is_gold(one) for one in questions):
-        return sorted(left, key=lambda one: sha256(f"{hit.token}:{one.pk}".encode()).digest())
-    return sorted(left, key=lambda one: (one.order, one.pk))
+    golds = [question for question in questions if is_gold(question)]
+    met = _met_gold(hit, worker, golds)
+    left = [question for question in questions if question.pk not in met]
+    if golds and len(questions) > 1:
+        return sorted(left, key=lambda row: sha256(f"{hit.token}:{row.pk}".encode()).digest())
+    return sorted(left, key=lambda row: (row.order, row.pk))
 
 
 def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
@@ -228,8 +238,8 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
     )
     ids = sorted(questions.values_list("pk", flat=True).distinct())
     chosen = DICE.sample(ids, min(limit, len(ids)))
-    found = Question.objects.select_related("target").in_bulk(chosen)
-    return [found[pk] for pk in chosen]
+    question_of = Question.objects.select_related("target").in_bulk(chosen)
+    return [question_of[pk] for pk in chosen]
 
 
 @transaction.atomic
@@ -238,7 +248,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
     CannotMake.
     """
     expected = interface_of(source.interface).parse(source, raw)
-    if any(one.criterion == "flag" for one in expected):
+    if any(judgment.criterion == "flag" for judgment in expected):
         raise CannotMake(
             "A question that cannot be answered is no gold: nobody can fail it. Take the flag away."
         )
@@ -272,14 +282,18 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         source=source,
         made_by=who,
         why=why[:2000],
-        expected=[_stored(one) for one in expected],
+        expected=[_stored(judgment) for judgment in expected],
     )
     note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
     return gold
 
 
-def _stored(one: ParsedResponse) -> dict[str, Any]:
-    return {"target": one.target_id, "criterion": one.criterion, "value": one.value}
+def _stored(judgment: ParsedResponse) -> dict[str, Any]:
+    return {
+        "target": judgment.target_id,
+        "criterion": judgment.criterion,
+        "value": judgment.value,
+    }
 
 
 @transaction.atomic
@@ -335,10 +349,10 @@ def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -
     )
 
 
-def _check_reason(why: str, said: str) -> None:
-    """Nothing; raises CannotMake if nobody said why."""
+def _check_reason(why: str, request: str) -> None:
+    """Nothing; raises CannotMake, with what is asked for, if nobody said why."""
     if not why.strip():
-        raise CannotMake(f"{said}. It stands in the log.")
+        raise CannotMake(f"{request}. It stands in the log.")
 
 
 def grade(assignment: Assignment) -> bool | None:
@@ -348,13 +362,13 @@ def grade(assignment: Assignment) -> bool | None:
     }
     if not golds:
         return None
-    said = {
-        pk: [response for response in assignment.responses.all() if response.question_id == pk]
-        for pk in golds
-    }
-    if not any(said.values()):
+    answers: dict[int, list[Response]] = defaultdict(list)
+    for response in assignment.responses.all():
+        if response.question_id in golds:
+            answers[response.question_id].append(response)
+    if not answers:
         return None  # its worker had met them before, and was not asked
-    right = all(is_right(golds[pk], responses) for pk, responses in said.items() if responses)
+    right = all(is_right(golds[pk], responses) for pk, responses in answers.items())
     Comparison.objects.get_or_create(
         assignment=assignment, kind="gold", defaults={"against": not right}
     )
@@ -375,57 +389,57 @@ def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
     """
     question = gold.question
     interface = interface_of(question.interface)
-    said = [
-        dict(pair for one in answer for pair in interface.units(question, one))
-        for answer in (expected_of(gold), responses)
-    ]
-    return f1(*said) >= 1 - interface.tolerance if interface.tolerance else said[0] == said[1]
+    expected: dict[Unit, str] = {}
+    given: dict[Unit, str] = {}
+    for right in expected_of(gold):
+        expected.update(interface.units(question, right))
+    for response in responses:
+        given.update(interface.units(question, response))
+    if interface.tolerance:
+        return f1(expected, given) >= 1 - interface.tolerance
+    return expected == given
 
 
 def expected_of(gold: Gold) -> list[ParsedResponse]:
     """The right answer to a gold question."""
-    return [ParsedResponse(one["target"], one["criterion"], one["value"]) for one in gold.expected]
+    return [
+        ParsedResponse(judgment["target"], judgment["criterion"], judgment["value"])
+        for judgment in gold.expected
+    ]
 
 
-def f1(expected: Mapping[Unit, str], said: Mapping[Unit, str]) -> float:
+def f1(expected: Mapping[Unit, str], given: Mapping[Unit, str]) -> float:
     """F1 of what was marked against what should have been, 1 where nothing should be and nothing
     is. Titles are optional, and a flag is no mark: a flagged document finds nothing.
     """
-    marks = [
-        {
-            (unit, value)
-            for unit, value in one.items()
-            if unit[0] not in ("link", "flag") and value not in NOTHING
-        }
-        for one in (expected, said)
-    ]
-    if said.get(("flag", "")) == "yes" or not any(marks):
-        return float(said.get(("flag", "")) == expected.get(("flag", "")))
-    return 2 * len(marks[0] & marks[1]) / (len(marks[0]) + len(marks[1]))
+    wanted, marked = _marks(expected), _marks(given)
+    flag = given.get(("flag", ""))
+    if flag == "yes" or not (wanted or marked):
+        return float(flag == expected.get(("flag", "")))
+    return 2 * len(wanted & marked) / (len(wanted) + len(marked))
+
+
+def _marks(answer: Mapping[Unit, str]) -> set[tuple[Unit, str]]:
+    """What an answer marks, and as what."""
+    marks = set()
+    for unit, value in answer.items():
+        if unit[0] not in ("link", "flag") and value not in NOTHING:
+            marks.add((unit, value))
+    return marks
 
 
 def standings(track: Track) -> list[Standing]:
     """The gold questions of a track that are dealt out, newest first, with how people answer
     them.
     """
-    golds = list(
-        Gold.objects.filter(question__track=track, retired_at=None).select_related(
-            "question", "made_by"
-        )
-    )
+    dealt = Gold.objects.filter(question__track=track, retired_at=None).order_by("-pk")
+    golds = list(dealt.select_related("question", "made_by"))
     comparisons = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=golds)
-    counts: Counter[tuple[int, bool]] = Counter()
-    for question, against, n in (
-        comparisons.values_list("assignment__hit__questions", "against")
-        .annotate(Count("pk"))
-        .order_by()
-    ):
-        counts[question, against] += n
-    return [
-        Standing(
-            row,
-            counts[row.question_id, True] + counts[row.question_id, False],
-            counts[row.question_id, True],
-        )
-        for row in sorted(golds, key=lambda one: -one.pk)
-    ]
+    counted = comparisons.values_list("assignment__hit__questions", "against").annotate(Count("pk"))
+    answers: Counter[int] = Counter()
+    wrong: Counter[int] = Counter()
+    for question, against, n in counted.order_by():
+        answers[question] += n
+        if against:
+            wrong[question] += n
+    return [Standing(gold, answers[gold.question_id], wrong[gold.question_id]) for gold in golds]

@@ -68,37 +68,31 @@ def side_by_side(
     """An answer beside the right one and those of others, in the order of the text. What only a
     minority of the others says is left out. Optional statements are held against nobody.
     """
-    yours = {statement.key: statement for statement in interface.statements(question, answer)}
-    ours = {statement.key: statement for statement in interface.statements(question, right or ())}
+    yours = _by_key(interface.statements(question, answer))
+    ours = _by_key(interface.statements(question, right or ()))
     votes: Counter[tuple[str, ...]] = Counter()
     theirs: dict[tuple[str, ...], Statement] = {}
     for other in others:
-        theirs_by_key = {
-            statement.key: statement for statement in interface.statements(question, other)
-        }
-        votes.update(theirs_by_key.keys())
-        theirs |= theirs_by_key
+        of_other = _by_key(interface.statements(question, other))
+        votes.update(of_other.keys())
+        theirs |= of_other
     most = {key: statement for key, statement in theirs.items() if 2 * votes[key] > len(others)}
-    statement_of = {**most, **ours, **yours}
-    statement_of = {
-        key: statement
-        for key, statement in statement_of.items()
-        if key in yours or not statement.optional
-    }
-    ordered = sorted(
-        statement_of.values(), key=lambda statement: min(statement.places, default=(-1, -1))
-    )
+    told = []
+    for key, statement in {**most, **ours, **yours}.items():
+        if key in yours or not statement.optional:
+            told.append(statement)
+    ordered = sorted(told, key=lambda statement: min(statement.places, default=(-1, -1)))
     page = interface.render(question)
     lines = []
-    for number, row in enumerate(ordered, start=1):
-        knows = right is not None and not row.optional
+    for number, statement in enumerate(ordered, start=1):
+        key, is_held = statement.key, not statement.optional
         line = Line(
             number,
-            row.words,
-            row.key in yours,
-            row.key in ours if knows else None,
-            votes[row.key],
-            0 if row.optional else len(others),
+            statement.words,
+            key in yours,
+            key in ours if is_held and right is not None else None,
+            votes[key],
+            len(others) if is_held else 0,
         )
         lines.append(line)
     return SideBySide(
@@ -110,6 +104,10 @@ def side_by_side(
         knows_right=right is not None,
         title=page.get("title", ""),
     )
+
+
+def _by_key(statements: Sequence[Statement]) -> dict[tuple[str, ...], Statement]:
+    return {statement.key: statement for statement in statements}
 
 
 def _numbered(statements: Sequence[Statement]) -> list[Mark]:

@@ -582,9 +582,7 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
     if drawn_row is None:
         drawn_row = Row(row.submission, row.mean)
     figure, alone, beneath = drawn_row.figure(head["name"]), None, []
-    for column in kind.columns:
-        if column.place != "beneath" or column.under != head["name"]:
-            continue
+    for column in _beneath(kind, head["name"]):
         if column.method == UNAIDED:
             alone = drawn_row.figure(column.name)
             if view.helped in drawn_row.by_each:
@@ -594,22 +592,15 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
         elif is_own:
             drawn = interval(drawn_row.figure(column.name))
             if drawn.estimate is not None:
-                beneath.append(
-                    {
-                        "label": column.label,
-                        "interval": drawn,
-                        "too_wide": _says_nothing(drawn),
-                    }
-                )
+                too_wide = _says_nothing(drawn)
+                beneath.append({"label": column.label, "interval": drawn, "too_wide": too_wide})
     if alone is not None and view.helped == PEOPLE:
         figure, alone = alone, None
-    counted = [
-        {"label": count.label, "share": drawn_row.counted[count.name]}
-        for count in kind.counted
-        if count.under == head["name"]
-        and count.criterion == criterion
-        and count.name in drawn_row.counted
-    ]
+    counted = []
+    for count in kind.counted:
+        share = drawn_row.counted.get(count.name)
+        if share is not None and (count.under, count.criterion) == (head["name"], criterion):
+            counted.append({"label": count.label, "share": share})
     return {
         "head": head,
         "interval": interval(figure),
@@ -621,6 +612,11 @@ def _cell(shown: Board, row: Row, head: dict[str, Any], view: View) -> dict[str,
         "counted": counted,
         "beneath": beneath,
     }
+
+
+def _beneath(kind: Kind, column: str) -> list[Column]:
+    """The columns that stand small under another one."""
+    return [small for small in kind.columns if (small.place, small.under) == ("beneath", column)]
 
 
 def _says_nothing(drawn: drawing.Interval) -> bool:
